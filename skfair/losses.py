@@ -10,8 +10,7 @@ from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,8 @@ from sklearn.base import BaseEstimator
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
-from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+from skfair.utils._parameters import Array, Share, validate_params
+from skfair.utils._sklearn import StrOptions
 
 __all__ = [
     "LOSSES",
@@ -300,6 +300,8 @@ LOSSES = {
 }
 """Classes of losses by name."""
 
+LossName = Annotated[str, StrOptions(LOSSES)]
+
 
 # Losses of pairs of a positive and a negative: the area under the ROC curve, full or partial.
 
@@ -386,17 +388,11 @@ class AUCLoss(BaseEstimator):
 
     compares_pairs = True
 
-    _parameter_constraints = {
-        "interval": ["array-like"],
-        "loss": [StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})],
-        "taper": [Interval(Real, 0, 1, closed="both")],
-    }
-
     def __init__(
         self,
-        interval: tuple[float, float] = (0.0, 1.0),
-        loss: str = "squared_hinge",
-        taper: float = 0.1,
+        interval: Array = (0.0, 1.0),
+        loss: Annotated[str, StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})] = "squared_hinge",
+        taper: Share = 0.1,
     ):
         self.interval = interval
         self.loss = loss
@@ -454,8 +450,7 @@ class AUCLoss(BaseEstimator):
 
     def _check_interval(self):
         """Both ends of the interval, validated."""
-        parameters = self.get_params(deep=False)
-        validate_parameter_constraints(self._parameter_constraints, parameters, "AUCLoss")
+        validate_params(self)
         interval = np.asarray(self.interval, dtype=np.float64)
         if interval.shape != (2,) or not 0.0 <= interval[0] < interval[1] <= 1.0:
             raise ValueError(

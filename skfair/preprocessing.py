@@ -6,7 +6,6 @@ classifiers of :mod:`skfair.classification` do.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
@@ -20,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skfair.groups import (
-    VALID_HANDLE_UNKNOWN,
     PlainStateMixin,
     check_alignment,
     check_samples,
@@ -28,12 +26,10 @@ from skfair.groups import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names, warn
+from skfair.utils._parameters import NonNegativeInt, Share, validate_params
 from skfair.utils._sklearn import (
-    Interval,
-    StrOptions,
     check_sample_weight,
     safe_indexing,
-    validate_params,
 )
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
@@ -175,12 +171,11 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__transform = {"sensitive_features": True}
 
-    _parameter_constraints = {
-        "alpha": [Interval(Real, 0, 1, closed="both")],
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-    }
-
-    def __init__(self, alpha: float = 1.0, handle_unknown: Literal["error", "overall"] = "error"):
+    def __init__(
+        self,
+        alpha: Share = 1.0,
+        handle_unknown: Literal["error", "overall"] = "error",
+    ):
         self.alpha = alpha
         self.handle_unknown = handle_unknown
 
@@ -350,13 +345,11 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints = {
-        "column": [Interval(Integral, 0, None, closed="left"), str],
-        "scale": [StrOptions({"log_odds", "probability"})],
-    }
-
     def __init__(
-        self, column: int | str = 0, *, scale: Literal["log_odds", "probability"] = "log_odds"
+        self,
+        column: NonNegativeInt | str = 0,
+        *,
+        scale: Literal["log_odds", "probability"] = "log_odds",
     ):
         self.column = column
         self.scale = scale

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,16 +14,21 @@ from sklearn.utils.random import sample_without_replacement
 from skfair.constraints import RankingParity, warn_of_small_groups
 from skfair.fitting import ConstrainedLinearEstimator, TrainingData, estimator_docs
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
-from skfair.losses import LOSSES
-from skfair.surrogates import SURROGATES
+from skfair.losses import LossName
+from skfair.solvers import Solver, SolverName
+from skfair.surrogates import SurrogateName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-
-if TYPE_CHECKING:
-    from skfair.solvers import Solver
-
+from skfair.utils._parameters import (
+    MinGroupSize,
+    NonNegative,
+    PositiveInt,
+    Share,
+    Verbose,
+    validate_params,
+)
+from skfair.utils._sklearn import StrOptions, with_callbacks
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
 
@@ -137,36 +141,27 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     __metadata_request__fit = {"sensitive_features": True, "query_id": True}
     __metadata_request__score = {"query_id": True}
 
-    _parameter_constraints = {
-        **{
-            name: allowed
-            for name, allowed in ConstrainedLinearEstimator._parameter_constraints.items()
-            if name not in ("fit_intercept", "group_interactions", "handle_unknown")
-        },
-        "constraint": [StrOptions(_CONSTRAINTS_BY_NAME), RankingParity, list, tuple, None],
-        "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "loss": [StrOptions(LOSSES), callable],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "surrogate": [StrOptions(SURROGATES), callable],
-    }
-
     fit_intercept = group_interactions = False
 
     def __init__(
         self,
-        constraint: Literal["ranking_parity"] | RankingParity | list | None = "ranking_parity",
+        constraint: Annotated[str, StrOptions(_CONSTRAINTS_BY_NAME)]
+        | RankingParity
+        | list
+        | tuple
+        | None = "ranking_parity",
         *,
-        tolerance: float = 0.05,
-        min_group_size: int | Literal["auto"] = "auto",
-        enforcement: str | None = "auto",
-        loss: str | Callable = "logistic",
-        alpha: float = 1e-4,
-        max_pairs: int = 200_000,
-        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver = "sqp",
+        tolerance: Share = 0.05,
+        min_group_size: MinGroupSize = "auto",
+        enforcement: Literal["auto"] | None = "auto",
+        loss: LossName | Callable = "logistic",
+        alpha: NonNegative = 1e-4,
+        max_pairs: PositiveInt = 200_000,
+        surrogate: SurrogateName | Callable = "sigmoid",
+        solver: SolverName | Solver = "sqp",
         warm_start: bool = False,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance

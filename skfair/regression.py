@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
 
 from skfair.constraints import (
-    CONSTRAINTS,
     Constraint,
+    ConstraintName,
     PartialDemographicParity,
     PartialStatisticalParity,
     check_applies_to_numbers,
 )
 from skfair.fitting import (
-    VALID_ASSUME,
-    VALID_MISSING,
     ConstrainedLinearEstimator,
     GroupAwareScoreMixin,
     PartialParityMixin,
+    PercentileSolver,
     check_missing_group_settings,
     check_regression_data,
     estimate_missing_groups,
@@ -37,21 +34,26 @@ from skfair.fitting import (
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV
+from skfair.postprocessing import ConstrainedCV, Folds
+from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    Array,
+    MinGroupSize,
+    NonNegative,
+    OpenShare,
+    ProbabilisticClassifier,
+    Share,
+    Verbose,
+    validate_params,
+)
 from skfair.utils._sklearn import (
     HasMethods,
-    Interval,
     StrOptions,
-    validate_params,
     with_callbacks,
 )
-
-if TYPE_CHECKING:
-    from skfair.solvers import Solver
-
 
 # The base of linear regressors: training and predictions.
 
@@ -205,35 +207,25 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    _parameter_constraints = {
-        **LinearRegressor._parameter_constraints,
-        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "missing": [StrOptions(VALID_MISSING)],
-        "assume": [StrOptions(VALID_ASSUME), None],
-        "loss": [StrOptions({"squared", "absolute"})],
-        "n_jobs": [Integral, None],
-    }
-
     def __init__(
         self,
-        constraint: str | Constraint | list | None = "mean_parity",
+        constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
-        tolerance: float = 0.05,
-        min_group_size: int | Literal["auto"] = "auto",
+        tolerance: NonNegative = 0.05,
+        min_group_size: MinGroupSize = "auto",
         missing: Literal["error", "at_random"] = "error",
         assume: Literal["sufficient", "independent"] | None = None,
         loss: Literal["squared", "absolute"] = "squared",
-        alpha: float = 1e-4,
+        alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
-        solver: str | Solver = "sqp",
+        solver: SolverName | Solver = "sqp",
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -408,36 +400,26 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
     True
     """
 
-    _parameter_constraints = {
-        **LinearRegressor._parameter_constraints,
-        **PartialParityMixin._parameter_constraints,
-        "criterion": [
-            StrOptions({"statistical_parity", "demographic_parity"}),
-            PartialStatisticalParity,
-            PartialDemographicParity,
-        ],
-        "loss": [StrOptions({"squared", "absolute"})],
-        "n_jobs": [Integral, None],
-    }
-
     def __init__(
         self,
-        criterion: str = "statistical_parity",
+        criterion: Annotated[str, StrOptions({"statistical_parity", "demographic_parity"})]
+        | PartialStatisticalParity
+        | PartialDemographicParity = "statistical_parity",
         *,
-        interval: Sequence | dict | None = None,
-        tolerance: float = 0.05,
-        min_group_size: int | Literal["auto"] = "auto",
+        interval: Array | dict | None = None,
+        tolerance: Share = 0.05,
+        min_group_size: MinGroupSize = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
         loss: Literal["squared", "absolute"] = "squared",
-        alpha: float = 1e-4,
+        alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
-        solver: str | Solver = "sqp",
+        solver: PercentileSolver | Solver = "sqp",
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.criterion = criterion
         self.interval = interval
@@ -634,29 +616,23 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     (2,)
     """
 
-    _parameter_constraints = {
-        **ConstrainedCV._parameter_constraints,
-        "estimator": [HasMethods(["fit"]), None],  # stacks have no predict until they are fitted
-        "loss": [StrOptions({"squared", "absolute"})],
-    }
-
     _oof_attribute = "oof_predictions_"
 
     def __init__(
         self,
-        estimator: BaseEstimator | None = None,
-        constraint: str | Constraint | list | None = "mean_parity",
+        estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None,
+        constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
-        tolerance: float = 0.05,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
-        group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        tolerance: NonNegative = 0.05,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
+        group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
-        cv: Any = None,
+        cv: Folds | None = None,
         ensemble: bool = True,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.estimator = estimator
         self.constraint = constraint

@@ -4,6 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ MAY_IMPORT = {
     "statistics": {"groups", "utils"},
     "partitions": {"utils"},
     "losses": {"_kernels", "utils"},
-    "surrogates": {"_kernels", "losses"},
+    "surrogates": {"_kernels", "losses", "utils"},
     "models": {"_kernels", "partitions", "utils"},
     "constraints": {"_kernels", "statistics", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
@@ -63,6 +64,10 @@ def parts(path):
     return names[:-1] if names[-1] == "__init__" else names
 
 
+MODULES = {".".join(("skfair", *parts(path))): path for path in FILES}
+"""Files by the dotted names of their modules."""
+
+
 def subpackage(path):
     return (parts(path) or ("",))[0]
 
@@ -94,6 +99,35 @@ def test_a_file_imports_only_subpackages_below(path):
     assert name in MAY_IMPORT, f"state in MAY_IMPORT what the new subpackage {name!r} may import"
     upward = subpackages_imported(path) - MAY_IMPORT[name] - {name, "__version__"}
     assert not upward, f"{describe(path)} must not import {sorted(upward)}"
+
+
+def imported_files(path):
+    """Files of the package that a file imports by name, also for type hints alone."""
+    for name in imports(path):
+        while name and name not in MODULES:
+            name = name.rpartition(".")[0]  # the file of a class or function
+        if name:
+            yield MODULES[name]
+
+
+def find_circle(graph):
+    """Files that import one another in a circle, in order; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_circles_are_found():
+    assert find_circle({1: [2, 3], 2: [3]}) == []
+    assert set(find_circle({1: [2], 2: [3], 3: [2]})) == {2, 3}
+
+
+def test_files_do_not_import_one_another_in_a_circle():
+    graph = {path: set(imported_files(path)) for path in FILES}
+    assert sum(map(len, graph.values())) > len(FILES)
+    assert [describe(path) for path in find_circle(graph)] == []
 
 
 @pytest.mark.parametrize("name", sorted(MAY_IMPORT))

@@ -8,11 +8,11 @@ from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at
 from skfair._kernels.kmeans import move, move_cost, squared_distance
 from skfair._kernels.limits import (
     composition_ratio,
+    contains_group,
     extreme_groups,
+    find_least_ratio,
     has_single_member,
     intersection_coefficient,
-    is_in,
-    least_ratio_groups,
     max_violation,
     ratio_after,
     row_value,
@@ -656,14 +656,14 @@ def _queue_cheapest_samples(
     destination of its first row.
     """
     (masses, weights, codes), (labels, _, sizes, counts, _) = samples, clustering
-    smallest, largest = least_ratio_groups(counts[target], limits)
+    smallest, largest = find_least_ratio(counts[target], limits)
     any_gain_suffices = limits.level <= above * (1 + 1e-12)
     n_intersections = limits.intersections.shape[0]
     # Samples of the smallest group help by joining, those of the largest by leaving.
     helps = np.empty((2, n_intersections), np.bool_)  # by joining; by leaving
     for code in range(n_intersections):
-        helps[0, code] = is_in(limits.intersections, code, smallest)
-        helps[1, code] = is_in(limits.intersections, code, largest)
+        helps[0, code] = contains_group(limits.intersections, code, smallest)
+        helps[1, code] = contains_group(limits.intersections, code, largest)
     # Cache by intersection: the weight last checked, and whether the cluster may change.
     checked = np.empty((2, n_intersections, sizes.size))
     checked[:] = np.nan

@@ -179,7 +179,7 @@ def update_counts(counts, members, intersections, code, w):
 
 
 @deferred_helper
-def is_in(intersections, code, g):
+def contains_group(intersections, code, g):
     """Whether samples of an intersection are in group g."""
     contained = False
     for a in range(intersections.shape[1]):
@@ -319,7 +319,7 @@ def extreme_groups(counts, scale):
 
 
 @deferred_helper
-def least_ratio_groups(counts, limits):
+def find_least_ratio(counts, limits):
     """The smallest and the largest group of a cluster in the scale of the minimum ratio."""
     smallest, largest = extreme_groups(counts, limits.scales[0])
     if limits.factors.size == 1:

@@ -1,8 +1,9 @@
 """Any classifier, with decisions that satisfy fairness constraints out of sample."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from numbers import Real
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +12,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
-from skfair.constraints import Constraint, rate_moments
+from skfair.constraints import Constraint, ConstraintName, rate_moments
 from skfair.fitting import (
-    VALID_MISSING,
     GroupAwareScoreMixin,
     assumption_attributes,
     check_missing_group_settings,
@@ -32,6 +32,7 @@ from skfair.postprocessing import (
     MAX_NARROW_COLUMNS,
     ConstrainedCV,
     FoldModel,
+    Folds,
     JointProbabilities,
     calibrated_log_odds,
     check_multiclass_support,
@@ -43,11 +44,17 @@ from skfair.postprocessing import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    MinGroupSize,
+    NonNegative,
+    OpenShare,
+    ProbabilisticClassifier,
+    Verbose,
+    validate_params,
+)
 from skfair.utils._sklearn import (
     HasMethods,
-    StrOptions,
     count_samples,
-    validate_params,
     with_callbacks,
 )
 
@@ -255,37 +262,27 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
-    _parameter_constraints = {
-        **ConstrainedCV._parameter_constraints,
-        "estimator": [
-            HasMethods(["fit", "predict_proba"]),
-            HasMethods(["fit", "decision_function"]),
-            None,
-        ],
-        "missing": [StrOptions(VALID_MISSING)],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "pos_label": [Real, str, "boolean", None],
-    }
-
     _oof_attribute = "oof_scores_"
 
     def __init__(
         self,
-        estimator: BaseEstimator | None = None,
-        constraint: str | Constraint | list | None = "demographic_parity",
+        estimator: ProbabilisticClassifier
+        | Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
+        | None = None,
+        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: float = 0.02,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        tolerance: NonNegative = 0.02,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         missing: Literal["error", "at_random"] = "error",
-        group_estimator: BaseEstimator | Literal["sensitive_features"] | None = None,
+        group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
-        cv: Any = None,
+        cv: Folds | None = None,
         ensemble: bool = True,
         class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.estimator = estimator
         self.constraint = constraint

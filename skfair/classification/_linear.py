@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +12,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, PARTIAL_CRITERIA, Constraint
+from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName
 from skfair.fitting import (
-    VALID_ASSUME,
-    VALID_CONFIDENCE_LEVEL,
-    VALID_MISSING,
     ConstrainedLinearEstimator,
     GroupAwareScoreMixin,
     PartialParityMixin,
+    PercentileSolver,
     check_classification_data,
     check_missing_group_settings,
     estimate_missing_groups,
@@ -31,17 +28,22 @@ from skfair.fitting import (
     resolve_constraints,
     to_class_labels,
 )
-from skfair.losses import LOSSES, AUCLoss
+from skfair.losses import AUCLoss, LossName
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.solvers import IDCA
-from skfair.surrogates import SURROGATES
+from skfair.solvers import IDCA, Solver, SolverName
+from skfair.surrogates import SurrogateName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-
-if TYPE_CHECKING:
-    from skfair.solvers import Solver
-
+from skfair.utils._parameters import (
+    Array,
+    MinGroupSize,
+    NonNegative,
+    OpenShare,
+    Share,
+    Verbose,
+    validate_params,
+)
+from skfair.utils._sklearn import StrOptions, with_callbacks
 
 # The base of linear classifiers: training, decisions and probabilities.
 
@@ -64,11 +66,6 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
     __metadata_request__predict_proba = {"sensitive_features": True}
 
     _has_2d_coef = True
-
-    _parameter_constraints = {
-        **ConstrainedLinearEstimator._parameter_constraints,
-        "pos_label": [Real, str, "boolean", None],
-    }
 
     @row_by_row(lambda self: np.empty(0))
     def decision_function(
@@ -282,42 +279,29 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    _parameter_constraints = {
-        **LinearClassifier._parameter_constraints,
-        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": VALID_CONFIDENCE_LEVEL,
-        "missing": [StrOptions(VALID_MISSING)],
-        "assume": [StrOptions(VALID_ASSUME), None],
-        "loss": [StrOptions(LOSSES), callable],
-        "surrogate": [StrOptions(SURROGATES), callable],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "n_jobs": [Integral, None],
-    }
-
     def __init__(
         self,
-        constraint: str | Constraint | list | None = "demographic_parity",
+        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: float = 0.02,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        tolerance: NonNegative = 0.02,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         missing: Literal["error", "at_random"] = "error",
         assume: Literal["sufficient", "independent"] | None = None,
         enforcement: Literal["auto"] | None = "auto",
-        loss: str | Callable = "logistic",
-        alpha: float = 1e-4,
+        loss: LossName | Callable = "logistic",
+        alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
-        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver = "sqp",
+        surrogate: SurrogateName | Callable = "sigmoid",
+        solver: SolverName | Solver = "sqp",
         class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -495,35 +479,29 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **LinearClassifier._parameter_constraints,
-        **PartialParityMixin._parameter_constraints,
-        "criterion": [StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()],
-        "confidence_level": VALID_CONFIDENCE_LEVEL,
-        "loss": [StrOptions({"logistic", "squared", "hinge", "auc"}), AUCLoss],
-        "n_jobs": [Integral, None],
-    }
-
     def __init__(
         self,
-        criterion: str = "statistical_parity",
+        criterion: Annotated[
+            str | Constraint, StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()
+        ] = "statistical_parity",
         *,
-        interval: Sequence | dict | None = None,
-        tolerance: float = 0.05,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        interval: Array | dict | None = None,
+        tolerance: Share = 0.05,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
-        loss: str | AUCLoss = "logistic",
-        alpha: float = 1e-4,
+        loss: Annotated[str, StrOptions({"logistic", "squared", "hinge", "auc"})]
+        | AUCLoss = "logistic",
+        alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
-        solver: str | Solver = "sqp",
+        solver: PercentileSolver | Solver = "sqp",
         pos_label: Label | None = None,
         warm_start: bool = False,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.criterion = criterion
         self.interval = interval

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal, Self
+from collections.abc import Callable
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import check_logistic_loss
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import Constraint, ConstraintName
 from skfair.fitting import (
-    VALID_CONFIDENCE_LEVEL,
     ConstrainedNetwork,
     check_classification_data,
     estimator_docs,
@@ -24,18 +22,23 @@ from skfair.fitting import (
     resolve_constraints,
     to_class_labels,
 )
-from skfair.losses import LOSSES
+from skfair.losses import LossName
 from skfair.models import MLPModel
 from skfair.partitions import row_by_row
-from skfair.surrogates import SURROGATES
+from skfair.solvers import Solver, SolverName
+from skfair.surrogates import SurrogateName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
-
-if TYPE_CHECKING:
-    from skfair.constraints import Constraint
-    from skfair.solvers import Solver
-
+from skfair.utils._parameters import (
+    Array,
+    MinGroupSize,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Verbose,
+    validate_params,
+)
+from skfair.utils._sklearn import with_callbacks
 
 # The base of networks that classify: training, decisions and probabilities.
 
@@ -48,17 +51,6 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
     __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
-
-    _parameter_constraints = {
-        **ConstrainedNetwork._parameter_constraints,
-        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": VALID_CONFIDENCE_LEVEL,
-        "loss": [StrOptions(LOSSES), callable],
-        "surrogate": [StrOptions(SURROGATES), callable],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "pos_label": [Real, str, "boolean", None],
-    }
 
     _check_training = staticmethod(check_classification_data)
     """Check of the input of ``fit``, which subclasses may replace."""
@@ -272,34 +264,28 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **NetworkClassifier._parameter_constraints,
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "activation": [StrOptions({"relu", "tanh"})],
-    }
-
     def __init__(
         self,
-        constraint: str | Constraint | list | None = "demographic_parity",
+        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: float = 0.02,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        tolerance: NonNegative = 0.02,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         enforcement: Literal["auto"] | None = "auto",
-        hidden_layer_sizes: int | Sequence[int] = (64, 32),
+        hidden_layer_sizes: Array | PositiveInt = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
-        loss: str | Callable = "logistic",
-        alpha: float = 2e-3,
-        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver = "adam-pd",
+        loss: LossName | Callable = "logistic",
+        alpha: NonNegative = 2e-3,
+        surrogate: SurrogateName | Callable = "sigmoid",
+        solver: SolverName | Solver = "adam-pd",
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        validation_fraction: OpenShare = 0.1,
+        n_iter_no_change: PositiveInt = 10,
         class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
         warm_start: bool = False,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.constraint = constraint
         self.tolerance = tolerance

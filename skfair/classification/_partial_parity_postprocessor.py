@@ -1,8 +1,9 @@
 """Fairness on an interval of percentiles for any classifier, by shifting ranks."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +13,10 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, VALID_MIN_GROUP_SIZE
+from skfair.constraints import PARTIAL_CRITERIA, Constraint
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import (
     REPORT_ATTRIBUTE,
-    VALID_CONFIDENCE_LEVEL,
     ConstraintReportMixin,
     GroupAwareScoreMixin,
     Subtask,
@@ -34,7 +34,6 @@ from skfair.fitting import (
     warn_of_one_group,
 )
 from skfair.groups import (
-    VALID_HANDLE_UNKNOWN,
     check_alignment,
     check_metric_input,
     encode_groups_for_prediction,
@@ -43,7 +42,7 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing import (
     MAX_TRIES,
-    VALID_CV,
+    Folds,
     RankedSamples,
     check_held_out,
     check_interval_sizes,
@@ -64,13 +63,18 @@ from skfair.postprocessing import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    MinGroupSize,
+    OpenShare,
+    ProbabilisticClassifier,
+    Share,
+    validate_params,
+)
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,
-    Interval,
     StrOptions,
     safe_indexing,
-    validate_params,
     with_callbacks,
 )
 
@@ -227,33 +231,21 @@ class PartialParityPostprocessor(
     __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
 
-    _parameter_constraints = {
-        "estimator": [
-            HasMethods(["fit", "decision_function"]),
-            HasMethods(["fit", "predict_proba"]),
-            None,
-        ],
-        "criterion": [StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))],
-        "interval": "no_validation",  # by check_interval, which knows the groups
-        "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "confidence_level": VALID_CONFIDENCE_LEVEL,
-        "min_group_size": VALID_MIN_GROUP_SIZE,
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-        "cv": VALID_CV,
-        "pos_label": [Real, str, "boolean", None],
-    }
-
     def __init__(
         self,
-        estimator: BaseEstimator | None = None,
+        estimator: Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
+        | ProbabilisticClassifier
+        | None = None,
         *,
-        criterion: str = "statistical_parity",
-        interval: Sequence | dict | None = None,
-        tolerance: float = 0.05,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        criterion: Annotated[
+            str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
+        ] = "statistical_parity",
+        interval: Annotated[Sequence | dict | None, "no_validation"] = None,
+        tolerance: Share = 0.05,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         handle_unknown: Literal["error", "overall"] = "error",
-        cv: Any = 5,
+        cv: Folds = 5,
         pos_label: Label | None = None,
     ):
         self.estimator = estimator

@@ -2,29 +2,386 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
-from skfair.cluster._base import Route, compute_front, warn_of_duplicates
+from skfair.cluster._base import ROUNDING, Route, warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._assignment import RunSettings, make_run_settings
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import ncut_path
+from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.groups import balances_and_data_balance, smallest_share_ratios
+from skfair.metrics import hypervolume, non_dominated_mask
+from skfair.partitions import is_partitioned
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import resolve_name, spelling_hint, warn
 from skfair.utils._fit import single_threaded_blas
+from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
-    from skfair.cluster._base import ParetoFront
+    import pandas as pd
+
     from skfair.cluster.spectral._eigen_solvers import DCADMM, SFSC
+
+
+# Pareto fronts of clusterings: the cost of each degree of balance.
+
+
+CRITERIA = ("balance", "share_ratio")
+"""What may rise along a front; `ClusterRequirements` has fields with these names."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoFront:
+    """Clusterings of which none is both cheaper and more balanced than another.
+
+    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
+    criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
+    last point is the most balanced. The other of the two is reported as well, and may fall on the
+    way.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (n_points,)
+        Cost of each clustering: the squared distance to its centre of an average sample (f1), or
+        the normalised cut.
+    balance : ndarray of shape (n_points,)
+        Balance of each clustering: the minimum ratio, over its clusters, of the smallest to the
+        largest group (f2, in [0, 1]).
+    share_ratio : ndarray of shape (n_points,)
+        Minimum ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
+        four-fifths rule is kept.
+    data_balance : float
+        The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
+    cost_name : str
+        What the cost is, in words: the label of an axis.
+    criterion : {"balance", "share_ratio"}
+        What rises along the front.
+
+    Examples
+    --------
+    >>> from skfair.cluster import fair_kmeans_front
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> groups = ["a", "a", "b", "b", "b", "a"]
+    >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+    >>> front.balance.tolist()
+    [0.5, 1.0]
+    >>> front.labels(front.select(min_balance=0.5)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+
+    cost: np.ndarray
+    balance: np.ndarray
+    share_ratio: np.ndarray
+    data_balance: float
+    cost_name: str
+    criterion: str
+    _routes: tuple
+    _positions: np.ndarray  # (n_points, 2): route, number of its moves
+    _build: Callable  # labels -> fitted estimator
+
+    @classmethod
+    def from_routes(
+        cls,
+        routes: Sequence[Route],
+        measure: Callable,
+        build: Callable,
+        data_balance: float,
+        cost_name: str,
+        criterion: str = "balance",
+    ) -> Self:
+        """The non-dominated points of all prefixes of the routes.
+
+        Parameters
+        ----------
+        routes : sequence of Route
+            Labellings, and moves that lead on from them.
+        measure : callable
+            Returns balances and ratios of shares, (2, n_points), of a route after numbers of moves.
+        build : callable
+            Turns labels into a fitted estimator.
+        data_balance : float
+            Balance of the data as one cluster.
+        cost_name : str
+            What the cost is, in words.
+        criterion : {"balance", "share_ratio"}, default="balance"
+            What the ratios of the routes are.
+
+        Returns
+        -------
+        front : ParetoFront
+        """
+        # All prefixes of all routes compete; only the non-dominated ones become labels.
+        cost = np.concatenate([route.costs for route in routes])
+        ratio = np.concatenate([route.ratios for route in routes])
+        lengths = [len(route.costs) for route in routes]
+        of_route = np.repeat(np.arange(len(routes)), lengths)
+        n_moves = np.concatenate([np.arange(length) for length in lengths])
+        rows = np.flatnonzero(non_dominated_mask(cost, ratio))
+        rows = rows[np.argsort(cost[rows], kind="stable")]
+        positions = np.column_stack([of_route[rows], n_moves[rows]])
+        measured = np.empty((len(CRITERIA), len(rows)))
+        for r in np.unique(positions[:, 0]):
+            points = positions[:, 0] == r
+            measured[:, points] = measure(routes[r], positions[points, 1])
+        columns = dict(zip(CRITERIA, measured, strict=True))
+        return cls(
+            cost[rows],
+            **(columns | {criterion: ratio[rows]}),
+            data_balance=data_balance,
+            cost_name=cost_name,
+            criterion=criterion,
+            _routes=tuple(routes),
+            _positions=positions,
+            _build=build,
+        )
+
+    def __len__(self):
+        return len(self.cost)
+
+    def __repr__(self):
+        lowest, highest = self._criterion_values[[0, -1]]
+        of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
+        return (
+            f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
+            f"{self.criterion} {lowest:.3g} to {highest:.3g}{of_data})"
+        )
+
+    @property
+    def _criterion_values(self):
+        """What rises along the front, balance or the ratio of shares, (n_points,)."""
+        return getattr(self, self.criterion)
+
+    @property
+    def relative_balance(self) -> np.ndarray:
+        """Balance as a share of the data's own, (n_points,)."""
+        return self.balance / self.data_balance
+
+    def labels(self, i: int) -> np.ndarray:
+        """Cluster of each sample at point ``i``.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n_samples,)
+        """
+        position, n_moves = self._positions[i]
+        return self._routes[position].labels_after(n_moves)
+
+    def centers(self, i: int) -> np.ndarray:
+        """Means of the clusters at point ``i``, (n_clusters, n_features); of k-means only.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+        """
+        return self.to_estimator(i).cluster_centers_
+
+    def to_estimator(self, i: int) -> FairKMeans | FairSpectralClustering:
+        """A fitted estimator whose clustering is that of point ``i``.
+
+        Parameters
+        ----------
+        i : int
+            Position on the front; negative positions count from its end.
+
+        Returns
+        -------
+        estimator : FairKMeans or FairSpectralClustering
+        """
+        return self._build(self.labels(i))
+
+    def select(self, *, min_balance: float = 0.0, min_share_ratio: float = 0.0) -> int:
+        """Position of the cheapest point with at least the given balance, or ratio of shares.
+
+        Parameters
+        ----------
+        min_balance : float in [0, 1], default=0.0
+            Relative to the data's own balance, as in `FairKMeans`.
+        min_share_ratio : float in [0, 1], default=0.0
+            Minimum ratio of two groups' shares in a cluster, as in `FairKMeans`.
+
+        Returns
+        -------
+        i : int
+            If no point reaches both, the nearest one, with an `InfeasibleConstraintWarning`.
+
+        Raises
+        ------
+        ValueError
+            If one of them is outside [0, 1].
+        """
+        for name, least in {"min_balance": min_balance, "min_share_ratio": min_share_ratio}.items():
+            if not 0 <= least <= 1:
+                raise ValueError(
+                    f"{name} must be a share in [0, 1], got {least}; 0.8 is four fifths."
+                )
+        # How far each point misses; points ascend in cost, so that the first one that misses
+        # nothing wins.
+        lacking = np.maximum(
+            min_balance - self.relative_balance * (1 + 1e-12),
+            min_share_ratio - self.share_ratio * (1 + 1e-12),
+        )
+        if (lacking > 0).all():
+            nearest = int(np.argmin(lacking))
+            warn(
+                self._unreachable_message(nearest, min_balance, min_share_ratio),
+                InfeasibleConstraintWarning,
+            )
+            return nearest
+        return int(np.argmax(lacking <= 0))
+
+    def _unreachable_message(self, i, min_balance, min_share_ratio):
+        """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
+        required, reached = [], []
+        if min_balance > 0:
+            required.append(f"min_balance={min_balance}")
+            reached.append(f"{self.relative_balance[i]:.4f} of the data's balance")
+        if min_share_ratio > 0:
+            required.append(f"min_share_ratio={min_share_ratio}")
+            reached.append(f"a ratio of shares of {self.share_ratio[i]:.4f}")
+        advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
+        if min_share_ratio > 0 and self.criterion == "balance":
+            advice = "This front is one of balances: ask for one with criterion='share_ratio'."
+        return (
+            f"No point of the front reaches {' and '.join(required)}; the nearest has "
+            f"{' and '.join(reached)} and is selected. {advice}"
+        )
+
+    def hypervolume(
+        self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
+    ) -> float:
+        """Hypervolume: area between the front and the reference point that the front dominates.
+
+        Parameters
+        ----------
+        reference : tuple of (cost, criterion)
+            The worst corner.
+        ideal : tuple of (cost, criterion), default=None
+            The best corner; with it the area is a share of the box between the two.
+        """
+        return hypervolume(self.cost, self._criterion_values, reference=reference, ideal=ideal)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The front as a table.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns cost, balance, relative_balance, share_ratio, and extra_cost: the cost on top of
+            that of the cheapest point, as a share of the latter.
+        """
+        import pandas as pd
+
+        cheapest = self.cost[0]
+        extra = self.cost - cheapest
+        return pd.DataFrame(
+            {
+                "cost": self.cost,
+                "balance": self.balance,
+                "relative_balance": self.relative_balance,
+                "share_ratio": self.share_ratio,
+                "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
+            }
+        )
+
+
+def compute_front(estimator, X, columns, n_levels, routes, criterion):
+    """The Pareto front of a clusterer's cost and balance, or ratio of shares.
+
+    The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
+    ``routes(estimator, data, n_levels, random_state, criterion)`` returns the routes of the front,
+    whose points can become fitted clones of the estimator.
+    """
+    if criterion not in CRITERIA:
+        raise ValueError(
+            f"criterion must be one of {CRITERIA}, got {criterion!r}."
+            + spelling_hint(criterion, CRITERIA)
+        )
+    if not isinstance(n_levels, Integral) or n_levels < 1:
+        raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
+    validate_params(estimator)
+    if is_partitioned(X, *columns.values()):
+        raise TypeError(
+            "A front moves single samples, which must be in memory, but the data are partitioned: "
+            "pass a subsample, or fit FairKMeans to all at one min_balance."
+        )
+    random_state = check_random_state(estimator.random_state)
+    data = estimator._check(X, **columns)
+    if len(data.groups.labels) == len(data.requirements.attribute_slices):
+        lacks = "=None" if columns["sensitive_features"] is None else " of one group"
+        warn(
+            f"The front of cost and balance got sensitive_features{lacks}: all samples are one "
+            "group, every clustering is balanced, and the front is one plain clustering. Pass the "
+            "group of each sample, of two groups or more.",
+            MissingSensitiveFeaturesWarning,
+        )
+    validate_data(estimator, X, skip_check_array=True)  # number and names of features
+    # What all clusterings share is prepared once; routes start from it.
+    data = estimator._prepare(data, random_state)
+    return ParetoFront.from_routes(
+        routes(estimator, data, n_levels, random_state, criterion),
+        partial(_measure_ratios, data, estimator.n_clusters),
+        partial(_build_estimator, estimator, data, criterion),
+        data_balance=data.data_balance,
+        cost_name=estimator._cost_name,
+        criterion=criterion,
+    )
+
+
+def _measure_ratios(data, n_clusters, route, n_moves):
+    """Balances and ratios of shares of a route after numbers of moves."""
+    # Count once, and let every move take the counts of its sample to another cluster. The moves
+    # between two points are added to those of the second.
+    counts = data.counts(route.labels, n_clusters)
+    ends, of_point = np.unique(n_moves, return_inverse=True)
+    numbers = np.arange(ends[-1])
+    first_point = np.searchsorted(ends, numbers, "right")
+    moved, changes = (
+        data.sample_counts(route.samples[numbers]),
+        np.zeros((len(ends), *counts.shape)),
+    )
+    np.subtract.at(changes, (first_point, route.sources()[numbers]), moved)
+    np.add.at(changes, (first_point, route.clusters[numbers]), moved)
+    tables = (counts + np.cumsum(changes, axis=0))[of_point]
+    tables[tables < ROUNDING * counts.sum()] = 0.0
+    # Ratios do not depend on how often all samples are counted: the clusters of all points at once.
+    counts = tables.reshape(-1, counts.shape[1])
+    tables = [counts[:, groups] for groups in data.requirements.attribute_slices]
+    ratios = balances_and_data_balance(tables)[0], smallest_share_ratios(tables)
+    return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
+
+
+def _build_estimator(estimator, data, criterion, labels):
+    """A fitted clone whose clustering is the given one: a point of a front."""
+    point = clone(estimator)
+    vars(point).update(
+        point._label_attributes(data, labels) | {"status_": "feasible", "n_iter_": 0}
+    )
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            setattr(point, name, getattr(estimator, name))
+    if criterion == "balance":
+        return point.set_params(min_balance=min(1.0, point.relative_balance_))
+    return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))
 
 
 # The Pareto front of k-means cost and balance.

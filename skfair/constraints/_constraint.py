@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +22,8 @@ from skfair.utils._checks import (
     join_names,
     warn,
 )
-from skfair.utils._sklearn import Interval, StrOptions, validate_parameter_constraints
+from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, validate_params
+from skfair.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
     from skfair.constraints._protocols import MetricConstraint
@@ -322,8 +322,8 @@ def _make_events(memberships, rows, n_events, weights, shares=None):
 # Base of all fairness constraints: hyper-parameters, and how they are bound to samples.
 
 
-VALID_MIN_GROUP_SIZE = [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
-"""Values of a parameter ``min_group_size``."""
+Aggregate = Annotated[str, StrOptions({aggregate for _, aggregate in AGGREGATES})]
+"""How the gaps of the groups become one number."""
 
 
 class Constraint(BaseEstimator):
@@ -398,15 +398,6 @@ class Constraint(BaseEstimator):
     >>> check_constraint(FalseDiscoveryRateParity(tolerance=0.05))
     """
 
-    _parameter_constraints = {
-        "tolerance": [Interval(Real, 0, None, closed="left"), None],
-        "ratio": [Interval(Real, 0, 1, closed="right"), None],
-        "reference": [StrOptions({reference for reference, _ in AGGREGATES})],
-        "aggregate": [StrOptions({aggregate for _, aggregate in AGGREGATES})],
-        "attributes": [StrOptions({"intersections", "each"})],
-        "min_group_size": [*VALID_MIN_GROUP_SIZE, None],
-    }
-
     metric: Any = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
@@ -439,12 +430,12 @@ class Constraint(BaseEstimator):
     def __init__(
         self,
         *,
-        tolerance: float | None = None,
-        ratio: float | None = None,
+        tolerance: NonNegative | None = None,
+        ratio: PositiveShare | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.tolerance = tolerance
         self.ratio = ratio
@@ -598,9 +589,7 @@ class Constraint(BaseEstimator):
 
     def _check_parameters(self):
         """Raise for parameters that are out of range, or do not fit one another."""
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+        validate_params(self)
         if (self.reference, self.aggregate) not in AGGREGATES:
             needed = next(reference for reference, one in AGGREGATES if one == self.aggregate)
             raise ValueError(

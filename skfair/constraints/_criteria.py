@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
 from skfair.constraints._constraint import (
+    Aggregate,
     Constraint,
     all_samples,
     check_cells,
@@ -27,13 +27,15 @@ from skfair.losses import (
     SELECTION_RATE_TABLE,
     HingeLoss,
     LogisticLoss,
+    LossName,
     SquaredHingeLoss,
     pointwise_score,
 )
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
-from skfair.utils._sklearn import Interval, StrOptions, safe_indexing
+from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveInt, PositiveShare
+from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from skfair.groups import Samples
@@ -217,11 +219,11 @@ class MeanParity(Constraint):
     def __init__(
         self,
         *,
-        tolerance: float | None = None,
+        tolerance: NonNegative | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.tolerance = tolerance
         self.reference = reference
@@ -287,21 +289,16 @@ class ConditionalDemographicParity(DecisionRateParity):
     ratio_metric = "conditional_demographic_parity_ratio"
     rate_name = "selection_rate"
 
-    _parameter_constraints = {
-        **DecisionRateParity._parameter_constraints,
-        "strata": [str, int, np.integer, list, callable],
-    }
-
     def __init__(
         self,
-        strata: Any,
+        strata: str | int | np.integer | list | Callable,
         *,
-        tolerance: float | None = None,
-        ratio: float | None = None,
+        tolerance: NonNegative | None = None,
+        ratio: PositiveShare | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         super().__init__(
             tolerance=tolerance,
@@ -394,20 +391,15 @@ class ConstraintOnLoss(Constraint):
         loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
         return ("scores",) if isinstance(loss, _CLASSIFICATION_LOSSES) else ("scores", "numbers")
 
-    _parameter_constraints = {
-        **Constraint._parameter_constraints,
-        "loss": [StrOptions(LOSSES), callable, None],
-    }
-
     def __init__(
         self,
         *,
-        loss: Callable | None = None,
-        tolerance: float | None = None,
+        loss: LossName | Callable | None = None,
+        tolerance: NonNegative | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.loss = loss
         self.tolerance = tolerance
@@ -519,14 +511,6 @@ class BoundedGroupLoss(ConstraintOnLoss):
     BoundedGroupLoss(upper_bound=0.6)
     """
 
-    _parameter_constraints = {
-        "upper_bound": [Interval(Real, 0, None, closed="left")],
-        **{
-            name: ConstraintOnLoss._parameter_constraints[name]
-            for name in ("loss", "attributes", "min_group_size")
-        },
-    }
-
     metric = "largest_group_loss"
     gap = LargestMean
 
@@ -535,11 +519,11 @@ class BoundedGroupLoss(ConstraintOnLoss):
 
     def __init__(
         self,
-        upper_bound: float,
+        upper_bound: NonNegative,
         *,
-        loss: str | Callable | None = None,
+        loss: LossName | Callable | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.upper_bound = upper_bound
         self.loss = loss
@@ -595,19 +579,17 @@ class RankingParity(DecisionRateParity):
     RankingParity(per_query=True, tolerance=0.05)
     """
 
-    _parameter_constraints = {
-        "tolerance": [Interval(Real, 0, None, closed="left"), None],
-        "per_query": ["boolean"],
-        "min_pairs": [Interval(Integral, 1, None, closed="left")],
-    }
-
     metric = "ranking_parity_difference"
     gap = MutualOrderGap
     cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
     def __init__(
-        self, *, tolerance: float | None = None, per_query: bool = False, min_pairs: int = 1
+        self,
+        *,
+        tolerance: NonNegative | None = None,
+        per_query: bool = False,
+        min_pairs: PositiveInt = 1,
     ):
         self.tolerance = tolerance
         self.per_query = per_query
@@ -676,6 +658,10 @@ def _merge_queries(groups):
 # A check for constraints of one's own: what the tests of registered ones ask of them.
 
 
+_MIN_CHECKED = 60
+"""Samples of a check of a constraint: those of a group and class are enough for rates."""
+
+
 def check_constraint(
     constraint: Constraint, *, X: MatrixLike | None = None, random_state: RandomState = 0
 ) -> None:
@@ -704,8 +690,8 @@ def check_constraint(
     ------
     ValueError
         If a cell is not a boolean mask over the samples, a slope or curvature differs from finite
-        differences, a gap depends on other samples than those it is bound to, or blocks do not add
-        up; the message says by how much, and where.
+        differences, a gap depends on other samples than those it is bound to, blocks do not add up,
+        or samples of one group raise an error; the message says by how much, and where.
 
     Examples
     --------
@@ -715,6 +701,11 @@ def check_constraint(
     # Random classes in three groups of equal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
     n_samples = 240 if X is None else len(X)
+    if n_samples < _MIN_CHECKED:
+        raise ValueError(
+            f"X must have at least {_MIN_CHECKED} samples, which are divided into three groups of "
+            f"two classes, but it has {n_samples}; pass more samples."
+        )
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
     groups = check_groups(np.arange(n_samples) % 3, n_samples)
     samples = Samples(target, groups, np.ones(n_samples), X)
@@ -750,8 +741,14 @@ def check_constraint(
             "on the samples that they are passed, and on nothing else."
         )
     one_group = samples._replace(groups=Groups.single(n_samples))
-    alone = of_all_groups.bind(one_group, surrogate, loss, tolerance=0.1).linearize_at(scores)
-    alone.rows(scores, alone.rows.initial_aux(scores))
+    try:
+        alone = of_all_groups.bind(one_group, surrogate, loss, tolerance=0.1).linearize_at(scores)
+        alone.rows(scores, alone.rows.initial_aux(scores))
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(
+            f"{constraint} fails where all samples are in one group, as in a fold or a block: "
+            f"{error}. Its cells and its gap must be made of the groups that are there."
+        ) from error
 
 
 def _check_row_derivatives(constraint, rows, scores, rng):

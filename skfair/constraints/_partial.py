@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -31,6 +31,7 @@ from skfair.metrics import (
     partial_group_auc_gap,
     partial_statistical_parity_gap,
 )
+from skfair.utils._parameters import MinGroupSize, Positive, Share
 from skfair.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
@@ -41,17 +42,13 @@ if TYPE_CHECKING:
 _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
 
+Percentiles = Annotated[Sequence | dict, "no_validation"]
+"""An interval of percentiles, validated by `intervals_by_group`, which knows the groups."""
+
 
 @partial_docs
 class PartialParity(Constraint):
     """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
-
-    _parameter_constraints = {
-        "interval": "no_validation",  # by intervals_by_group, which knows the groups
-        "tolerance": [Interval(Real, 0, 1, closed="both"), None],
-        "width": [Interval(Real, 0, None, closed="neither")],
-        "min_group_size": Constraint._parameter_constraints["min_group_size"],
-    }
 
     reference, aggregate, attributes = "groups", "max", "intersections"
     gap = IntervalGap
@@ -233,27 +230,20 @@ class PartialStatisticalParity(PartialParity):
     PartialStatisticalParity(interval=(0.1, 0.3))
     """
 
-    _parameter_constraints = {
-        **PartialParity._parameter_constraints,
-        "scale": [StrOptions({"normalized", "raw"})],
-        "n_percentiles": [Interval(Integral, 2, None, closed="left")],
-        "surrogate": [StrOptions(CONVEX_MEANS)],
-    }
-
     metric = "partial_statistical_parity_difference"
     cells = staticmethod(all_samples)
     adds_up = True
 
     def __init__(
         self,
-        interval: Sequence | dict = (0.0, 1.0),
+        interval: Percentiles = (0.0, 1.0),
         *,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
         scale: Literal["normalized", "raw"] = "normalized",
-        n_percentiles: int = 10,
-        width: float = 2.0,
-        surrogate: Literal["ramp", "sigmoid"] = "ramp",
-        min_group_size: int | Literal["auto"] | None = None,
+        n_percentiles: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10,
+        width: Positive = 2.0,
+        surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
+        min_group_size: MinGroupSize | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -319,11 +309,11 @@ class PartialGroupAUC(PartialParity):
 
     def __init__(
         self,
-        interval: Sequence | dict = (0.0, 1.0),
+        interval: Percentiles = (0.0, 1.0),
         *,
-        tolerance: float | None = None,
-        width: float = 2.0,
-        min_group_size: int | Literal["auto"] | None = None,
+        tolerance: Share | None = None,
+        width: Positive = 2.0,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -353,12 +343,6 @@ class ThresholdParity(PartialParity):
 
     {idca_paper}
     """
-
-    _parameter_constraints = {
-        **PartialParity._parameter_constraints,
-        "scale": [StrOptions({"normalized", "raw"})],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-    }
 
     is_correctable = True
 
@@ -426,25 +410,20 @@ class PartialDemographicParity(ThresholdParity):
     PartialDemographicParity(interval=(0.2, 0.6), tolerance=0.05)
     """
 
-    _parameter_constraints = {
-        **ThresholdParity._parameter_constraints,
-        "surrogate": [StrOptions(CONVEX_MEANS)],
-    }
-
     metric = "partial_demographic_parity_difference"
     rate_name = "selection_rate"
     cells = staticmethod(all_samples)
 
     def __init__(
         self,
-        interval: Sequence | dict = (0.0, 1.0),
+        interval: Percentiles = (0.0, 1.0),
         *,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
         scale: Literal["normalized", "raw"] = "normalized",
-        threshold: float = 0.0,
-        width: float = 0.5,
-        surrogate: Literal["ramp", "sigmoid"] = "ramp",
-        min_group_size: int | Literal["auto"] | None = None,
+        threshold: Annotated[float, Interval(Real, None, None, closed="neither")] = 0.0,
+        width: Positive = 0.5,
+        surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
+        min_group_size: MinGroupSize | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance
@@ -481,11 +460,6 @@ class PartialEqualOpportunity(ThresholdParity):
     PartialEqualOpportunity(interval=(0.2, 0.6), rank_within='class')
     """
 
-    _parameter_constraints = {
-        **ThresholdParity._parameter_constraints,
-        "rank_within": [StrOptions({"group", "class"})],
-    }
-
     metric = "partial_equal_opportunity_difference"
     rate_name: str | None = "true_positive_rate"
     applies_to = ("scores",)
@@ -493,14 +467,14 @@ class PartialEqualOpportunity(ThresholdParity):
 
     def __init__(
         self,
-        interval: Sequence | dict = (0.0, 1.0),
+        interval: Percentiles = (0.0, 1.0),
         *,
-        tolerance: float | None = None,
+        tolerance: Share | None = None,
         scale: Literal["normalized", "raw"] = "normalized",
         rank_within: Literal["group", "class"] = "group",
-        threshold: float = 0.0,
-        width: float = 0.5,
-        min_group_size: int | Literal["auto"] | None = None,
+        threshold: Annotated[float, Interval(Real, None, None, closed="neither")] = 0.0,
+        width: Positive = 0.5,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.interval = interval
         self.tolerance = tolerance

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from skfair.constraints._constraint import (
+    Aggregate,
     Constraint,
     all_samples,
     constraint_docs,
@@ -17,7 +17,7 @@ from skfair.constraints._constraint import (
 from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate, find_rate
 from skfair.utils._api import Reference
-from skfair.utils._sklearn import Interval
+from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare
 
 if TYPE_CHECKING:
     from skfair.groups import Samples
@@ -123,18 +123,16 @@ class RateParity(ConstraintOnRate):
     True
     """
 
-    _parameter_constraints = {**Constraint._parameter_constraints, "measure": [str, Rate]}
-
     def __init__(
         self,
         measure: str | Rate,
         *,
-        tolerance: float | None = None,
-        ratio: float | None = None,
+        tolerance: NonNegative | None = None,
+        ratio: PositiveShare | None = None,
         reference: Reference = "groups",
-        aggregate: str = "max",
+        aggregate: Aggregate = "max",
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         super().__init__(
             tolerance=tolerance,
@@ -150,25 +148,16 @@ class RateParity(ConstraintOnRate):
 class BoundedRate(ConstraintOnRate):
     """Base of the bounds on the rate of every group, which bind a single group too."""
 
-    _parameter_constraints = {
-        "measure": [str, Rate],
-        "bound": [Interval(Real, 0, None, closed="left")],
-        **{
-            name: Constraint._parameter_constraints[name]
-            for name in ("attributes", "min_group_size")
-        },
-    }
-
     # No rate is compared with another one, so these are no parameters here.
     reference, aggregate = "groups", "max"
 
     def __init__(
         self,
         measure: str | Rate,
-        bound: float,
+        bound: NonNegative,
         *,
         attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: int | Literal["auto"] | None = None,
+        min_group_size: MinGroupSize | None = None,
     ):
         self.measure = measure
         self.bound = bound

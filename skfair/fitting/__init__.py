@@ -12,8 +12,6 @@ from skfair.fitting._fitter import search_lines as search_lines
 from skfair.fitting._guarantee import Guarantee as Guarantee
 from skfair.fitting._guarantee import fit_with_guarantee as fit_with_guarantee
 from skfair.fitting._input import (
-    VALID_ASSUME,
-    VALID_MISSING,
     TrainingData,
     Unit,
     assumption_attributes,
@@ -35,11 +33,11 @@ from skfair.fitting._input import (
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PartialParityMixin,
+    PercentileSolver,
     fit_partitioned,
     make_criterion,
 )
 from skfair.fitting._model import (
-    VALID_CONFIDENCE_LEVEL,
     ConstrainedNetwork,
     ConstraintReportMixin,
     GroupAwareScoreMixin,

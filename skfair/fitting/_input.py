@@ -21,7 +21,6 @@ from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_part
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
 from skfair.solvers import SQP
 from skfair.statistics import (
-    ASSUMPTIONS,
     check_group_arguments,
     describe_missing_assumption,
     describe_probability_assumption,
@@ -144,12 +143,6 @@ def check_classification_data(estimator, X, y, columns, request):
 
 # Groups that are recorded for some samples only.
 
-
-VALID_MISSING = {"error", "at_random"}
-"""Values of the parameter `missing` of estimators that model groups which are not recorded."""
-
-VALID_ASSUME = {*ASSUMPTIONS}
-"""Values of the parameter `assume` of estimators that take probabilities of groups."""
 
 _MIN_RECORDED = 500
 """Recorded samples below which the model of the groups is a warning."""

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -11,7 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity
-from skfair.fitting import Fitter, enforce_in_population
+from skfair.fitting._enforce import enforce_in_population
+from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
     TrainingData,
     Unit,
@@ -23,7 +23,6 @@ from skfair.fitting._input import (
 )
 from skfair.fitting._model import ConstrainedEstimator
 from skfair.groups import (
-    VALID_HANDLE_UNKNOWN,
     EncodedBlock,
     Groups,
     Samples,
@@ -40,9 +39,9 @@ from skfair.groups import (
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
 from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
-from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.solvers import SOLVERS, SQP
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._sklearn import StrOptions
 
 # Base of linear estimators that are trained under constraints.
 
@@ -70,13 +69,6 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 
     _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
-
-    _parameter_constraints = {
-        **ConstrainedEstimator._parameter_constraints,
-        "fit_intercept": ["boolean"],
-        "group_interactions": ["boolean", StrOptions({"intercept"})],
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-    }
 
     def _make_problem(self, training, constraints, weights):
         """The problem, in blocks for threads if there are very many samples."""
@@ -227,6 +219,8 @@ _PERCENTILE_SOLVERS = {
 }
 """Solvers of constraints that count no decisions, on all samples at once."""
 
+PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
+
 
 def make_criterion(criterion, interval):
     """The constraint on an interval that a criterion is, by name or as an object."""
@@ -242,12 +236,6 @@ def make_criterion(criterion, interval):
 
 class PartialParityMixin:
     """Mixin of linear estimators with the parameters `criterion` and `interval`."""
-
-    _parameter_constraints = {
-        "interval": ["array-like", dict, None],
-        "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "solver": [StrOptions(_PERCENTILE_SOLVERS), Solver],
-    }
 
     _solver_defaults = {"tol": 1e-4}
 

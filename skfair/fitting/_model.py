@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,10 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from skfair.constraints import VALID_MIN_GROUP_SIZE, ConstraintSystem, bind_all
-from skfair.fitting import Fitter, Guarantee, enforce_in_population
+from skfair.constraints import ConstraintSystem, bind_all
+from skfair.fitting._enforce import enforce_in_population
+from skfair.fitting._fitter import Fitter
+from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._input import Unit, warn_of_dependence
 from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
@@ -34,11 +35,11 @@ from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
 from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import SURROGATES
 from skfair.utils._api import MatrixLike, make_docstring_decorator
 from skfair.utils._checks import resolve_name, warn
-from skfair.utils._sklearn import CallbackSupportMixin, Interval, StrOptions
+from skfair.utils._sklearn import CallbackSupportMixin
 
 # Estimators with a report of their constraint.
 
@@ -61,10 +62,6 @@ class ConstraintReportMixin(PlainStateMixin):
 # Base of all estimators that are trained under constraints.
 
 
-VALID_CONFIDENCE_LEVEL = [Interval(Real, 0, 1, closed="neither"), None]
-"""Values of a parameter ``confidence_level``."""
-
-
 class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
@@ -75,16 +72,6 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     """
 
     __metadata_request__fit = {"sensitive_features": True}
-
-    _parameter_constraints = {
-        "min_group_size": VALID_MIN_GROUP_SIZE,
-        "enforcement": [StrOptions({"auto"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions(SOLVERS), Solver],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
 
     surrogate: Any = "sigmoid"
 
@@ -288,13 +275,6 @@ class ConstrainedNetwork(ConstrainedEstimator):
     network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
     to `_fit` with its constraints.
     """
-
-    _parameter_constraints = {
-        **ConstrainedEstimator._parameter_constraints,
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-    }
 
     @abstractmethod
     def _initial_parameters(self, model, random_state):

@@ -32,7 +32,6 @@ from skfair.groups._groups import unique_values as unique_values
 from skfair.groups._groups import warn_of_similar_labels as warn_of_similar_labels
 from skfair.groups._known import HOW_TO_PASS_GROUPS as HOW_TO_PASS_GROUPS
 from skfair.groups._known import MISSING as MISSING
-from skfair.groups._known import VALID_HANDLE_UNKNOWN as VALID_HANDLE_UNKNOWN
 from skfair.groups._known import check_group_probabilities as check_group_probabilities
 from skfair.groups._known import encode_groups_for_prediction as encode_groups_for_prediction
 from skfair.groups._known import encode_known_groups as encode_known_groups

@@ -168,10 +168,6 @@ HOW_TO_PASS_GROUPS = (
 """Advice for errors about missing groups."""
 
 
-VALID_HANDLE_UNKNOWN = {"error", "overall"}
-"""Values of the parameter `handle_unknown` of estimators whose predictions depend on the group."""
-
-
 def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="error"):
     """Group of each sample as a row of ``summary.labels``, (n_samples,).
 

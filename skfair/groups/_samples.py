@@ -550,6 +550,10 @@ class SampleSummary:
         smallest, largest = zip(*ranges, strict=True)
         self.weight_range = min(smallest), max(largest)
 
+    def intersection_groups(self):
+        """Groups of one sample of each cell."""
+        return Groups.disjoint(np.arange(len(self.cells)), np.array(self.cells, dtype=object))
+
     def check_unchanged(self, blocks):
         """Raise for blocks whose samples changed when a lost worker made them be computed again."""
         if not blocks.may_have_changed():

@@ -12,7 +12,7 @@ from skfair.postprocessing._events import (
 from skfair.postprocessing._group_models import MAX_NARROW_COLUMNS
 from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint_probabilities
 from skfair.postprocessing._oof import (
-    VALID_CV,
+    Folds,
     calibrated_log_odds,
     check_held_out,
     check_out_of_bag,

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,8 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import CONSTRAINTS, VALID_MIN_GROUP_SIZE, Constraint
 from skfair.fitting import (
     REPORT_ATTRIBUTE,
-    VALID_CONFIDENCE_LEVEL,
     ConstraintReportMixin,
     FitProgressCallback,
     Subtask,
@@ -31,7 +28,7 @@ from skfair.fitting import (
     warn_of_dependence,
     warn_of_one_group,
 )
-from skfair.groups import VALID_HANDLE_UNKNOWN, check_alignment, encode_groups_for_prediction
+from skfair.groups import check_alignment, encode_groups_for_prediction
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
@@ -50,7 +47,6 @@ from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._group_models import ScreenedClassifier
 from skfair.postprocessing._joint import fit_joint_probabilities
 from skfair.postprocessing._oof import (
-    VALID_CV,
     check_held_out,
     check_out_of_bag,
     cross_fit,
@@ -64,9 +60,6 @@ from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
-    HasMethods,
-    Interval,
-    StrOptions,
     check_method_params,
     count_samples,
     safe_indexing,
@@ -93,23 +86,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
-
-    _parameter_constraints = {
-        "constraint": [StrOptions(CONSTRAINTS), Constraint, list, tuple, None],
-        "tolerance": [Interval(Real, 0, None, closed="left")],
-        "confidence_level": VALID_CONFIDENCE_LEVEL,
-        "min_group_size": VALID_MIN_GROUP_SIZE,
-        "group_estimator": [
-            HasMethods(["fit", "predict_proba"]),
-            StrOptions({"sensitive_features"}),
-            None,
-        ],
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-        "cv": [*VALID_CV, None],
-        "ensemble": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
 
     _oof_attribute: Any = None
     """Name of the fitted attribute with the out-of-fold output of the final linear model."""

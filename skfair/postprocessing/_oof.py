@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from numbers import Integral
+from typing import Annotated, Any
 
 import joblib
 import numpy as np
@@ -37,10 +38,8 @@ from skfair.utils._sklearn import (
 # Division of samples into the folds of a cross-fit.
 
 
-VALID_CV = [
-    Interval(Integral, 2, None, closed="left"),
-    "cv_object",
-    StrOptions({"prefit", "oob"}),
+Folds = Annotated[
+    Any, Interval(Integral, 2, None, closed="left"), "cv_object", StrOptions({"prefit", "oob"})
 ]
 """Values of a parameter ``cv`` that says which models score the training samples."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,10 +14,6 @@ from sklearn.base import BaseEstimator
 from skfair._kernels import STEP
 from skfair.constraints import block_diagonal
 from skfair.losses import Pointwise, as_pointwise, kernel_kind_and_width, kernel_rate_kind
-
-if TYPE_CHECKING:
-    from skfair.problems._problem import ConstrainedProblem
-
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -48,7 +44,7 @@ class Evaluation:
     array([-1.,  0.])
     """
 
-    def __init__(self, problem: ConstrainedProblem, x: np.ndarray):
+    def __init__(self, problem: Any, x: np.ndarray):
         self.problem = problem
         self.x = x
         # Model parameters, and the auxiliary unknowns after them.

@@ -1,5 +1,7 @@
 """Solvers of constrained problems; :mod:`skfair.solvers.literature` has more, for comparisons."""
 
+from typing import Annotated
+
 from skfair.solvers._solver import Iterate as Iterate
 from skfair.solvers._solver import Progress as Progress
 from skfair.solvers._solver import Result as Result
@@ -24,6 +26,7 @@ from skfair.solvers.literature._descent import GeometricDecay as GeometricDecay
 from skfair.solvers.literature._descent import HarmonicDecay as HarmonicDecay
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.solvers.literature._proximal import IDCA, PLADA
+from skfair.utils._sklearn import StrOptions
 
 SOLVERS = {
     "sqp": SQP,
@@ -47,6 +50,8 @@ SOLVERS = {
     "multiplier-model": MultiplierModel,
 }
 """Classes of solvers by name, or functions that make one."""
+
+SolverName = Annotated[str, StrOptions(SOLVERS)]
 
 __all__ = [
     "IDCA",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ from sklearn.utils import check_random_state
 from skfair.losses import is_pairwise
 from skfair.problems import Evaluation
 from skfair.utils._api import RandomState
-from skfair.utils._sklearn import Interval, validate_parameter_constraints
+from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
 
 if TYPE_CHECKING:
     from skfair.problems import ConstrainedProblem
@@ -237,10 +236,8 @@ class Solver(BaseEstimator):
     'optimal'
     """
 
-    _parameter_constraints = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
+    max_iter: PositiveInt
+    tol: NonNegative
 
     requires = ()
     """Requirements of a solver: names in ``REQUIREMENTS``; a property if they depend on the
@@ -301,7 +298,7 @@ class Solver(BaseEstimator):
             If a parameter is out of range, the model or the constraint lacks what the solver
             requires, or the objective is not finite at the start.
         """
-        validate_parameter_constraints(self._parameter_constraints, vars(self), type(self).__name__)
+        validate_params(self)
         problem = problem.single() if self.one_row else problem
         random_state = check_random_state(random_state)
         x0 = problem.initial_point(random_state=random_state) if x0 is None else np.asarray(x0)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy import optimize
 from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from skfair.problems import example_problem
+from skfair.problems import Box, example_problem
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt, Share
 
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
@@ -372,18 +373,12 @@ class SQP(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "hessian": [StrOptions({"exact", "lbfgs"})],
-        "memory": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 200,
-        tol: float = 1e-6,
+        max_iter: PositiveInt = 200,
+        tol: NonNegative = 1e-6,
         hessian: Literal["exact", "lbfgs"] = "exact",
-        memory: int = 20,
+        memory: PositiveInt = 20,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -544,7 +539,9 @@ def _merit(objective, excess, penalty):
 
 
 def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
-    """Check a solver's answers, certificates, callbacks and seeds on a small convex problem.
+    """Check a solver's answers, certificates, callbacks and seeds on a small problem.
+
+    A solver that ``projects`` onto regions is also tried in a box that cuts off the minimum.
 
     Parameters
     ----------
@@ -563,9 +560,9 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     Raises
     ------
     ValueError
-        If the answer is too far from the minimum, a status contradicts the violation or the
-        residual, the certificate cannot be recomputed, two runs with one seed differ, or a callback
-        does not stop the solver.
+        If the answer is outside of the region or too far from the minimum, a status contradicts the
+        violation or the residual, the certificate cannot be recomputed, two runs with one seed
+        differ, or a callback does not stop the solver.
 
     Examples
     --------
@@ -575,20 +572,15 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     problem = example_problem()
     exact = SQP(tol=1e-9).solve(problem)
     name, solver = type(solver).__name__, clone(solver)
-    result = solver.solve(problem, random_state=0)
-    # The answer: feasible, and near the minimum; a violated row gains its multiplier.
-    gained = result.violation * np.abs(exact.multipliers).sum()
-    _require(result.violation <= max(solver.tol, atol), name, "violates the row", result.violation)
-    distance = abs(result.fun - exact.fun)
-    _require(distance <= atol + gained, name, "misses the minimum", distance)
-    # The certificate: what is called optimal is, by a residual that can be recomputed.
-    of_row = problem.single() if solver.one_row else problem
-    again = kkt_residual(Iterate(of_row.evaluate(result.x), result.multipliers))
-    _require(again <= result.residual + 1e-8, name, "reports a residual smaller than it is", again)
-    is_certified = result.residual <= solver.tol and result.violation <= solver.tol
-    _require(
-        (result.status == "optimal") == is_certified, name, f"has status {result.status!r}", again
-    )
+    price = np.abs(exact.multipliers).sum()
+    result = _check_answer(solver, problem, exact.fun, price, atol)
+    if solver.projects:
+        # A box that cuts off the minimum by one parameter, and holds the others.
+        box = Box(exact.x - 1.0, exact.x + np.where(np.arange(len(exact.x)) == 1, -0.3, 1.0))
+        problem_in_box = replace(problem, region=box)
+        in_box = _check_answer(solver, problem_in_box, _minimum_in(box, problem), price, atol)
+        distance = np.abs(problem_in_box.project(in_box.x) - in_box.x).max()
+        _require(distance == 0.0, name, "leaves the region", distance)
     # Seeds and callbacks.
     repeated = solver.solve(problem, random_state=0)
     _require(np.array_equal(result.x, repeated.x), name, "differs between runs of one seed", 0.0)
@@ -600,6 +592,45 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
 
     solver.solve(problem, random_state=0, callback=stop_at_once)
     _require(len(calls) == 1, name, "goes on after a callback returned True", len(calls))
+
+
+def _check_answer(solver, problem, minimum, price, atol):
+    """Solve a problem, and compare the answer with the minimum and its certificate."""
+    name, result = type(solver).__name__, solver.solve(problem, random_state=0)
+    # The answer: feasible, and near the minimum; a violated row gains its multiplier.
+    _require(result.violation <= max(solver.tol, atol), name, "violates the row", result.violation)
+    place = "" if problem.region is None else " in a region"
+    distance = abs(result.fun - minimum)
+    is_near = distance <= atol + result.violation * price
+    _require(is_near, name, f"misses the minimum{place}", distance)
+    # The certificate: what is called optimal is, by a residual that can be recomputed.
+    of_row = problem.single() if solver.one_row else problem
+    again = kkt_residual(Iterate(of_row.evaluate(result.x), result.multipliers))
+    _require(again <= result.residual + 1e-8, name, "reports a residual smaller than it is", again)
+    is_certified = result.residual <= solver.tol and result.violation <= solver.tol
+    _require(
+        (result.status == "optimal") == is_certified, name, f"has status {result.status!r}", again
+    )
+    return result
+
+
+def _minimum_in(box, problem):
+    """The minimum of a problem in a box, by another method (SLSQP)."""
+    rows = optimize.NonlinearConstraint(
+        lambda x: problem.evaluate(x).values,
+        problem.lower,
+        problem.upper,
+        jac=lambda x: problem.evaluate(x).jacobian,
+    )
+    return optimize.minimize(
+        lambda x: problem.evaluate(x).fun,
+        box.upper,
+        jac=lambda x: problem.evaluate(x).grad,
+        bounds=optimize.Bounds(box.lower, box.upper),
+        constraints=rows,
+        method="SLSQP",
+        options={"ftol": 1e-12},
+    ).fun
 
 
 def _require(holds, name, what, value):
@@ -665,22 +696,14 @@ class AugmentedLagrangian(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "rho": [Interval(Real, 0, None, closed="neither")],
-        "growth": [Interval(Real, 1, None, closed="left")],
-        "shrink": [Interval(Real, 0, 1, closed="both")],
-        "inner_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        rho: float = 10.0,
-        growth: float = 4.0,
-        shrink: float = 0.25,
-        inner_iter: int = 1000,
+        max_iter: PositiveInt = 100,
+        tol: NonNegative = 1e-6,
+        rho: Positive = 10.0,
+        growth: AtLeastOne = 4.0,
+        shrink: Share = 0.25,
+        inner_iter: PositiveInt = 1000,
     ):
         self.max_iter = max_iter
         self.tol = tol

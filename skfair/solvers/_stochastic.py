@@ -1,8 +1,9 @@
 """Solvers on mini-batches: their base, stochastic gradient descent, and Adam."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from itertools import count
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from skfair.problems import Evaluation
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
-from skfair.utils._sklearn import Interval
+from skfair.utils._parameters import NonNegative, Positive, PositiveInt
 
 # Base of solvers on mini-batches: epochs, batches, and detection of divergence.
 
@@ -61,10 +62,7 @@ class StochasticSolver(Solver):
     array([1., 0.])
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-    }
+    batch_size: PositiveInt
 
     requires = ("batches",)
 
@@ -222,21 +220,15 @@ class SGD(StochasticSolver):
     True
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "penalty": [Interval(Real, 0, None, closed="left")],
-    }
-
     takes_last = True
 
     def __init__(
         self,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        learning_rate: float = 0.05,
-        batch_size: int = 32,
-        penalty: float = 0.0,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        learning_rate: Positive = 0.05,
+        batch_size: PositiveInt = 32,
+        penalty: NonNegative = 0.0,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -336,22 +328,14 @@ class AdamPrimalDual(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "dual_step": [Interval(Real, 0, None, closed="left")],
-        "dual_updates": [Interval(Integral, 1, None, closed="left")],
-        "count_decisions": ["boolean"],
-    }
-
     def __init__(
         self,
-        max_iter: int = 8,
-        tol: float = 1e-3,
-        learning_rate: float = 2e-3,
-        dual_step: float = 0.5,
-        dual_updates: int = 2,
-        batch_size: int = 128,
+        max_iter: PositiveInt = 8,
+        tol: NonNegative = 1e-3,
+        learning_rate: Positive = 2e-3,
+        dual_step: NonNegative = 0.5,
+        dual_updates: PositiveInt = 2,
+        batch_size: PositiveInt = 128,
         count_decisions: bool = True,
     ):
         self.max_iter = max_iter

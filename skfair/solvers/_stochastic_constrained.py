@@ -1,11 +1,13 @@
 """Published methods on mini-batches: SSL-ALM, ghost, switching subgradient, IDCA, PLADA."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from numbers import Real
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -13,7 +15,15 @@ from skfair.problems import original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._parameters import (
+    NonNegative,
+    NonNegativeInt,
+    OpenShare,
+    Positive,
+    PositiveInt,
+    Share,
+)
+from skfair.utils._sklearn import Interval
 
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
 
@@ -79,29 +89,18 @@ class SSLALM(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "mu": [Interval(Real, 0, None, closed="left")],
-        "rho": [Interval(Real, 0, None, closed="left")],
-        "tau": [Interval(Real, 0, None, closed="neither")],
-        "eta": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, 1, closed="both")],
-        "y_max": [Interval(Real, 0, None, closed="neither")],
-        "beyond": [StrOptions({"clip", "reset"})],
-    }
-
     def __init__(
         self,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        mu: float = 2.0,
-        rho: float = 1.0,
-        tau: float = 0.01,
-        eta: float = 0.05,
-        beta: float = 0.5,
-        y_max: float = 10.0,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        mu: NonNegative = 2.0,
+        rho: NonNegative = 1.0,
+        tau: Positive = 0.01,
+        eta: NonNegative = 0.05,
+        beta: Share = 0.5,
+        y_max: Positive = 10.0,
         beyond: Literal["clip", "reset"] = "clip",
-        batch_size: int = 32,
+        batch_size: PositiveInt = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -335,29 +334,18 @@ class StochasticGhost(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "p0": [Interval(Real, 0, 1, closed="neither")],
-        "alpha0": [Interval(Real, 0, None, closed="neither")],
-        "alpha_hat": [Interval(Real, 0, None, closed="left")],
-        "rho": [Interval(Real, 0, None, closed="neither")],
-        "tau": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "lambda_": [Interval(Real, 0, 1, closed="both")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        p0: float = 0.4,
-        alpha0: float = 0.05,
-        alpha_hat: float = 0.05,
-        rho: float = 0.8,
-        tau: float = 1.0,
-        beta: float = 10.0,
-        lambda_: float = 0.5,
-        batch_size: int = 8,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        p0: OpenShare = 0.4,
+        alpha0: Positive = 0.05,
+        alpha_hat: NonNegative = 0.05,
+        rho: Positive = 0.8,
+        tau: Positive = 1.0,
+        beta: Positive = 10.0,
+        lambda_: Share = 0.5,
+        batch_size: PositiveInt = 8,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -468,25 +456,16 @@ class StochasticSwitching(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="left"), callable],
-        "objective_step": [Interval(Real, 0, None, closed="neither")],
-        "constraint_step": [Interval(Real, 0, None, closed="neither")],
-        "output": [StrOptions({"best", "drawn"})],
-        "first_recorded": [Interval(Integral, 0, None, closed="left")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        epsilon: float | Callable = 1e-4,
-        objective_step: float = 0.05,
-        constraint_step: float = 0.05,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        epsilon: NonNegative | Callable = 1e-4,
+        objective_step: Positive = 0.05,
+        constraint_step: Positive = 0.05,
         output: Literal["best", "drawn"] = "best",
-        first_recorded: int = 0,
-        batch_size: int = 32,
+        first_recorded: NonNegativeInt = 0,
+        batch_size: PositiveInt = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -618,21 +597,15 @@ class StochasticIDCA(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "inner_epochs": [Interval(Integral, 1, None, closed="left")],
-        "step": [Interval(Real, 0, None, closed="neither")],
-    }
-
     requires = ("majorant", "drawn majorant")
 
     def __init__(
         self,
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        inner_epochs: int = 3,
-        step: float = 3.0,
-        batch_size: int = 64,
+        max_iter: PositiveInt = 30,
+        tol: NonNegative = 1e-3,
+        inner_epochs: PositiveInt = 3,
+        step: Positive = 3.0,
+        batch_size: PositiveInt = 64,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -753,29 +726,18 @@ class StochasticPLADA(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "eta": [Interval(Real, 0, None, closed="neither")],
-        "tau": [Interval(Real, 0, None, closed="neither")],
-        "gamma0": [Interval(Real, 0, None, closed="neither")],
-        "kappa": [Interval(Real, 0, None, closed="neither")],
-        "u_max": [Interval(Real, 0, None, closed="right")],
-    }
-
     def __init__(
         self,
-        max_iter: int = 20,
-        tol: float = 1e-3,
-        alpha: float = 2.0,
-        beta: float = 0.5,
-        eta: float = 0.05,
-        tau: float = 0.01,
-        gamma0: float = 0.1,
-        kappa: float = 1000.0,
-        u_max: float = math.inf,
-        batch_size: int = 32,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        alpha: Positive = 2.0,
+        beta: NonNegative = 0.5,
+        eta: Positive = 0.05,
+        tau: Positive = 0.01,
+        gamma0: Positive = 0.1,
+        kappa: Positive = 1000.0,
+        u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
+        batch_size: PositiveInt = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,10 +12,12 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
+from skfair.constraints import Constraint, ConstraintName
 from skfair.fitting import check_classification_data, estimator_docs, warn_if_revealed
-from skfair.losses import Pointwise
+from skfair.losses import LossName, Pointwise
 from skfair.problems import Evaluation
-from skfair.solvers import AdamPrimalDual, Progress, Result
+from skfair.solvers import AdamPrimalDual, Progress, Result, Solver, SolverName
+from skfair.surrogates import SurrogateName
 from skfair.torch._model import (
     RandomStream,
     TorchModel,
@@ -34,11 +36,14 @@ from skfair.torch._samples import (
 )
 from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import warn
+from skfair.utils._parameters import (
+    MinGroupSize,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Verbose,
+)
 from skfair.utils._sklearn import safe_indexing
-
-if TYPE_CHECKING:
-    from skfair.constraints import Constraint
-    from skfair.solvers import Solver
 
 
 @estimator_docs
@@ -191,39 +196,30 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **NetworkClassifier._parameter_constraints,
-        "module": [callable, None],
-        "device": "no_validation",
-        "optimizer": [callable, None],
-        "scheduler": [callable, None],
-        "solver": [*NetworkClassifier._parameter_constraints["solver"], None],
-    }
-
     def __init__(
         self,
-        module: Any = None,
-        constraint: str | Constraint | list | None = "demographic_parity",
+        module: Callable | None = None,
+        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: float = 0.02,
-        confidence_level: float | None = None,
-        min_group_size: int | Literal["auto"] = "auto",
+        tolerance: NonNegative = 0.02,
+        confidence_level: OpenShare | None = None,
+        min_group_size: MinGroupSize = "auto",
         enforcement: Literal["auto"] | None = "auto",
-        loss: str | Callable = "logistic",
-        alpha: float = 1e-4,
-        surrogate: Literal["sigmoid", "ramp"] | Callable = "sigmoid",
-        solver: str | Solver | None = "adam-pd",
+        loss: LossName | Callable = "logistic",
+        alpha: NonNegative = 1e-4,
+        surrogate: SurrogateName | Callable = "sigmoid",
+        solver: SolverName | Solver | None = "adam-pd",
         optimizer: Callable | None = None,
         scheduler: Callable | None = None,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        validation_fraction: OpenShare = 0.1,
+        n_iter_no_change: PositiveInt = 10,
         class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
         device: Any = "cpu",
         warm_start: bool = False,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.module = module
         self.constraint = constraint

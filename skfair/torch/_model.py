@@ -128,7 +128,7 @@ class FlatModule:
         modes = [training for _, training in self.modes]
         return FlatModule(copy_module(self.module), self.output_name, modes, self.stream)
 
-    def with_double_output(self):
+    def copy_with_double_output(self):
         """A deep copy whose output layer computes in double precision."""
         network = self.copy()
         network.output_layer.double()
@@ -650,9 +650,12 @@ class TorchModel:
             # Layers behind the output layer may have been trained, too.
             model = self._replace_output_layer(parameters, _outputs().ensure_output_layer)
             start = model.initial()
-            if not model._is_linear(start):
+            hidden = model._inputs_of_linear_layer(start)
+            if hidden is None:
                 model = self.append_layer(parameters)
                 start = model.initial()
+            else:
+                model._hidden = start[: -model.n_last].copy(), hidden
             self._finished = parameters, (model, start)
         return self._finished[1]
 
@@ -673,7 +676,7 @@ class TorchModel:
 
     def _replace_output_layer(self, parameters, find):
         """The model with a copy of the module, and the output layer that is found, as double."""
-        network, model = self.network.with_double_output(), self._replace()
+        network, model = self.network.copy_with_double_output(), self._replace()
         network.load(parameters)
         with network.stream:
             module, output = find(network.module, self._first_inputs)
@@ -681,8 +684,11 @@ class TorchModel:
         model.has_new_layer |= next(module.children(), None) is network.module
         return model
 
-    def _is_linear(self, parameters):
-        """Whether scores of all samples are linear in the last layer, and its inputs constant."""
+    def _inputs_of_linear_layer(self, parameters):
+        """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
+
+        It is None if the scores of a sample are not linear, or the inputs depend on the layer.
+        """
         # Its inputs must be the same with random weights, and scores those of a linear model.
         moved, rng = parameters.copy(), np.random.default_rng(0)
         moved[-self.n_last :] = rng.normal(size=self.n_last)
@@ -702,9 +708,7 @@ class TorchModel:
             if is_linear:
                 all_hidden[rows] = hidden
         check_finite(all_scores)
-        if is_linear:
-            self._hidden = parameters[: -self.n_last].copy(), all_hidden
-        return is_linear
+        return all_hidden if is_linear else None
 
     def _check_alone(self, inputs, scores, parameters, rng):
         """Raise if the score of a sample is another one without the others: of one in 64."""

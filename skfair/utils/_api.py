@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +18,10 @@ from skfair.utils._checks import warn
 MatrixLike = ArrayLike | sparse.sparray | sparse.spmatrix
 """What scikit-learn calls array-like or sparse matrix."""
 
-Label = float | str
-"""A class, bool and int included."""
+Label = float | str | bool
+"""A class."""
 
-RandomState = int | np.random.RandomState | None
+RandomState = Annotated[int | np.random.RandomState | None, "random_state"]
 """What `sklearn.utils.check_random_state` takes."""
 
 Reference = Literal["groups", "overall", "above_overall"]

@@ -70,13 +70,6 @@ def _validate_parameter(constraints, name, value, caller):
         raise InvalidParameterError(f"{error}{hint}") from None
 
 
-def validate_params(estimator):
-    """Validate the constructor parameters of an estimator with ``_parameter_constraints``."""
-    params = estimator.get_params(deep=False)
-    name = type(estimator).__name__
-    validate_parameter_constraints(estimator._parameter_constraints, params, name)
-
-
 def first_tree_leaves(classifier):
     """Leaves of the first tree of a boosting by histograms, as records; None of other models."""
     trees = getattr(classifier, "_predictors", None)
@@ -177,6 +170,5 @@ __all__ = [
     "send",
     "transform_before_last_step",
     "validate_parameter_constraints",
-    "validate_params",
     "with_callbacks",
 ]

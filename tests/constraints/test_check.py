@@ -74,3 +74,20 @@ def test_an_error_of_one_sample_is_reported():
 
     with pytest.raises(ValueError, match="sample 17"):
         check_constraint(make_with_rate(change))
+
+
+def test_an_error_about_one_group_is_reported():
+    class Third(DemographicParity):
+        def cells(self, samples):
+            sizes = np.bincount(samples.groups.codes)
+            return {"mine": np.full(len(samples.target), sizes[2] > 0)}
+
+    with pytest.raises(ValueError, match=r"Third\(\) fails where all .* in one group, .*index 2"):
+        check_constraint(Third())
+
+
+@pytest.mark.parametrize("n_samples", [0, 1, 2, 59])
+def test_too_few_samples_are_refused(n_samples):
+    with pytest.raises(ValueError, match=f"at least 60 samples, .* but it has {n_samples};"):
+        check_constraint(DemographicParity(), X=np.zeros((n_samples, 2)))
+    check_constraint(DemographicParity(), X=np.zeros((60, 2)))

@@ -129,12 +129,12 @@ def test_the_ratio_in_other_scales_and_up_to_one_sample():
 def test_the_groups_that_bind_are_those_of_the_least_ratio():
     counts = np.array([2.0, 8.0, 3.0])
     limits = limits_kernels.balance_limits(3)
-    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)
+    assert standalone(limits_kernels.find_least_ratio)(counts, limits) == (0, 1)
     scales = np.array([[1.0, 1.0, 1.0], [1.0, 0.5, 9.0]])
     limits = limits._replace(scales=scales, factors=np.ones(2), slack=np.zeros(2))
-    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 2)
+    assert standalone(limits_kernels.find_least_ratio)(counts, limits) == (0, 2)
     limits = limits._replace(factors=np.array([1.0, 9.0]))
-    assert standalone(limits_kernels.least_ratio_groups)(counts, limits) == (0, 1)
+    assert standalone(limits_kernels.find_least_ratio)(counts, limits) == (0, 1)
 
 
 def test_the_ratio_after_a_change_leaves_the_table_as_it_is():

@@ -1,20 +1,22 @@
 import warnings
+from typing import Annotated
 
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import cross_val_score
 
 from skfair.exceptions import SearchError
-from skfair.utils._sklearn import StrOptions, error_that_stops_search, validate_params
+from skfair.utils._parameters import validate_params
+from skfair.utils._sklearn import StrOptions, error_that_stops_search
 
 
 class Chosen(BaseEstimator):
     """An estimator of one parameter, and a registry of its values."""
 
+    __module__ = "skfair.chosen"  # hints outside of skfair are not checked
     registry = {"beta": 1, "alpha": 2}
-    _parameter_constraints = {"name": [StrOptions(registry), None]}
 
-    def __init__(self, name="alpha"):
+    def __init__(self, name: Annotated[str, StrOptions(registry)] | None = "alpha"):
         self.name = name
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.groups import data_balance
 from skfair.metrics import non_dominated_mask
-from skfair.utils._sklearn import Interval, StrOptions, validate_params
+from skfair.utils._parameters import Array, AtLeastOne, NonNegativeInt, PositiveInt, validate_params
 
 if TYPE_CHECKING:
     import numpy as np
@@ -270,15 +269,6 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-SWAP_PARAMETER_CONSTRAINTS = {
-    "swap_target": [StrOptions({"local", "global"})],
-    "half_swaps": ["boolean"],
-    "batch_growth": [Interval(Real, 1, None, closed="left")],
-    "n_iter": [Interval(Integral, 0, None, closed="left")],
-}
-"""Constraints on the parameters that both algorithms have."""
-
-
 class AlternatingSwaps(BaseEstimator):
     """A published algorithm for fair k-means, with its settings: alternating swaps.
 
@@ -326,24 +316,18 @@ class AlternatingSwaps(BaseEstimator):
     AlternatingSwaps(n_iter=428, n_kmeans_updates=5, n_swap_updates=2)
     """
 
-    _parameter_constraints = {
-        "n_kmeans_updates": [Interval(Integral, 0, None, closed="left")],
-        "n_swap_updates": [Interval(Integral, 0, None, closed="left")],
-        **SWAP_PARAMETER_CONSTRAINTS,
-    }
-
     advice = "Alternating swaps do not aim at a balance: use algorithm='homotopy'."
     """What to do where the required balance is not reached."""
 
     def __init__(
         self,
-        n_kmeans_updates: int = 20,
-        n_swap_updates: int = 4,
+        n_kmeans_updates: NonNegativeInt = 20,
+        n_swap_updates: NonNegativeInt = 4,
         *,
         swap_target: Literal["local", "global"] = "local",
         half_swaps: bool = False,
-        batch_growth: float = 1.003,
-        n_iter: int = 2500,
+        batch_growth: AtLeastOne = 1.003,
+        n_iter: NonNegativeInt = 2500,
     ):
         self.n_kmeans_updates = n_kmeans_updates
         self.n_swap_updates = n_swap_updates
@@ -478,29 +462,19 @@ class AlternatingFront(BaseEstimator):
     AlternatingFront(init='random', n_iter=1500)
     """
 
-    _parameter_constraints = {
-        "pairs": ["array-like"],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "n_child_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_size": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"mixed", "random"})],
-        "keep_ties": ["boolean"],
-        **SWAP_PARAMETER_CONSTRAINTS,
-    }
-
     def __init__(
         self,
-        pairs: Sequence[tuple[int, int]] = REAL_DATA_PAIRS,
+        pairs: Array = REAL_DATA_PAIRS,
         *,
-        n_starts: int = 30,
-        n_iter: int = 2500,
-        n_child_iter: int = 1,
-        max_size: int = 1500,
+        n_starts: PositiveInt = 30,
+        n_iter: NonNegativeInt = 2500,
+        n_child_iter: PositiveInt = 1,
+        max_size: PositiveInt = 1500,
         init: Literal["mixed", "random"] = "mixed",
         keep_ties: bool = False,
         swap_target: Literal["local", "global"] = "local",
         half_swaps: bool = False,
-        batch_growth: float = 1.003,
+        batch_growth: AtLeastOne = 1.003,
     ):
         self.pairs = pairs
         self.n_starts = n_starts

@@ -1,10 +1,11 @@
 """k-means whose clusters mirror the groups of the data: the estimator and its input."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from skfair.cluster._base import (
     FairClusterer,
     balance_attributes,
     check_requirements,
+    encode_and_summarize,
     missing_groups_message,
     resolve_size,
     warn_if_one_group,
@@ -33,36 +35,38 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
-    PartitionedClusteringProblem,
     compared_groups,
     find_equal_centers,
+    make_partitioned_problem,
     order_groups,
     recompute_point,
     sum_by_group,
 )
 from skfair.groups import (
-    VALID_HANDLE_UNKNOWN,
-    Groups,
     GroupSummary,
-    SampleSummary,
     check_alignment,
     check_samples,
-    encode_block,
     encode_known_groups,
     encode_known_values,
     find_first_rows,
     refuse_continuous_attributes,
-    warn_of_similar_labels,
 )
-from skfair.partitions import is_partitioned, partitions_of, row_by_row
+from skfair.partitions import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import check_finite_squares, explain_conversion, resolve_name
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._parameters import (
+    Array,
+    NonNegative,
+    OpenShare,
+    PositiveInt,
+    Share,
+    Verbose,
+    validate_params,
+)
 from skfair.utils._sklearn import (
-    Interval,
     StrOptions,
     check_sample_weight,
-    validate_params,
     with_callbacks,
 )
 
@@ -290,63 +294,14 @@ def _check_partitioned(estimator, X, sensitive_features, sample_weight):
     blocks, summary = encode_and_summarize(estimator, X, sensitive_features, sample_weight)
     total, is_count = summary.weights.sum(), summary.weight_range == (1, 1)
     requirements = check_requirements(estimator, total, is_count)
-    data = partitioned_input(blocks, summary, requirements, estimator.attributes, estimator.n_jobs)
-    is_single = sensitive_features is not None and warn_if_one_group(
-        estimator, data.groups, data.requirements.attribute_slices
+    problem, groups, requirements = make_partitioned_problem(
+        blocks, summary, requirements, estimator.attributes, estimator.n_jobs
     )
-    return data._replace(lacks_groups=is_single)
-
-
-def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
-    """The encoded blocks of partitioned data, and their `SampleSummary`.
-
-    Raises
-    ------
-    ValueError
-        For what is refused of data in memory, with the number of the partition; if clusters are to
-        be balanced, but there are no groups; if there are fewer samples than clusters.
-    """
-    if sensitive_features is None and missing_groups_message(estimator) is not None:
-        raise ValueError(
-            "Balanced clusters of partitioned data need sensitive_features, but none came; pass a "
-            "collection with the same partitions, or min_balance=None."
-        )
-    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = partitions_of(estimator.n_jobs, X=X, **columns)
-    blocks = rows.map(encode_block, type(estimator).__name__).persist()
-    summary = SampleSummary(blocks)
-    groups = intersection_groups(summary)
-    refuse_continuous_attributes(groups)
-    warn_of_similar_labels(groups)
-    n_samples = summary.counts.sum()
-    if n_samples < estimator.n_clusters:
-        raise ValueError(
-            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
-            "clusters."
-        )
-    return blocks, summary
-
-
-def intersection_groups(summary):
-    """Groups of one sample of each intersection of a summary."""
-    return Groups.disjoint(np.arange(len(summary.cells)), np.array(summary.cells, dtype=object))
-
-
-def partitioned_input(blocks, summary, requirements, attributes="intersections", n_jobs=None):
-    """The input of summarized partitions of encoded blocks."""
-    # Each intersection of the summary stands for one sample, with its weight.
-    codes = np.arange(len(summary.cells))
-    groups, intersections, columns = compared_groups(intersection_groups(summary), attributes)
-    counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
-    groups = groups._replace(counts=counts)
-    # The order of groups does not depend on their labels.
-    order, intersections, places = order_groups(summary.first_rows, intersections, columns)
-    summary = summary.reorder_cells(order)
-    by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
-    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
-    problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
-    return KMeansInput(problem, summary.mean, groups, requirements, problem.complete_labels)
+    is_single = sensitive_features is not None and warn_if_one_group(
+        estimator, groups, requirements.attribute_slices
+    )
+    mean, complete = summary.mean, problem.complete_labels
+    return KMeansInput(problem, mean, groups, requirements, complete, lacks_groups=is_single)
 
 
 def _append_offsets(X, centers, groups, offsets):
@@ -377,8 +332,6 @@ ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
 N_STARTS = 3  # "auto"
-POSITIVE_INTEGERS = Interval(Integral, 1, None, closed="left")
-OPEN_UNIT_INTERVAL = Interval(Real, 0, 1, closed="neither")
 
 
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -589,46 +542,28 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
-    _parameter_constraints = {
-        "n_clusters": [POSITIVE_INTEGERS],
-        "min_balance": [Interval(Real, 0, 1, closed="both"), None],
-        "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
-        "attributes": [StrOptions({"intersections", "each"})],
-        "handle_unknown": [StrOptions(VALID_HANDLE_UNKNOWN)],
-        "min_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
-        "max_group_share": [Interval(Real, 0, 1, closed="both"), dict, "array-like", None],
-        "min_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
-        "max_cluster_size": [POSITIVE_INTEGERS, OPEN_UNIT_INTERVAL, None],
-        "init": [StrOptions({"k-means++", "random"}), callable, "array-like"],
-        "n_init": [POSITIVE_INTEGERS, StrOptions({"auto"})],
-        "max_iter": [POSITIVE_INTEGERS],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "algorithm": [StrOptions(ALGORITHMS), *ALGORITHMS.values()],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: PositiveInt = 8,
         *,
-        min_balance: float | None = 0.8,
-        min_share_ratio: float | None = None,
-        min_group_share: float | dict | ArrayLike | None = None,
-        max_group_share: float | dict | ArrayLike | None = None,
+        min_balance: Share | None = 0.8,
+        min_share_ratio: Share | None = None,
+        min_group_share: Share | dict | Array | None = None,
+        max_group_share: Share | dict | Array | None = None,
         attributes: Literal["intersections", "each"] = "intersections",
         handle_unknown: Literal["error", "overall"] = "error",
-        min_cluster_size: int | float | None = None,
-        max_cluster_size: int | float | None = None,
-        init: Literal["k-means++", "random"] | ArrayLike | Callable = "k-means++",
-        n_init: int | Literal["auto"] = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        algorithm: str | Homotopy | AlternatingSwaps = "homotopy",
+        min_cluster_size: PositiveInt | OpenShare | None = None,
+        max_cluster_size: PositiveInt | OpenShare | None = None,
+        init: Literal["k-means++", "random"] | Callable | Array = "k-means++",
+        n_init: PositiveInt | Literal["auto"] = "auto",
+        max_iter: PositiveInt = 300,
+        tol: NonNegative = 1e-5,
+        algorithm: Annotated[
+            str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
+        ] = "homotopy",
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,7 +55,7 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._size_dual import bounds_many_sizes
 from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
-from skfair.utils._sklearn import Interval, validate_params
+from skfair.utils._parameters import NonNegativeInt, PositiveInt, validate_params
 
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._assignment import RunSettings
@@ -428,23 +427,16 @@ class Homotopy(BaseEstimator):
     1.0
     """
 
-    _parameter_constraints = {
-        "n_levels": [Interval(Integral, 1, None, closed="left")],
-        "n_followed": [Interval(Integral, 1, None, closed="left")],
-        "n_relocations": [Interval(Integral, 0, None, closed="left")],
-        "max_samples": [Interval(Integral, 1, None, closed="left")],
-    }
-
     advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
     """What to do where the required balance is not reached."""
 
     def __init__(
         self,
-        n_levels: int = 4,
+        n_levels: PositiveInt = 4,
         *,
-        n_followed: int = 2,
-        n_relocations: int = 100,
-        max_samples: int = 5000,
+        n_followed: PositiveInt = 2,
+        n_relocations: NonNegativeInt = 100,
+        max_samples: PositiveInt = 5000,
     ):
         self.n_levels = n_levels
         self.n_followed = n_followed

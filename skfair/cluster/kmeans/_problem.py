@@ -449,6 +449,25 @@ def order_groups(first_rows, intersections, attributes):
     return order, places[intersections[order]], places
 
 
+def make_partitioned_problem(
+    blocks, summary, requirements, attributes="intersections", n_jobs=None
+):
+    """The problem of summarized partitions of encoded blocks, its groups and requirements."""
+    # Each intersection of the summary stands for one sample, with its weight.
+    codes = np.arange(len(summary.cells))
+    groups, intersections, columns = compared_groups(summary.intersection_groups(), attributes)
+    counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
+    groups = groups._replace(counts=counts)
+    # The order of groups does not depend on their labels.
+    order, intersections, places = order_groups(summary.first_rows, intersections, columns)
+    summary = summary.reorder_cells(order)
+    by_group = sum_by_group(codes, summary.weights, intersections)
+    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
+    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
+    problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
+    return problem, groups, requirements
+
+
 def sum_clusters(problem, labels, n_clusters):
     """The `cluster_sums` of a block."""
     X, weights, codes = problem.X, problem.weights, problem.codes

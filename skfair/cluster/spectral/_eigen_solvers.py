@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -13,7 +13,15 @@ from sklearn.base import BaseEstimator
 from skfair.partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
 from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
-from skfair.utils._sklearn import Interval, StrOptions, validate_params
+from skfair.utils._parameters import (
+    AtLeastOne,
+    NonNegative,
+    OpenShare,
+    Positive,
+    PositiveInt,
+    validate_params,
+)
+from skfair.utils._sklearn import Interval
 
 # Orthonormal bases of the components of columns orthogonal to a subspace.
 
@@ -288,12 +296,11 @@ class SFSC(BaseEstimator):
     SFSC(ncv_per_pair=None, sigma='norm')
     """
 
-    _parameter_constraints = {
-        "sigma": [Interval(Real, 2, None, closed="left"), StrOptions({"norm"})],
-        "ncv_per_pair": [Interval(Integral, 2, None, closed="left"), None],
-    }
-
-    def __init__(self, sigma: float | Literal["norm"] = 2.0, ncv_per_pair: int | None = 4):
+    def __init__(
+        self,
+        sigma: Annotated[float, Interval(Real, 2, None, closed="left")] | Literal["norm"] = 2.0,
+        ncv_per_pair: Annotated[int, Interval(Integral, 2, None, closed="left")] | None = 4,
+    ):
         self.sigma = sigma
         self.ncv_per_pair = ncv_per_pair
 
@@ -399,26 +406,15 @@ class DCADMM(BaseEstimator):
     DCADMM(alpha=0.01)
     """
 
-    _parameter_constraints = {
-        "alpha": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
-        "growth": [Interval(Real, 1, None, closed="left")],
-        "imbalance": [Interval(Real, 1, None, closed="left")],
-        "gtol": [Interval(Real, 0, None, closed="left")],
-        "ftol": [Interval(Real, 0, None, closed="left")],
-        "omega": [Interval(Real, 0, None, closed="neither")],
-        "project_last": ["boolean"],
-    }
-
     def __init__(
         self,
-        alpha: float = 0.005,
-        n_iter: int = 10,
-        growth: float = 2.0,
-        imbalance: float = 10.0,
-        gtol: float = 1e-3,
-        ftol: float = 1e-4,
-        omega: float = 1e-3,
+        alpha: OpenShare = 0.005,
+        n_iter: PositiveInt = 10,
+        growth: AtLeastOne = 2.0,
+        imbalance: AtLeastOne = 10.0,
+        gtol: NonNegative = 1e-3,
+        ftol: NonNegative = 1e-4,
+        omega: Positive = 1e-3,
         project_last: bool = False,
     ):
         self.alpha = alpha

@@ -1,9 +1,10 @@
 """Spectral clustering into balanced clusters."""
 
+from __future__ import annotations
+
 from collections import ChainMap
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Literal, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +19,8 @@ from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._sklearn import Interval, StrOptions, validate_params, with_callbacks
+from skfair.utils._parameters import Positive, PositiveInt, Share, Verbose, validate_params
+from skfair.utils._sklearn import StrOptions, with_callbacks
 
 
 class FairSpectralClustering(FairClusterer):
@@ -180,44 +182,28 @@ class FairSpectralClustering(FairClusterer):
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
 
-    _parameter_constraints = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "min_balance": [Interval(Real, 0, 1, closed="both"), None],
-        "min_share_ratio": [Interval(Real, 0, 1, closed="both"), None],
-        "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "eigen_solver": [StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS)), SFSC, DCADMM],
-        "eigen_tol": [Interval(Real, 0, None, closed="neither")],
-        "rounding": [StrOptions(ROUNDINGS)],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-        "memory_limit": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: PositiveInt = 8,
         *,
-        min_balance: float | None = 0.8,
-        min_share_ratio: float | None = None,
-        affinity: str | Callable = "rbf",
-        gamma: float = 1.0,
-        n_neighbors: int = 10,
-        n_components: int | None = None,
-        eigen_solver: str | SFSC | DCADMM = "auto",
-        eigen_tol: float = 3e-5,
-        rounding: Literal["ncut", "kmeans"] = "ncut",
-        n_init: int = 10,
-        n_landmarks: int | None = None,
-        memory_limit: int = 2**30,
+        min_balance: Share | None = 0.8,
+        min_share_ratio: Share | None = None,
+        affinity: Annotated[str, StrOptions({"rbf", "nearest_neighbors", "precomputed"})]
+        | Callable = "rbf",
+        gamma: Positive = 1.0,
+        n_neighbors: PositiveInt = 10,
+        n_components: PositiveInt | None = None,
+        eigen_solver: Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))]
+        | SFSC
+        | DCADMM = "auto",
+        eigen_tol: Positive = 3e-5,
+        rounding: Annotated[str, StrOptions(ROUNDINGS)] = "ncut",
+        n_init: PositiveInt = 10,
+        n_landmarks: PositiveInt | None = None,
+        memory_limit: PositiveInt = 2**30,
         random_state: RandomState = None,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: Verbose = 0,
     ):
         self.n_clusters = n_clusters
         self.min_balance = min_balance

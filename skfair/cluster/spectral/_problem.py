@@ -13,17 +13,13 @@ from skfair._kernels.limits import balance_limits, composition_ratios
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
+    encode_and_summarize,
     missing_groups_message,
     warn_if_one_group,
 )
 from skfair.cluster.kmeans._assignment import RunSettings, controlled_rounding, lloyd
-from skfair.cluster.kmeans._fair_kmeans import (
-    encode_and_summarize,
-    intersection_groups,
-    partitioned_input,
-)
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._problem import ClusteringProblem
+from skfair.cluster.kmeans._problem import ClusteringProblem, make_partitioned_problem
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import Affinity, FairEmbedding, embed, fix_signs
 from skfair.groups import (
@@ -382,7 +378,7 @@ class LandmarkProblem:
     def from_partitions(cls, estimator, X, sensitive_features, requirements):
         """Partitioned samples."""
         blocks, summary = encode_and_summarize(estimator, X, sensitive_features)
-        groups = intersection_groups(summary)
+        groups = summary.intersection_groups()
         is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
         return cls(blocks, summary, requirements, is_single)
 
@@ -410,12 +406,13 @@ class LandmarkProblem:
         sums = coordinates.reduce(_sum_by_group, summary.positions)
         mean = sums.sum(axis=0) / summary.counts.sum()
         summary = summary.replace_moments(mean, coordinates.reduce(_scatter, mean))
-        data = partitioned_input(coordinates, summary, self.requirements, n_jobs=parameters.n_jobs)
-        runs = RunSettings(n_clusters, n_init=parameters.n_init)
-        point, n_iter, status = Homotopy().solve(
-            data.problem, runs, random_state, lambda point: False
+        problem, groups, requirements = make_partitioned_problem(
+            coordinates, summary, self.requirements, n_jobs=parameters.n_jobs
         )
+        runs = RunSettings(n_clusters, n_init=parameters.n_init)
+        point, n_iter, status = Homotopy().solve(problem, runs, random_state, lambda point: False)
         labels = point.clustering.labels.keep()
+        counts = point.clustering.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)
         H = coordinates.map(_embedding_rows)
         self.summary.check_unchanged(self.blocks)
@@ -426,8 +423,8 @@ class LandmarkProblem:
             "eigenvalues_": embedding.eigenvalues,
             "landmarks_": embedding.landmarks.rows,
             "objective_": embedding.normalized_cut(links),
-            "groups_": data.groups,
-            **data.count_attributes(point.clustering.counts),
+            "groups_": groups,
+            **balance_attributes(counts, requirements, problem.largest_weight),
             "n_iter_": n_iter,
             "status_": status,
             "_X_fit": embedding.landmarks.rows,

@@ -1,8 +1,9 @@
 """Published methods of descent: descent-ascent, subgradients, multipliers by a network."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import count
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from skfair.models import MLPModel
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._parameters import Array, NonNegative, Positive, PositiveInt, Share
 
 # Gradient descent-ascent on the Lagrangian.
 
@@ -67,17 +68,17 @@ class GDA(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "eta": [Interval(Real, 0, None, closed="neither"), None],
-        "sigma": [Interval(Real, 0, None, closed="neither")],
-        "extrapolation": [Interval(Real, 0, 1, closed="both")],
-    }
-
     check_every = 10
     projects = True
 
-    def __init__(self, max_iter=10000, tol=1e-4, eta=None, sigma=0.2, extrapolation=1.0):
+    def __init__(
+        self,
+        max_iter: PositiveInt = 10000,
+        tol: NonNegative = 1e-4,
+        eta: Positive | None = None,
+        sigma: Positive = 0.2,
+        extrapolation: Share = 1.0,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.eta = eta
@@ -170,7 +171,14 @@ class ProxyLagrangian(GDA):
     0.0
     """
 
-    def __init__(self, max_iter=10000, tol=1e-4, eta=None, sigma=0.2, extrapolation=0.0):
+    def __init__(
+        self,
+        max_iter: PositiveInt = 10000,
+        tol: NonNegative = 1e-4,
+        eta: Positive | None = None,
+        sigma: Positive = 0.2,
+        extrapolation: Share = 0.0,
+    ):
         super().__init__(max_iter, tol, eta, sigma, extrapolation)
 
     @property
@@ -406,19 +414,6 @@ class SwitchingSubgradient(Solver):
     0.0
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="left"), callable, None],
-        "objective_step": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"normalized"}),
-            callable,
-            None,
-        ],
-        "constraint_step": [Interval(Real, 0, None, closed="neither"), StrOptions({"polyak"})],
-        "output": [StrOptions({"best", "drawn"})],
-    }
-
     # Odd, as iterates may alternate between the two types of steps.
     check_every = 9
     one_row = True
@@ -426,11 +421,11 @@ class SwitchingSubgradient(Solver):
 
     def __init__(
         self,
-        max_iter: int = 10000,
-        tol: float = 1e-4,
-        epsilon: float | Callable | None = None,
-        objective_step: float | Literal["normalized"] | Callable | None = None,
-        constraint_step: float | Literal["polyak"] = "polyak",
+        max_iter: PositiveInt = 10000,
+        tol: NonNegative = 1e-4,
+        epsilon: NonNegative | Callable | None = None,
+        objective_step: Positive | Literal["normalized"] | Callable | None = None,
+        constraint_step: Positive | Literal["polyak"] = "polyak",
         output: Literal["best", "drawn"] = "best",
     ):
         self.max_iter = max_iter
@@ -630,23 +625,15 @@ class MultiplierModel(StochasticSolver):
     0.0
     """
 
-    _parameter_constraints = {
-        **StochasticSolver._parameter_constraints,
-        "descriptions": ["array-like", None],
-        "hidden_layer_sizes": [list, tuple],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "multiplier_rate": [Interval(Real, 0, None, closed="neither")],
-    }
-
     def __init__(
         self,
-        max_iter=20,
-        tol=1e-3,
-        descriptions=None,
-        hidden_layer_sizes=(64, 64, 64),
-        learning_rate=2e-3,
-        multiplier_rate=2e-3,
-        batch_size=32,
+        max_iter: PositiveInt = 20,
+        tol: NonNegative = 1e-3,
+        descriptions: Array | None = None,
+        hidden_layer_sizes: list | tuple = (64, 64, 64),
+        learning_rate: Positive = 2e-3,
+        multiplier_rate: Positive = 2e-3,
+        batch_size: PositiveInt = 32,
     ):
         self.max_iter = max_iter
         self.tol = tol

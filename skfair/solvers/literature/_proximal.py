@@ -1,10 +1,12 @@
 """Published proximal methods: IDCA, inexact proximal points, PLADA."""
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from itertools import count
-from numbers import Integral, Real
-from typing import Any, Literal, Self
+from numbers import Real
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -13,7 +15,8 @@ from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.utils._checks import warn
-from skfair.utils._sklearn import Interval, StrOptions
+from skfair.utils._parameters import NonNegative, Positive, PositiveInt
+from skfair.utils._sklearn import Interval
 
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.
 
@@ -187,18 +190,12 @@ class IDCA(Solver):
     0.0005
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "inner": [Solver, None],
-        "cold_start": ["boolean"],
-    }
-
     requires = ("majorant",)
 
     def __init__(
         self,
-        max_iter: int = 200,
-        tol: float = 1e-4,
+        max_iter: PositiveInt = 200,
+        tol: NonNegative = 1e-4,
         inner: Solver | None = None,
         cold_start: bool = False,
     ):
@@ -299,11 +296,8 @@ class _ProximalProblem:
 class _InexactProximalPoint(Solver):
     """The outer loop: a sequence of strongly convex problems around centres."""
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "rho": [Interval(Real, 0, None, closed="neither")],
-        "inner_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    rho: Positive
+    inner_iter: PositiveInt
 
     check_every = 9
     projects = True
@@ -373,7 +367,13 @@ class IPPSSG(_InexactProximalPoint):
 
     one_row = True
 
-    def __init__(self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=100):
+    def __init__(
+        self,
+        max_iter: PositiveInt = 20000,
+        tol: NonNegative = 1e-4,
+        rho: Positive = 0.1,
+        inner_iter: PositiveInt = 100,
+    ):
         self.max_iter = max_iter
         self.tol = tol
         self.rho = rho
@@ -457,14 +457,14 @@ class IPPConEx(_InexactProximalPoint):
     0.0
     """
 
-    _parameter_constraints = {
-        **_InexactProximalPoint._parameter_constraints,
-        "dual_step": [Interval(Real, 0, 0.3, closed="neither")],
-        "dual_max": [Interval(Real, 0, None, closed="right")],
-    }
-
     def __init__(
-        self, max_iter=20000, tol=1e-4, rho=0.1, inner_iter=20, dual_step=0.25, dual_max=10.0
+        self,
+        max_iter: PositiveInt = 20000,
+        tol: NonNegative = 1e-4,
+        rho: Positive = 0.1,
+        inner_iter: PositiveInt = 20,
+        dual_step: Annotated[float, Interval(Real, 0, 0.3, closed="neither")] = 0.25,
+        dual_max: Annotated[float, Interval(Real, 0, None, closed="right")] = 10.0,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -580,32 +580,19 @@ class PLADA(Solver):
           u_max=1.0)
     """
 
-    _parameter_constraints = {
-        **Solver._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "eta": [Interval(Real, 0, None, closed="neither"), None],
-        "tau": [Interval(Real, 0, None, closed="neither"), None],
-        "gamma0": [Interval(Real, 0, None, closed="neither")],
-        "kappa": [Interval(Real, 0, None, closed="neither")],
-        "u_max": [Interval(Real, 0, None, closed="right")],
-        "inner": [StrOptions({"linearised", "exact"})],
-        "one_row": ["boolean"],
-    }
-
     check_every = 10
 
     def __init__(
         self,
-        max_iter: int = 10000,
-        tol: float = 1e-4,
-        alpha: float = 2.0,
-        beta: float = 0.9,
-        eta: float | None = None,
-        tau: float | None = None,
-        gamma0: float = 1.0,
-        kappa: float = 1000.0,
-        u_max: float = math.inf,
+        max_iter: PositiveInt = 10000,
+        tol: NonNegative = 1e-4,
+        alpha: Positive = 2.0,
+        beta: NonNegative = 0.9,
+        eta: Positive | None = None,
+        tau: Positive | None = None,
+        gamma0: Positive = 1.0,
+        kappa: Positive = 1000.0,
+        u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
         inner: Literal["linearised", "exact"] = "linearised",
         one_row: bool = False,
     ):

@@ -10,8 +10,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _problem
-from skfair.cluster.kmeans._fair_kmeans import encode_and_summarize
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions import SUBSAMPLE_SIZES, Blocks, DaskWorkers, _dask
 

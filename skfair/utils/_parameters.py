@@ -1,0 +1,78 @@
+"""Parameters of constructors, declared once: their hints say which values are valid."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from numbers import Integral, Real
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from skfair.utils._sklearn import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+# Hints that parameters share. What follows the type is what scikit-learn checks.
+
+
+PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
+NonNegativeInt = Annotated[int, Interval(Integral, 0, None, closed="left")]
+NonNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
+Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+AtLeastOne = Annotated[float, Interval(Real, 1, None, closed="left")]
+Share = Annotated[float, Interval(Real, 0, 1, closed="both")]
+OpenShare = Annotated[float, Interval(Real, 0, 1, closed="neither")]
+PositiveShare = Annotated[float, Interval(Real, 0, 1, closed="right")]
+Array = Annotated[ArrayLike, "array-like"]
+Verbose = Annotated[int, "verbose"]
+MinGroupSize = PositiveInt | Literal["auto"]
+ProbabilisticClassifier = Annotated[BaseEstimator, HasMethods(["fit", "predict_proba"])]
+
+_CONSTRAINTS = {bool: "boolean", int: Integral, float: Real, type(None): None}
+"""What scikit-learn checks of values of these types; other types are checked by isinstance."""
+
+
+@cache
+def parameter_constraints(cls: Any) -> dict[str, Any]:
+    """Return what scikit-learn checks of each parameter of a class, as its hints say.
+
+    The hint of the class itself counts before that of a base. Classes of users inherit the checks
+    of their bases and add none, as their hints need not be meant as such.
+    """
+    classes = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "skfair"]
+    # Attributes of abstract bases first, which the constructors of subclasses may narrow.
+    hints = get_type_hints(classes[0], include_extras=True)
+    for base in reversed(classes):
+        if "__init__" in vars(base):
+            hints |= get_type_hints(base.__init__, include_extras=True)
+    checks = {name: [*_checks(hints.get(name, Any))] for name in cls._get_param_names()}
+    return {name: allowed for name, allowed in checks.items() if "no_validation" not in allowed}
+
+
+def validate_params(estimator: Any) -> None:
+    """Validate the constructor parameters of an object by the hints of its class."""
+    params = estimator.get_params(deep=False)
+    cls: Any = type(estimator)
+    validate_parameter_constraints(parameter_constraints(cls), params, cls.__name__)
+
+
+def _checks(hint: Any) -> Iterator[Any]:
+    """Yield what scikit-learn checks of values with a hint."""
+    origin, members = get_origin(hint), get_args(hint)
+    if hint is Any:
+        yield "no_validation"
+    elif origin is Annotated:
+        yield from hint.__metadata__
+    elif origin in (Union, UnionType):
+        for member in members:
+            yield from _checks(member)
+    elif origin is Literal:
+        yield StrOptions({*members})
+    elif hint is Callable:
+        yield callable
+    else:
+        yield _CONSTRAINTS.get(hint, origin or hint)

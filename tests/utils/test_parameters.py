@@ -1,0 +1,150 @@
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import make_constraint
+
+from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.constraints import Constraint, PartialDemographicParity
+from skfair.regression import PartialParityRegressor
+from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.utils import _parameters
+from skfair.utils._api import RandomState
+from skfair.utils._parameters import (
+    Array,
+    AtLeastOne,
+    MinGroupSize,
+    NonNegative,
+    NonNegativeInt,
+    OpenShare,
+    Positive,
+    PositiveInt,
+    PositiveShare,
+    ProbabilisticClassifier,
+    Share,
+    Verbose,
+    parameter_constraints,
+    validate_params,
+)
+from skfair.utils._sklearn import StrOptions
+from tests.maintainability import public_names
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+
+def public_classes():
+    """Public classes with constructor parameters."""
+    for name in public_names():
+        module, _, attribute = name.rpartition(".")
+        one = getattr(importlib.import_module(module), attribute)
+        if isinstance(one, type) and issubclass(one, BaseEstimator) and not inspect.isabstract(one):
+            yield one
+
+
+def allows(hint, value):
+    return any(make_constraint(one).is_satisfied_by(value) for one in _parameters._checks(hint))
+
+
+def test_hints_of_every_public_class_resolve():
+    classes = list(public_classes())
+    assert len(classes) > 50
+    for cls in classes:
+        checks = parameter_constraints(cls)
+        assert set(checks) <= set(cls._get_param_names()), cls
+        for name, allowed in checks.items():
+            # Every default is valid, so that a hint that drifts from its default is found.
+            default = inspect.signature(cls).parameters[name].default
+            if default is not inspect.Parameter.empty:
+                assert any(make_constraint(one).is_satisfied_by(default) for one in allowed), name
+
+
+@pytest.mark.parametrize(
+    ("hint", "valid", "invalid"),
+    [
+        (PositiveInt, [1, np.int64(3)], [0, 1.0, "1", None]),
+        (NonNegativeInt, [0], [-1, 0.5]),
+        (NonNegative, [0, 0.0, 3.5, np.float32(1)], [-1e-9, np.nan, None]),
+        (Positive, [1e-9, 2], [0.0, -1]),
+        (AtLeastOne, [1, 2.5], [0.999]),
+        (Share, [0, 0.5, 1], [-0.1, 1.1]),
+        (OpenShare, [0.5], [0, 1, 1.0]),
+        (PositiveShare, [1, 0.5], [0, 1.1]),
+        (Array, [[1, 2], (1,), np.ones(2)], [1, None]),
+        (Verbose, [0, 3, True], [-1, 0.5]),
+        (MinGroupSize, [1, "auto"], [0, "all", None]),
+        (RandomState, [0, None, np.random.RandomState(0)], [-1, "0", 0.5]),
+        (ProbabilisticClassifier, [LogisticRegression()], [SQP(), 1]),
+        (bool, [True, np.bool_(0)], [1, None]),
+        (float | str | None, [1, 1.5, "a", None], [[1], 1j]),
+        (Literal["a", "b"] | Callable | None, ["a", print, None], ["c", 1]),
+        (Annotated[str, StrOptions({"a": 1})] | Solver, ["a", SQP()], ["b", SQP]),
+        (tuple[int, int] | dict, [(1, 2), {}], [[1, 2]]),
+    ],
+)
+def test_a_hint_says_which_values_are_valid(hint, valid, invalid):
+    assert [value for value in valid if not allows(hint, value)] == []
+    assert [value for value in invalid if allows(hint, value)] == []
+
+
+def test_parameters_without_a_check_are_left_to_the_class():
+    assert "interval" not in parameter_constraints(PartialDemographicParity)
+    assert list(_parameters._checks(Any)) == ["no_validation"]
+
+
+def test_names_added_to_a_registry_are_valid(monkeypatch):
+    model = PartialParityClassifier(loss="auc")
+    validate_params(model)
+    with pytest.raises(ValueError, match=r"'solver' parameter of PartialParityClassifier must be"):
+        validate_params(clone(model).set_params(solver="no such solver"))
+    names = parameter_constraints(SQP)["hessian"][0]
+    assert names.options == {"exact", "lbfgs"}
+    monkeypatch.setitem(SOLVERS, "my-sqp", SQP)
+    allowed = parameter_constraints(importlib.import_module("skfair.ranking").ConstrainedRanker)
+    assert allowed["solver"][0].is_satisfied_by("my-sqp")
+
+
+def test_classes_of_users_inherit_checks_and_add_none():
+    class Mine(SQP):
+        rate: "Decimal"
+
+        def __init__(
+            self, max_iter: int = 5, tol=1e-6, *, step: "Decimal | None" = None, hessian=""
+        ):
+            super().__init__(max_iter, tol)
+            self.step, self.hessian = step, hessian
+
+    assert set(parameter_constraints(Mine)) == {"max_iter", "tol", "hessian"}
+    validate_params(Mine(hessian="lbfgs", step="anything"))
+    with pytest.raises(
+        ValueError, match="'max_iter' parameter of Mine must be an int in the range"
+    ):
+        validate_params(Mine(max_iter=0, hessian="exact"))
+
+
+def test_attributes_of_an_abstract_base_are_checked_in_classes_without_hints():
+    class Step(Solver):
+        def __init__(self, max_iter=1, tol=0.0):
+            self.max_iter, self.tol = max_iter, tol
+
+        def _iterate(self, problem, x, random_state):
+            raise NotImplementedError
+
+    with pytest.raises(ValueError, match="'tol' parameter of Step must be a float in the range"):
+        validate_params(Step(tol=-1))
+
+
+@pytest.mark.parametrize(
+    "cls", [PartialParityClassifier, PartialParityRegressor, PartialParityPostprocessor]
+)
+def test_a_criterion_is_a_name_or_a_constraint(cls):
+    validate_params(cls(criterion=PartialDemographicParity((0.1, 0.3))))
+    hint = inspect.get_annotations(cls.__init__, eval_str=True)["criterion"]
+    # Type checkers see a union with a constraint, whatever is checked of it at run time.
+    types = get_args(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
+    assert any(issubclass(one if isinstance(one, type) else str, Constraint) for one in types)
