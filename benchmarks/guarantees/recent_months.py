@@ -37,14 +37,14 @@ def describe_fall(per_month, n_streams):
     months = np.array(
         [one.index("alarm") - CHANGE + 1 if "alarm" in one else np.inf for one, _ in runs]
     )
-    found = {f"within {limit}": np.mean((months > 0) & (months <= limit)) for limit in (3, 6, 12)}
+    shares = {f"within {limit}": np.mean((months > 0) & (months <= limit)) for limit in (3, 6, 12)}
     late = CHANGE + 5
     return {
         "stream": "fall",
         "decisions": per_month,
         "streams": n_streams,
         "false alarm": np.mean(months <= 0),
-        **found,
+        **shares,
         "certified 6 later": np.mean([statuses[late] == "certified" for statuses, _ in runs]),
         "within 6 later": np.mean(["within" in verdicts[late] for _, verdicts in runs]),
     }

@@ -145,10 +145,10 @@ def test_a_change_of_any_value_is_refused():
         for other in (None, 7, "seven"):
             if node[last] == other:
                 continue
-            kept, node[last] = node[last], other
+            unchanged, node[last] = node[last], other
             with pytest.raises(ValueError, match="digest|is other JSON|reads version"):
                 GapMonitor.from_json(json.dumps(damaged))
-            node[last] = kept
+            node[last] = unchanged
 
 
 def test_text_that_was_cut_is_refused():
