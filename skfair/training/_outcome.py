@@ -468,13 +468,18 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    report = {name: column.to_numpy() for name, column in part.report(scores).items()}
+    is_bounded = ~np.isnan(report["tolerance"])
+    report = {name: column[is_bounded] for name, column in report.items()}
     # The group whose rate is farthest from the mean rate of its cell.
-    report["total"] = report["rate"] * report["n"]
-    sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
-    mean = sums["total"] / sums["n"]
-    row = int((report["rate"] - mean).abs().to_numpy().argmax())
-    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
+    cells, thresholds = (
+        np.unique(report[name], return_inverse=True)[1] for name in ("cell", "threshold")
+    )
+    strata = cells * (thresholds.max() + 1) + thresholds
+    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["rate"], 1.0))
+    mean = (totals / np.maximum(sizes, 1.0))[strata]
+    row = int(np.argmax(np.abs(report["rate"] - mean)))
+    cell, group, n, rate = (report[name][row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.is_ratio:
