@@ -324,11 +324,11 @@ _ROUGH_MARGIN = 0.05
 
 
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
-    """`warn_of_cost` for the fitter of a linear model, with a fit without constraint made here.
+    """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
-    It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
-    start where there are very many. Where the population is to keep the tolerance, rare decisions
-    are warned of, too.
+    Of many samples this is fitted to a subsample, and both are judged on all samples, or on the
+    subsample of the warm start where there are very many. Where the population is to keep the
+    tolerance, rare decisions are warned of, too.
     """
     if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
@@ -336,7 +336,10 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+    if problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
+        plain = fitter.unconstrained.parameters
+    else:
+        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
