@@ -144,7 +144,7 @@ def enforce(fitter, strategy):
     if strategy is None:
         return fitter.fit_smooth()
     if not fitter.is_constraint_active:
-        plain = fitter.unconstrained
+        plain = fitter.plain_fit
         if plain.keeps_bound:
             return plain if plain.has_stable_decisions else search_intercept(fitter, plain)
         # Linear models start at scores of 0, where smooth rates are nearly linear.

@@ -123,7 +123,7 @@ class Fitter:
         return self.fit(problem, x, clone(solver).set_params(tol=max(_ROUGH_TOL, self.tol)))
 
     @cached_property
-    def unconstrained(self):
+    def plain_fit(self):
         """The fit without constraint, from the start."""
         return self.fit_unconstrained()
 

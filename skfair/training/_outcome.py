@@ -337,7 +337,7 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
     if problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
-        plain = fitter.unconstrained.parameters
+        plain = fitter.plain_fit.parameters
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
