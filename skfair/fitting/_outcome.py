@@ -326,11 +326,11 @@ _ROUGH_MARGIN = 0.05
 
 
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
-    """`warn_of_cost` for the fitter of a linear model, with a fit without constraint made here.
+    """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
-    It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
-    start where there are very many. Where the population is to keep the tolerance, rare decisions
-    are warned of, too.
+    Of many samples this is fitted to a subsample, and both are judged on all samples, or on the
+    subsample of the warm start where there are very many. Where the population is to keep the
+    tolerance, rare decisions are warned of, too.
     """
     if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
@@ -338,7 +338,10 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+    if problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
+        plain = fitter.plain_fit.parameters
+    else:
+        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
@@ -470,13 +473,18 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    report = {name: column.to_numpy() for name, column in part.report(scores).items()}
+    is_bounded = ~np.isnan(report["tolerance"])
+    report = {name: column[is_bounded] for name, column in report.items()}
     # The group whose rate is farthest from the mean rate of its cell.
-    report["total"] = report["rate"] * report["n"]
-    sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
-    mean = sums["total"] / sums["n"]
-    row = int((report["rate"] - mean).abs().to_numpy().argmax())
-    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
+    cells, thresholds = (
+        np.unique(report[name], return_inverse=True)[1] for name in ("cell", "threshold")
+    )
+    strata = cells * (thresholds.max() + 1) + thresholds
+    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["rate"], 1.0))
+    mean = (totals / np.maximum(sizes, 1.0))[strata]
+    row = int(np.argmax(np.abs(report["rate"] - mean)))
+    cell, group, n, rate = (report[name][row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -282,16 +281,16 @@ class EventModel(NamedTuple):
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
-        fit = partial(fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
             recorded = np.flatnonzero(inside & (codes >= 0))
-            group_models.append(fit(group_classifier, target=codes, rows=recorded))
-            is_learned, all_rows = source == "learned", np.arange(len(rows))
+            known = safe_indexing(features, recorded), codes[recorded], weights[recorded]
+            group_models.append(fit_classifier(group_classifier, *known))
+            is_learned = source == "learned"
             subset_models.append(
-                fit(classifier, target=inside, rows=all_rows) if is_learned else None
+                fit_classifier(classifier, features, inside, weights) if is_learned else None
             )
         return cls(base, group_estimator, group_models, subset_models)
 
