@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ROOT
-from benchmarks.records import replace_text
+from benchmarks.records import RecordFolder, replace_text
 
 FOLDER = Path(__file__).parent / "papers" / "recorded"
 """Where tables are written. Delete a line to repeat its run."""
@@ -55,6 +55,11 @@ class RecordTable(NamedTuple):
         if not self.path.exists():
             return []
         return list(csv.DictReader(StringIO(self.path.read_text(encoding="utf-8"))))
+
+
+def store_of(budget):
+    """Where runs are stored: complete ones in tables, quick ones in files that git ignores."""
+    return RecordTable if budget.fraction == 1 else RecordFolder
 
 
 _RUN_COLUMNS = ("problem", "method", "seed", "settings", "commit", "date")

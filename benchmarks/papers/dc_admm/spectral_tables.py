@@ -30,7 +30,7 @@ from benchmarks.papers.dc_admm.printed_numbers import (
 from benchmarks.papers.dc_admm.spectral_figures import draw_by_clusters, draw_by_nodes
 from benchmarks.peers.embedding import DEFAULT, DEFAULT_TOL, published_sfsc
 from benchmarks.record_tables import RecordTable
-from benchmarks.records import Run, load_or_run
+from benchmarks.records import RecordFolder, Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.spectral_cases import (
     LARGEST_STORED,
@@ -85,6 +85,9 @@ PRINTED_SIZES = Sizes(
     10_000,
 )
 """As printed. Figures 3 and 5 to 8 have k in {2, ..., 50}: the ends and two values between."""
+
+PRINTED_NODES = {*TABLE_1, *TABLE_10.values()}
+"""Numbers of nodes in the paper's tables; FacebookNet takes seconds."""
 
 SIZES = Sizes(
     (5000, 7500),
@@ -318,10 +321,11 @@ def compare(problem, n_clusters, methods, printed=(), *, budget, n_runs=1):
 
 
 def _load_or_run(problem, runs, budget):
-    """Records of runs on a problem; those on kernels in tiles take long, and git keeps them."""
+    """Records of runs on a problem; git keeps those on graphs of the paper's sizes."""
     if problem.n_nodes > LARGEST_STORED:
         return load_or_run("spectral-full", runs, budget, RecordTable)
-    return load_or_run(STUDY, runs, budget)
+    is_printed = problem.n_nodes in PRINTED_NODES
+    return load_or_run(STUDY, runs, budget, RecordTable if is_printed else RecordFolder)
 
 
 def _runs(problem, n_clusters, methods, n_runs):
