@@ -40,7 +40,7 @@ class RecordTable(NamedTuple):
         """Store the record of a run in place of an earlier one."""
         lines = [line for line in self._lines() if not _is_of(line, run)]
         values = (*run.key, run.settings, _commit(), date.today().isoformat())
-        encoded = {key: json.dumps(value) for key, value in record.items()}
+        encoded = {key: json.dumps(_shorten(value)) for key, value in record.items()}
         lines.append(dict(zip(_RUN_COLUMNS, values, strict=True)) | encoded)
         columns = dict.fromkeys(key for line in lines for key in line)
         text = StringIO()
@@ -63,6 +63,17 @@ def store_of(budget):
 
 
 _RUN_COLUMNS = ("problem", "method", "seed", "settings", "commit", "date")
+
+
+def _shorten(value):
+    """A value of JSON with six significant digits of every number."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _shorten(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shorten(one) for one in value]
+    return value
 
 
 def _is_of(line, run):

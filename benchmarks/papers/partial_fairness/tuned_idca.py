@@ -99,7 +99,7 @@ def _tune(name, kappa, seed, fraction):
     point = evaluate(scores_of(solution.coef, problem.test), problem.test, problem.interval)
     record = dict(zip(("T", "epsilon"), settings, strict=True)) | {"K": n_problems}
     record |= point._asdict() | {"infeasibility": solution.infeasibility}
-    return record | {"coef": [[float(f"{c:.6g}") for c in row] for row in solution.coef]}
+    return record | {"coef": solution.coef.tolist()}
 
 
 def choose(problem, kappa, fraction=1.0):
