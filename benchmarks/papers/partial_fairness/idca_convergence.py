@@ -113,13 +113,13 @@ def _load_or_solve(method, number, name, n_calls):
     path = FOLDER / f"{'_'.join(words)}.npz"
     if not path.exists():
         criterion, kappas = PROBLEMS[number]
-        solver, problem = _solver(method, n_calls), _problem(name, criterion, kappas[name])
+        solver, problem = _solver(method, n_calls), sharp_problem(name, criterion, kappas[name])
         np.savez_compressed(path, steps=np.array(_solve(solver, problem)))
     with np.load(path) as arrays:
         return [Step(int(n_calls), *heights) for n_calls, *heights in arrays["steps"].tolist()]
 
 
-def _problem(name, criterion, kappa):
+def sharp_problem(name, criterion, kappa):
     """Problem (15) or (21), with a ramp of width 1 without rounding, and a start."""
     problem = case(name, 0)
     rows = problem.train
