@@ -12,9 +12,9 @@ unspecified constant that is 1 here,
 with :math:`n_k^\gamma` the number of samples of group k whose surrogate has an error above
 :math:`\gamma`, and E the deviation of shares for a class of known dimension. Theorem F.2 bounds the
 excess of the held-out loss over that of the best fair model by a complexity and the term that is
-here. Theorem 6.5 counts oracle calls to a nearly :math:`\epsilon`-KKT point w by Definition 6.2: for
-a point at a distance of at most :math:`\epsilon` from w, whose convex parts are compared with the
-concave parts of w, the residuals of the optimality conditions are at most :math:`\epsilon`.
+here. Theorem 6.5 counts oracle calls to a nearly :math:`\epsilon`-KKT point w by Definition 6.2:
+at a point no further than :math:`\epsilon` from w the optimality conditions hold up to
+:math:`\epsilon`, with the subgradients of the concave parts taken at w.
 """
 
 from functools import partial
