@@ -31,11 +31,6 @@ UNCONSTRAINED = 1.0  # a tolerance that never binds
 
 
 @smallest(data, MAX_SAMPLES=3000)
-@smallest(
-    TOLERANCES={
-        criterion: dict([*by_name.items()][-1:]) for criterion, by_name in TOLERANCES.items()
-    }
-)
 @smallest(tuned_idca, INNER_ITER=(5,), EPSILONS=(5e-3,))
 def partial_densities(budget):
     """Figures 3-8 on partial fairness: densities of scores by tolerance, drawn.

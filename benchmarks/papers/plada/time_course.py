@@ -81,7 +81,9 @@ POSITIVE = ("train violation", "residual", "distance")
 """Quantities that converge to 0, drawn on a logarithmic axis."""
 
 
-@smallest(SECONDS=(0.0, 0.01), DATA=(ADULT,), VARIED={}, RATE_STEPS=(2, 4))
+@smallest(
+    SECONDS=(0.0, 0.01), DATA=(ADULT,), VARIED={"alpha": (1.0,), "beta": (0.1,)}, RATE_STEPS=(2, 4)
+)
 def erm_time_course(budget):
     """Objective, violation and residual of every solver over CPU time, as PLADA's Figures 1, 2.
 
