@@ -39,7 +39,7 @@ IDCA_NAME, DIRECT = "IDCA", "SSG, best epsilon"
 CANDIDATES = {f"SSG, epsilon {epsilon:g}": epsilon for epsilon in (1e-4, 2e-4, 5e-4, 1e-3)} | {
     f"SSG, epsilon {c:g} / (t + 1)": HarmonicDecay(c) for c in (0.2, 0.5, 1.0, 2.0)
 }
-"""Candidate tolerances of the direct method in the paper (appendix H)."""
+"""Candidate tolerances of the direct method in the paper (section G.7)."""
 
 
 def _solver(method, n_calls):
