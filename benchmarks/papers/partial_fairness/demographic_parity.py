@@ -87,8 +87,8 @@ def partial_demographic(budget):
     title = (
         "Figure 1, second row: test accuracy and fairness (1 - difference above 0 in the interval, "
         "in units\nof whole groups, with half-widths of 95 % intervals over splits) at the paper's "
-        "settings. The regularised\nproblem takes 2,000 steps of .05; the paper has 15,000 to 80,000 "
-        "of at most .005. Ours is empty outside\nthe range of our fits."
+        "settings. The\nregularised problem takes 2,000 steps of .05; the paper has 15,000 to "
+        "80,000 of at most .005. Ours is empty outside\nthe range of our fits."
     )
     return Report(title, records, checks)
 
