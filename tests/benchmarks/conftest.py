@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import record_tables, records
+from benchmarks import record_tables, records, tables
 
 
 @pytest.fixture(autouse=True)
 def record_folders(tmp_path, monkeypatch):
-    """Records of runs on data made up are written to a temporary folder."""
+    """Records and pictures of runs on data made up are written to a temporary folder."""
     monkeypatch.setattr(records, "FOLDER", tmp_path)
+    monkeypatch.setattr(tables, "FOLDER", tmp_path / "figures")
     monkeypatch.setattr(record_tables, "FOLDER", tmp_path / "recorded")
 
 

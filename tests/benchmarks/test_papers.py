@@ -85,9 +85,9 @@ COMMAND = re.compile(r"``python -m benchmarks ([\w-]+)``,\s+(\d{4}-\d\d-\d\d)")
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_a_preset_says_of_measurements_names_a_command_and_a_day(name):
     text = inspect.getdoc(PRESETS[name])
-    found = COMMAND.findall(text)
-    assert bool(MEASURED.search(text)) == bool(found)
-    assert all(command in BENCHMARKS and date.fromisoformat(day) for command, day in found)
+    runs = COMMAND.findall(text)
+    assert bool(MEASURED.search(text)) == bool(runs)
+    assert all(command in BENCHMARKS and date.fromisoformat(day) for command, day in runs)
 
 
 def test_there_are_presets_of_all_papers():
