@@ -185,7 +185,7 @@ def _case(name):
     """
     if name == "Bank":
         bunch = fetch_bank_marketing(sensitive="age", drop_duration=False)
-        bunch.data = pd.get_dummies(bunch.data, drop_first=True)
+        bunch.data = pd.get_dummies(bunch.data, drop_first=True, dtype=float)
         X, y, groups = one_hot(bunch)
         return split_case(name, np.column_stack((X, groups == groups[0])), y, groups, 0)
     if name == "COMPAS":
