@@ -323,6 +323,7 @@ def _draw(curves, quantities, file):
     curves = {name: runs for name, runs in curves.items() if runs}
     if not curves:
         return
+    methods = list(dict.fromkeys(method for runs in curves.values() for method in runs))
     shape = {"sharex": True, "squeeze": False, "layout": "constrained"}
     size = (4.5 * len(curves) + 2, 3 * len(quantities))
     figure, axes = plt.subplots(len(quantities), len(curves), figsize=size, **shape)
@@ -331,11 +332,19 @@ def _draw(curves, quantities, file):
         column[-1].set(xscale="log", xlabel="CPU s")
         for ax, (label, what) in zip(column, quantities.items(), strict=True):
             ax.set_ylabel(label)
-            if what in POSITIVE:
+            heights = [point[what] for points in runs.values() for point in points]
+            # A logarithmic axis of less than a decade has no numbers.
+            if what in POSITIVE and max(heights) > 10 * min(heights):
                 ax.set_yscale("symlog", linthresh=1e-6)
-            for i, (method, points) in enumerate(runs.items()):
+            for method, points in runs.items():
                 later = [point for point in points if point["CPU s"] > 0]
-                legend = method if ax is axes[0, 0] else None
-                draw_quartiles(ax, [later], what, label=legend, color=pick_cyclic(COLORS, i))
-    figure.legend(loc="outside upper center", ncols=5 if axes.shape[1] > 1 else 3)
+                color = pick_cyclic(COLORS, methods.index(method))
+                draw_quartiles(ax, [later], what, label=method, color=color)
+    legend = {
+        label: handle
+        for ax in axes[0]
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    place = {"loc": "outside upper center", "ncols": 5 if axes.shape[1] > 1 else 3}
+    figure.legend([legend[method] for method in methods], methods, **place)
     save_figure(figure, file)
