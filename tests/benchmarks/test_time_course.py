@@ -1,9 +1,14 @@
 """Pictures of PLADA's figures and the rate of its theorem, on numbers made up here."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from benchmarks.papers.plada import time_course
+from skfair.problems import example_problem
+from skfair.solvers import PLADA
+from skfair.solvers._sqp import OneSidedRows
 
 
 def points(*heights):
@@ -46,3 +51,19 @@ def test_the_exponent_is_that_of_the_last_two_means():
     assert time_course._exponent(record) == pytest.approx(-1.0)
     law = {f"T = {n}": np.log(n) / n for n in (100, 1000, 3000)}
     assert time_course._exponent(law) == pytest.approx(-0.866, abs=1e-3)
+
+
+def test_changes_are_those_of_parameters_and_slack():
+    problem = example_problem().single()
+    solver = PLADA(alpha=2.0, beta=0.5, tau=0.1, u_max=1.0, one_row=True, inner="exact")
+    iterates = list(islice(solver._iterate(problem, problem.initial_point(), None), 4))
+    one_sided = OneSidedRows(problem.lower, problem.upper)
+    # The slack by its own recursion: from the start, a step against lambda within [0, u_max].
+    u, changes = np.clip(-one_sided.values(iterates[0].evaluation.values), 0.0, 1.0), []
+    for before, after in zip(iterates, iterates[1:], strict=False):
+        u_next = np.clip(u - 0.1 * before.details["lambda"], 0.0, 1.0)
+        step = after.evaluation.x - before.evaluation.x
+        changes.append(np.sum(step**2) + np.sum((u_next - u) ** 2))
+        u = u_next
+    means = time_course._mean_changes(problem, solver, (1, 3))
+    assert means == pytest.approx({"T = 1": changes[0], "T = 3": np.mean(changes)}, rel=1e-6)

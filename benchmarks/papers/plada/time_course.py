@@ -118,7 +118,7 @@ def _rates(budget, store):
     """The rate of Theorem 1: means of Remark 1 and the exponent of T between the last two."""
     n_steps = tuple(max(i + 2, round(budget.fraction * n)) for i, n in enumerate(RATE_STEPS))
     runs = [
-        Run(name, steps, 0, f"{solver}, {n_steps}", partial(_mean_changes, name, solver, n_steps))
+        Run(name, steps, 0, f"{solver}, {n_steps}", partial(_measure_rate, name, solver, n_steps))
         for name, (steps, solver) in product(DATA, STEPS.items())
     ]
     stored = load_or_run(STUDY_RATE, runs, budget, store)
@@ -134,10 +134,14 @@ def _rates(budget, store):
     return Report(title, records, [])
 
 
-def _mean_changes(name, solver, n_steps):
-    """Means of Remark 1 after the given numbers of steps."""
+def _measure_rate(name, solver, n_steps):
+    """Means of Remark 1 on a data set."""
     problem = smooth_problem(_case(name).train, "demographic_parity", TOLERANCE)
-    problem = problem.single()
+    return _mean_changes(problem.single(), solver, n_steps)
+
+
+def _mean_changes(problem, solver, n_steps):
+    """Means of Remark 1 after the given numbers of steps."""
     rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
     one_sided = OneSidedRows(problem.lower, problem.upper)
     squares, last = [], None
