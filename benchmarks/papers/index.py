@@ -336,7 +336,7 @@ PAPERS = (
                 "Figures 4-6",
                 TIME_COURSE,
                 "The curves are drawn, with the steps of Table 2 and with those of the theorem. As "
-                "drawn, alpha and beta matter little to the objective with the steps of Table 2. As "
+                "drawn, alpha and beta matter little to the objective (steps of Table 2). As "
                 "Theorem 2 states, lambda and mu converge to each other under parity. The paper "
                 "prints no numbers.",
                 LINEAR_ROWS,

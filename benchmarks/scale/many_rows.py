@@ -41,6 +41,18 @@ COUNTED_GAP, SMOOTH_GAP = 0.5, 0.25
 """Tolerance of a query's gap by counted orders, and by smooth ones, which differ less."""
 
 
+class LastPLADA(StochasticPLADA):
+    """PLADA that ends at its last iterate, so that curves over epochs are those of its path."""
+
+    takes_last = True
+
+
+class LastMultiplierModel(MultiplierModel):
+    """The network of multipliers, which ends at its last iterate as well."""
+
+    takes_last = True
+
+
 @smallest(
     EPOCHS=(1,),
     ALPHAS=(1e-2,),
@@ -89,7 +101,7 @@ def _group_runs():
     """Runs of the published methods, and of our fits with and without constraint by penalty."""
     for layers, method, epochs in product(LAYERS, ("PLADA, (18)", "multiplier model"), EPOCHS):
         make = partial(_fit_published, layers, method, epochs)
-        yield Run(layers, f"{method}, {epochs} epochs", 0, str(LAYERS[layers]), make)
+        yield Run(layers, f"{method}, {epochs} epochs", 0, f"{LAYERS[layers]}, last iterate", make)
     for (kind, tolerance), layers, alpha in product(
         (("ours", TOLERANCE), ("plain", None)), LAYERS, ALPHAS
     ):
@@ -187,13 +199,13 @@ def _fit_published(layers, method, epochs):
         sizes = memberships.sum(axis=0)[:, np.newaxis]
         features = memberships.T @ ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)) / sizes
         spec = LossParity(reference="above_overall", tolerance=TOLERANCE)
-        solver = MultiplierModel(
+        solver = LastMultiplierModel(
             epochs, descriptions=features, multiplier_rate=1e-2, batch_size=128
         )
     else:
         spec = LossParity(reference="above_overall", aggregate="signed_mean", tolerance=0.0)
         eta = 0.1 if LAYERS[layers] else 0.01  # linear models diverge with the step of networks
-        solver = StochasticPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
+        solver = LastPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
     model = _estimator(layers, spec, alpha=1e-3, enforcement=None, solver=solver)
     _fit_quietly(model, X, y, sensitive_features=memberships)
     figures = _figures(model, train, validation)
@@ -282,7 +294,7 @@ def _queries(n_runs):
 def _ranker_run(data, method, epochs, case, seed):
     """Run of a ranker for a number of epochs."""
     name = method if epochs is None else f"{method}, {epochs} epochs"
-    settings = f"{len(case[0][1])} documents, gaps {SMOOTH_GAP} and {COUNTED_GAP}"
+    settings = f"{len(case[0][1])} documents, gaps {SMOOTH_GAP} and {COUNTED_GAP}, last iterate"
     return Run(data, name, seed, settings, partial(_fit_ranker, method, epochs, case, seed))
 
 
@@ -296,10 +308,10 @@ def _fit_ranker(method, epochs, case, seed):
     spec = RankingParity(per_query=True, min_pairs=MIN_PAIRS, tolerance=tolerance)
     settings = {"enforcement": None} if published else {}
     if method == "PLADA":
-        settings["solver"] = StochasticPLADA(epochs, tol=0.01, eta=0.05, alpha=0.2)
+        settings["solver"] = LastPLADA(epochs, tol=0.01, eta=0.05, alpha=0.2)
     if method == "multiplier model":
         features = _query_features(spec, X, y, metadata)
-        settings["solver"] = MultiplierModel(
+        settings["solver"] = LastMultiplierModel(
             epochs, tol=0.01, descriptions=features, multiplier_rate=1e-2
         )
     ranker = ConstrainedRanker(None if method == "plain" else spec, random_state=seed, **settings)
