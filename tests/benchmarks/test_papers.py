@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import skfair
-from benchmarks import timing
+from benchmarks import record_tables, timing
 from benchmarks.papers.index import LINEAR_ROWS, NO_COMMAND, PAPERS, Entry, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
@@ -169,3 +169,25 @@ def test_compas_is_among_the_figures_of_plada():
 
     (entry,) = (e for e in ENTRIES if e.items == "Figures 1, 2" and "erm" in e.command)
     assert "COMPAS" in time_course.DATA and "COMPAS" in str(entry.sizes)
+
+
+def test_rates_on_the_page_are_those_of_the_records(monkeypatch):
+    from benchmarks.papers.plada.time_course import DATA, STEPS, STUDY_RATE, _exponent
+    from benchmarks.record_tables import RecordTable
+
+    monkeypatch.setattr(record_tables, "FOLDER", ROOT / "benchmarks" / "papers" / "recorded")
+    lines = {(line["problem"], line["method"]): line for line in RecordTable(STUDY_RATE)._lines()}
+    rates = {
+        steps: [
+            _exponent({f"T = {n}": float(lines[name, steps][f"T = {n}"]) for n in (1000, 3000)})
+            for name in DATA
+        ]
+        for steps in STEPS
+    }
+    of_theorem, of_table = (
+        [f"{rate:.2f}".replace("-0.", "-.") for rate in rates[steps]]
+        for steps in ("steps of the theorem", "steps of Table 2")
+    )
+    page = " ".join((ROOT / "doc" / "papers.rst").read_text(encoding="utf-8").split())
+    assert "{}, {} and {} on Adult".format(*of_theorem) in page
+    assert "and {}, {} and {} with those".format(*of_table) in page
