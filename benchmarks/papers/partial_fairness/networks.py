@@ -44,14 +44,17 @@ def partial_networks(budget):
     fits = [(PLAIN, "last layer", np.nan), *product(SETTINGS, SOLVERS, TOLERANCES)]
     runs = {(*fit, seed): _run(*fit, seed) for seed in range(min(3, budget.n_runs)) for fit in fits}
     stored = load_or_run("partial-networks", runs.values(), budget, store_of(budget))
+    by_seed = {}
+    for (*fit, seed), run in runs.items():
+        if run.key in stored:
+            by_seed.setdefault(seed, {})[tuple(fit)] = stored[run.key]
+    # All fits are compared on the same splits.
+    complete = [made for made in by_seed.values() if len(made) == len(fits)]
     records = []
-    for fit in fits:
-        made = [
-            stored[run.key] for key, run in runs.items() if key[:-1] == fit and run.key in stored
-        ]
-        if made:
-            one = dict(zip(("interval", "trained", "tolerance"), fit, strict=True))
-            records.append(one | {key: np.mean([run[key] for run in made]) for key in made[0]})
+    for fit in fits if complete else ():
+        one = dict(zip(("interval", "trained", "tolerance"), fit, strict=True))
+        means = {key: np.mean([made[fit][key] for made in complete]) for key in complete[0][fit]}
+        records.append(one | {"splits": len(complete)} | means)
     if records:
         _draw(records)
     plain = [row["difference, 20-40 %"] for row in records if row["interval"] == PLAIN]
