@@ -34,9 +34,9 @@ def assign_within_capacities(X, centers, capacities):
         measure_candidates(X, centers, *candidates[:2])
         dual, _ = ascend(candidates, bounds, dual, SLACK, is_strict=True)
         multipliers = np.maximum(dual.multipliers, 0)
-        labels = evaluate(candidates, bounds, True, multipliers, 0.0).labels
+        labels, _ = evaluate(candidates, bounds, multipliers)
         multipliers, is_full = _move_to_free_places(candidates, multipliers, labels, capacities)
-        if is_full and not evaluate(candidates, bounds, True, multipliers, 0.0).n_short:
+        if is_full and not evaluate(candidates, bounds, multipliers)[1]:
             return labels
         dual, n_candidates = dual._replace(multipliers=multipliers), 2 * n_candidates
 

@@ -54,7 +54,7 @@ from skfair.cluster.kmeans._problem import (
     draw_stratified,
     recompute_point,
 )
-from skfair.cluster.kmeans._size_dual import bounds_many_sizes
+from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
 from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
 from skfair.utils._sklearn import Interval, validate_params
 
@@ -483,7 +483,12 @@ class Homotopy(BaseEstimator):
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
-            return solve_sizes(problem, runs, random_state, watch)
+            point, n_iter, status = solve_sizes(
+                problem, runs, self.n_relocations, random_state, watch
+            )
+            if runs.n_clusters < MANY_CLUSTERS and status == "feasible":
+                point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+            return point, n_iter, status
         if samples is not problem:
             _check_number_of_clusters(problem, runs.n_clusters)
         subsample = self._draw_subsample(samples, runs, random_state)

@@ -6,6 +6,7 @@ a subsample and last on all samples. Shortest paths between clusters repair what
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,12 @@ import numpy as np
 from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.sparse_samples import member_distances
-from skfair.cluster.kmeans._assignment import RunSettings, extrapolate, member_bounds
+from skfair.cluster.kmeans._assignment import (
+    RunSettings,
+    extrapolate,
+    improve_by_swaps,
+    member_bounds,
+)
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     SHORT_SHARE,
@@ -21,6 +27,8 @@ from skfair.cluster.kmeans._size_dual import (
     ascend,
     assign_precisely,
     assign_sizes,
+    can_list_all,
+    list_all,
 )
 
 MAX_AGE = 5  # rounds for which candidates are used
@@ -37,6 +45,7 @@ MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 def solve_sizes(
     problem: ClusteringProblem,
     runs: RunSettings,
+    n_relocations: int,
     random_state: np.random.RandomState,
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
@@ -51,6 +60,14 @@ def solve_sizes(
         rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
+        # The first start leaves its local minimum, where that takes little time.
+        if not ends and can_list_all(first.n_samples, runs.n_clusters):
+            lead = partial(_lead, first, rounds.dual, problem)
+            centers = improve_by_swaps(
+                first, rounds.centers, rounds.value, n_relocations, generator, lead
+            )
+            if centers is not rounds.centers:
+                rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
         if rounds.value >= lowest * (1 - MIN_LEAD):
             continue
         lowest = rounds.value
@@ -75,6 +92,13 @@ def solve_sizes(
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def _lead(samples, dual, problem, centers):
+    """Centres after three rounds, and the value of the dual at them."""
+    settings = RoundSettings(3, 0.0, ROUGH_SLACK)
+    rounds = iterate_sizes(samples, centers, dual, problem, settings)
+    return rounds.centers, rounds.value
 
 
 def _take(problem, rows):
@@ -115,6 +139,8 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     slack = max(0.75, settings.slack * n_samples / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
+    if can_list_all(n_samples, n_clusters):
+        candidates, life = list_all(X, centers), np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for some rounds, with distances to the centres of each.
