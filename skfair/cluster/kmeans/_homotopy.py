@@ -41,6 +41,7 @@ from skfair.cluster.kmeans._assignment import (
     BALANCE_TOLERANCE,
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
+    LocalMinimum,
     extrapolate,
     improve_by_swaps,
     iterate_lloyd,
@@ -640,16 +641,16 @@ class Homotopy(BaseEstimator):
         rough = [*_map_in_threads(samples.n_jobs, run, starts)]
         # Plain k-means gains little from starts that are not the cheapest so far.
         is_plain = samples.limits.level == 0 and not sized
-        costs = [cost for _, cost in rough]
+        costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
         # Relocations would lead all starts to the same local minimum: only the first has them.
         lead = partial(lead, max_iter=3, tol=0.0)
-        centers = [rough[i][0] for i in chosen]
-        centers[0] = improve_by_swaps(subsample, *rough[0], self.n_relocations, generators[0], lead)
-        starts = [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
-        if sized and centers[0] is not rough[0][0]:
+        ends = [rough[i] for i in chosen]
+        ends[0] = improve_by_swaps(subsample, rough[0], self.n_relocations, generators[0], lead)
+        starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
+        if sized and ends[0] is not rough[0]:
             # Relocations compare costs before repair: the start without them is followed as well.
-            starts.append(RunStart(rough[0][0], generators[0]))
+            starts.append(RunStart(rough[0].centers, generators[0]))
         return starts
 
     def _converge(self, samples, runs, start):
@@ -743,15 +744,14 @@ def _map_in_threads(n_jobs, function, values):
 
 
 def converge(samples, centers, max_iter, tol):
-    """Centres after iterations of plain k-means, and their cost."""
-    _, centers, cost = iterate_lloyd(samples, centers, max_iter, tol)
-    return centers, cost
+    """The end of iterations of plain k-means."""
+    return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
 
 
 def converge_sized(samples, centers, max_iter, tol):
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
     point = iterate_sized(samples, centers, max_iter, tol)
-    return point.clustering.centers, point.cost
+    return LocalMinimum(point.clustering.centers, point.cost)
 
 
 def iterate_sized(samples, centers, max_iter, tol):

@@ -6,15 +6,21 @@ a subsample and last on all samples. Shortest paths between clusters repair what
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
+from skfair._kernels.candidates import (
+    allocate_evaluations,
+    iterate_rounds,
+    measure_candidates,
+    repair_sizes,
+    search_candidates,
+)
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.sparse_samples import member_distances
 from skfair.cluster.kmeans._assignment import (
+    LocalMinimum,
     RunSettings,
     extrapolate,
     improve_by_swaps,
@@ -37,7 +43,9 @@ GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
 ROUGH_TOL = 1e-3  # the same on subsamples
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
-ROUND_SLACK, ROUGH_SLACK = 0.05, 0.1  # share of a mean size by which a round may miss it
+ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
+LEAD_ROUNDS, MAX_RELOCATIONS = 3, 6  # rounds after a relocation; relocations that are tried
+MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
 MAX_PASSES = 5  # of the local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
@@ -62,10 +70,7 @@ def solve_sizes(
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
         # The first start leaves its local minimum, where that takes little time.
         if not ends and can_list_all(first.n_samples, runs.n_clusters):
-            lead = partial(_lead, first, rounds.dual, problem)
-            centers = improve_by_swaps(
-                first, rounds.centers, rounds.value, n_relocations, generator, lead
-            )
+            centers = _relocate(first, rounds, problem, n_relocations, generator)
             if centers is not rounds.centers:
                 rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
         if rounds.value >= lowest * (1 - MIN_LEAD):
@@ -94,11 +99,34 @@ def solve_sizes(
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
-def _lead(samples, dual, problem, centers):
-    """Centres after three rounds, and the value of the dual at them."""
-    settings = RoundSettings(3, 0.0, ROUGH_SLACK)
-    rounds = iterate_sizes(samples, centers, dual, problem, settings)
-    return rounds.centers, rounds.value
+def _relocate(samples, rounds, problem, n_drawn, generator):
+    """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
+    X, n_clusters = samples.X.astype(np.float32, copy=False), len(rounds.centers)
+    bounds = _scaled_bounds(problem, X.shape[0], n_clusters)
+    slack = _slack(ROUGH_SLACK, X.shape[0], n_clusters)
+    candidates, evaluations = list_all(X, n_clusters), allocate_evaluations(X.shape[0], n_clusters)
+
+    def lead(centers):
+        offsets = np.zeros(n_clusters)
+        outputs = centers, offsets, evaluations
+        value = iterate_rounds(X, candidates, bounds, slack, LEAD_ROUNDS, *outputs)
+        return LocalMinimum(centers, value, offsets)
+
+    start = LocalMinimum(rounds.centers, rounds.value, rounds.dual.multipliers)
+    limits = MAX_RELOCATIONS, MAX_RISE
+    return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
+
+
+def _scaled_bounds(problem, n_samples, n_clusters):
+    """Minimum and maximum size of each cluster of some of the samples."""
+    share = n_samples / problem.n_samples
+    bounds = member_bounds(problem, problem.n_samples)
+    return tuple(np.full(n_clusters, bound * share) for bound in bounds)
+
+
+def _slack(share, n_samples, n_clusters):
+    """Number of samples by which sizes may miss their bounds: a share of a mean size."""
+    return max(0.75, share * n_samples / n_clusters)
 
 
 def _take(problem, rows):
@@ -133,14 +161,12 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
     n_samples = X.shape[0]
-    bounds = tuple(
-        np.array(member_bounds(problem, problem.n_samples)) * n_samples / problem.n_samples
-    )
-    slack = max(0.75, settings.slack * n_samples / n_clusters)
+    bounds = _scaled_bounds(problem, n_samples, n_clusters)
+    slack = _slack(settings.slack, n_samples, n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
-        candidates, life = list_all(X, centers), np.inf
+        candidates, life = list_all(X, n_clusters), np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for some rounds, with distances to the centres of each.

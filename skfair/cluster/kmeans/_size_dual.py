@@ -99,13 +99,13 @@ def select_candidates(X, centers, multipliers, n_candidates):
     return Candidates(clusters, distances, limits, multipliers.copy())
 
 
-def list_all(X, centers, dtype=np.float32):
+def list_all(X, n_clusters, dtype=np.float32):
     """All clusters as candidates, with distances that are not measured yet."""
-    shape = X.shape[0], len(centers)
+    shape = X.shape[0], n_clusters
     clusters = np.empty(shape, np.int32)
-    clusters[:] = np.arange(len(centers))
+    clusters[:] = np.arange(n_clusters)
     limits = np.full(shape[0], np.inf, np.float32)
-    return Candidates(clusters, np.empty(shape, dtype), limits, np.zeros(len(centers)))
+    return Candidates(clusters, np.empty(shape, dtype), limits, np.zeros(n_clusters))
 
 
 def can_list_all(n_samples, n_clusters):
@@ -176,7 +176,7 @@ def assign_precisely(problem, centers, bounds, dual):
     X, n_clusters, n_candidates = problem.X, len(centers), N_CANDIDATES
     while True:
         if can_list_all(X.shape[0], n_clusters):
-            candidates = list_all(X, centers, np.float64)
+            candidates = list_all(X, n_clusters, np.float64)
         else:
             narrow = X.astype(np.float32, copy=False)
             selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
