@@ -44,7 +44,7 @@ TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples 
 ROUGH_TOL = 1e-3  # the same on subsamples
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
 ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
-LEAD_ROUNDS, MAX_RELOCATIONS = 3, 6  # rounds after a relocation; relocations that are tried
+LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
 MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
 MAX_PASSES = 5  # of the local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
@@ -126,7 +126,7 @@ def _scaled_bounds(problem, n_samples, n_clusters):
 
 def _slack(share, n_samples, n_clusters):
     """Number of samples by which sizes may miss their bounds: a share of a mean size."""
-    return max(0.75, share * n_samples / n_clusters)
+    return max(1.5, share * n_samples / n_clusters)
 
 
 def _take(problem, rows):
