@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
@@ -383,6 +384,7 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+SHARES_OF_ROUNDING = 0.4, 0.8  # by which rows of shares are relaxed at given centres
 MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with their cube
 
 
@@ -521,8 +523,9 @@ class Homotopy(BaseEstimator):
             n_iter += end.n_iter
             if end.is_stopped:
                 break
-        if runs.labels is not None:
-            nearby = search_from_labels(problem, level, runs)
+        # Near given labels or centres: rounds may have led to a worse end.
+        if samples is problem and runs.has_given_centers:
+            nearby = search_nearby(problem, level, runs)
             if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
                 ends.append(nearby)
         return ends[-1].point, n_iter, ends[-1].status
@@ -701,16 +704,28 @@ class RunResult(NamedTuple):
     is_stopped: bool  # by a callback
 
 
-def search_from_labels(problem, level, runs):
-    """The end of integer repair and local search from labels, at no higher cost if they fit."""
-    clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
-    dual = problem.assign(ClusteringPoint(clustering), level).dual
-    point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
-    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-    else:
-        point, status = repair_and_search(problem, point, level, runs)
-    return RunResult(point, 0, status, False)
+def search_nearby(problem, level, runs):
+    """The cheapest end of repair and local search from given labels, or from given centres.
+
+    Labels that keep the limits end at no higher cost.
+    """
+    labels, _ = nearest_centers(problem.X, runs.init)
+    clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
+    ends = []
+    # The fair assignment to given centres, which do not move before. Repair may use what rounding
+    # may exceed a row by, and so may the assignment.
+    for share in SHARES_OF_ROUNDING if runs.labels is None else (0.0,):
+        bounds = problem.limits.bounds + share * problem.limits.rounding
+        relaxed = replace(problem, limits=problem.limits._replace(bounds=bounds))
+        point = relaxed.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+        labels = point.clustering.labels if runs.labels is None else runs.labels
+        point = recompute_point(problem, labels, runs.n_clusters, point.dual)
+        if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+            point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+        else:
+            point, status = repair_and_search(problem, point, level, runs)
+        ends.append(RunResult(point, 0, status, False))
+    return min(ends, key=partial(sort_key, problem))
 
 
 def sort_key(problem, end):

@@ -24,7 +24,8 @@ from skfair._kernels.sparse_samples import multiply, squared_norms
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
-N_CANDIDATES, MAX_CANDIDATES = 16, 64  # of a sample, at first and in rounds
+N_CANDIDATES, MAX_CANDIDATES = 16, 64  # of a sample, at first and at most ...
+MAX_LISTED = 32_000_000  # ... and of all samples, which take 12 bytes each, or 16 at last
 LAST_SHORT_SHARE = 1e-5  # the same in the last assignment
 MAX_SELECTIONS = 6  # of candidates in a round
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
@@ -113,6 +114,11 @@ def can_list_all(n_samples, n_clusters):
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
 
 
+def max_candidates(n_samples):
+    """Number of candidates above which they would take more memory than all else."""
+    return min(max(MAX_LISTED // n_samples, N_CANDIDATES), MAX_CANDIDATES)
+
+
 def evaluate(candidates, bounds, multipliers):
     """The labels at some multipliers, and the number of samples that may need more candidates."""
     evaluations = allocate_evaluations(len(candidates.limits), len(multipliers))
@@ -166,7 +172,7 @@ def assign_sizes(X, centers, bounds, dual, slack):
         if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or residuals <= 3 * slack):
             break
         if is_short:
-            n_candidates = min(2 * dual.n_candidates, MAX_CANDIDATES)
+            n_candidates = min(2 * dual.n_candidates, max_candidates(X.shape[0]))
             dual = dual._replace(n_candidates=n_candidates)
     return candidates, dual, now
 
@@ -183,7 +189,7 @@ def assign_precisely(problem, centers, bounds, dual):
             candidates = selected._replace(distances=np.empty(selected.distances.shape))
         measure_candidates(X, centers, *candidates[:2])
         dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        # More candidates than so many would take more memory than all else.
-        if now.n_short <= LAST_SHORT_SHARE * X.shape[0] or n_candidates >= MAX_CANDIDATES:
+        is_short = now.n_short > LAST_SHORT_SHARE * X.shape[0]
+        if not is_short or n_candidates >= max_candidates(X.shape[0]):
             return candidates, dual, now
         n_candidates *= 2
