@@ -256,9 +256,16 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
     return gain
 
 
-@helper
-def _maximize(candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations):
-    """The same as `maximize_size_dual`, for kernels."""
+@jit
+def maximize_size_dual(
+    candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
+):
+    """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
+
+    Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
+    the evaluations is the last one, its value, the number of samples that may need more candidates,
+    smoothing width and ridge.
+    """
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
@@ -304,46 +311,6 @@ def _maximize(candidates, bounds, multipliers, width, ridge, slack, is_strict, e
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
     return at, value, n_short, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
-
-
-@jit
-def maximize_size_dual(
-    candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
-):
-    """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
-
-    Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
-    the evaluations is the last one, its value, the number of samples that may need more candidates,
-    smoothing width and ridge.
-    """
-    return _maximize(candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations)
-
-
-@jit
-def iterate_rounds(X, candidates, bounds, slack, n_rounds, centers, multipliers, evaluations):
-    """Rounds of assignments and means where all clusters are candidates, in place.
-
-    Returns the lowest value of the dual.
-    """
-    lowest, ridge, width, distances = np.inf, FIRST_RIDGE, 0.0, candidates.distances
-    for _ in range(n_rounds):
-        narrow = centers.astype(distances.dtype)
-        for p in range(len(X)):
-            for k in range(len(centers)):
-                distances[p, k] = _distance(X[p], narrow[k], narrow[0, 0] * 0)
-        at, value, _, width, ridge = _maximize(
-            candidates, bounds, multipliers, width, ridge, slack, False, evaluations
-        )
-        lowest = min(lowest, value)
-        # Means; empty clusters keep their centres.
-        labels, counts = evaluations.labels[at], evaluations.counts[at]
-        for k in range(len(centers)):
-            if counts[k] > 0:
-                centers[k] = 0.0
-        for p in range(len(X)):
-            for f in range(X.shape[1]):
-                centers[labels[p], f] += X[p, f] / counts[labels[p]]
-    return lowest
 
 
 # Integer repair: members move along shortest paths between clusters.

@@ -26,7 +26,7 @@ def assign_within_capacities(X, centers, capacities):
     scale = max(abs(X).max() if X.shape[0] else 0.0, np.abs(centers).max()) or 1.0
     X, centers = X.astype(np.float64) / scale, centers / scale
     narrow, n_candidates = X.astype(np.float32), N_CANDIDATES
-    bounds = np.zeros(len(centers)), capacities
+    bounds = np.zeros(len(centers)), capacities.astype(float)
     _, dual, _ = assign_sizes(narrow, centers, bounds, SizeDual(np.zeros(len(centers))), SLACK)
     while True:
         selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)

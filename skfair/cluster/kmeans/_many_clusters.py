@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels.candidates import (
-    allocate_evaluations,
-    iterate_rounds,
     measure_candidates,
     repair_sizes,
     search_candidates,
@@ -35,6 +33,7 @@ from skfair.cluster.kmeans._size_dual import (
     assign_sizes,
     can_list_all,
     list_all,
+    spread_bounds,
 )
 
 MAX_AGE = 5  # rounds for which candidates are used
@@ -101,27 +100,25 @@ def solve_sizes(
 
 def _relocate(samples, rounds, problem, n_drawn, generator):
     """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
-    X, n_clusters = samples.X.astype(np.float32, copy=False), len(rounds.centers)
-    bounds = _scaled_bounds(problem, X.shape[0], n_clusters)
-    slack = _slack(ROUGH_SLACK, X.shape[0], n_clusters)
-    candidates, evaluations = list_all(X, n_clusters), allocate_evaluations(X.shape[0], n_clusters)
+    settings = RoundSettings(LEAD_ROUNDS, 0.0, ROUGH_SLACK)
 
     def lead(centers):
-        offsets = np.zeros(n_clusters)
-        outputs = centers, offsets, evaluations
-        value = iterate_rounds(X, candidates, bounds, slack, LEAD_ROUNDS, *outputs)
-        return LocalMinimum(centers, value, offsets)
+        # Multipliers of centres that were elsewhere would be far from a maximum.
+        dual = SizeDual(np.zeros(len(centers)))
+        return describe(iterate_sizes(samples, centers, dual, problem, settings))
 
-    start = LocalMinimum(rounds.centers, rounds.value, rounds.dual.multipliers)
-    limits = MAX_RELOCATIONS, MAX_RISE
+    def describe(rounds):
+        cost = rounds.value * float(samples.largest_weight)
+        return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
+
+    start, limits = describe(rounds), (MAX_RELOCATIONS, MAX_RISE)
     return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
 
 
 def _scaled_bounds(problem, n_samples, n_clusters):
     """Minimum and maximum size of each cluster of some of the samples."""
-    share = n_samples / problem.n_samples
-    bounds = member_bounds(problem, problem.n_samples)
-    return tuple(np.full(n_clusters, bound * share) for bound in bounds)
+    bounds = np.array(member_bounds(problem, problem.n_samples))
+    return spread_bounds(*(bounds * n_samples / problem.n_samples), n_clusters)
 
 
 def _slack(share, n_samples, n_clusters):

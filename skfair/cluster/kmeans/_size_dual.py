@@ -122,14 +122,8 @@ def max_candidates(n_samples):
 def evaluate(candidates, bounds, multipliers):
     """The labels at some multipliers, and the number of samples that may need more candidates."""
     evaluations = allocate_evaluations(len(candidates.limits), len(multipliers))
-    bounds = _spread(bounds, len(multipliers))
     _, n_short = evaluate_candidates(candidates, bounds, True, multipliers, evaluations)
     return evaluations.labels[0], n_short
-
-
-def _spread(bounds, n_clusters):
-    """Minimum and maximum size of each cluster."""
-    return tuple(np.array(np.broadcast_to(bound, n_clusters), dtype=float) for bound in bounds)
 
 
 def ascend(candidates, bounds, dual, slack, is_strict=False):
@@ -141,7 +135,7 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
     at, value, n_short, width, ridge = maximize_size_dual(
         candidates,
-        _spread(bounds, n_clusters),
+        bounds,
         multipliers,
         dual.width,
         dual.ridge,
@@ -162,6 +156,11 @@ def largest_residual(counts, multipliers, bounds):
     return np.where(multipliers == 0, missed, spare).max()
 
 
+def spread_bounds(smallest, largest, n_clusters):
+    """The same minimum and maximum size for each cluster."""
+    return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
+
+
 def assign_sizes(X, centers, bounds, dual, slack):
     """Candidates at the multipliers of a dual, more of them where these are too few; the ascent."""
     for i in range(MAX_SELECTIONS):
@@ -180,6 +179,7 @@ def assign_sizes(X, centers, bounds, dual, slack):
 def assign_precisely(problem, centers, bounds, dual):
     """The dual at centres to within a sample, on exact distances to enough candidates."""
     X, n_clusters, n_candidates = problem.X, len(centers), N_CANDIDATES
+    bounds = spread_bounds(*bounds, n_clusters)
     while True:
         if can_list_all(X.shape[0], n_clusters):
             candidates = list_all(X, n_clusters, np.float64)
