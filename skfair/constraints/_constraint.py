@@ -501,7 +501,8 @@ class Constraint(BaseEstimator):
         Returns
         -------
         terms : tuple of callables
-            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. Two are the
+            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. For a regressor
+            scores and target are less the mean target, in standard deviations of it. Two are the
             numerator and the denominator of a quotient; none is there for criteria on ranks.
         """
         if self.table is None:
@@ -625,6 +626,7 @@ class Constraint(BaseEstimator):
                 f"one for a mean and two for a quotient, but it returns {terms!r}; return "
                 "(function,)."
             )
+        self._check_denominator(terms)
         # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
         if not self.counts_decisions and self.metric and self.metric not in METRICS:
             raise ValueError(
@@ -636,6 +638,18 @@ class Constraint(BaseEstimator):
             raise ValueError(
                 f"The gap of {type(self).__name__} is always {self.gap.name}, but {self} asks for "
                 "another one; leave out ratio, reference and aggregate."
+            )
+
+    def _check_denominator(self, terms):
+        """Raise for more than two terms, and for a denominator that may be negative."""
+        scores, target = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+        sizes = [np.min(term(scores, target).value) for term in terms[1:]]
+        if len(sizes) > 1 or min(sizes, default=0.0) < 0.0:
+            raise ValueError(
+                f"Two terms of {self} are the numerator and the denominator of a quotient, which "
+                f"must be at least 0, but there are {len(terms)} terms, or the second one is "
+                "negative for some scores. A variance, a mean square less a squared mean, is no "
+                "quotient: return the square alone, and pass MeanParity beside it in a list."
             )
 
     @property

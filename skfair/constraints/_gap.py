@@ -17,6 +17,7 @@ from scipy import sparse
 
 from skfair.statistics import (
     ComplementEstimates,
+    LogMeans,
     LogRates,
     Rates,
     RatesAgainstBound,
@@ -341,13 +342,7 @@ class RatioGap(RangeGap):
         return slope
 
     def estimates(self, means: Any) -> Any:
-        if not means.are_rates:
-            raise ValueError(
-                "Limits of ratios need rates that are shares of samples; F1, costs and other "
-                "weighted counts are none. Pass a tolerance in place of the ratio, or "
-                "confidence_level=None."
-            )
-        return LogRates(means)
+        return LogRates(means) if means.are_rates else LogMeans(means)
 
     def one_sample_change(self, means: np.ndarray, size: float) -> float:
         # One sample changes a rate by 1 / size, and the ratio by so much of the largest rate.
