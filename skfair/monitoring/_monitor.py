@@ -54,6 +54,7 @@ from skfair.partitions import load_rows
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
+from skfair.utils._json import add_header, load_content
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +229,6 @@ def _equal(first, second):
 # Monitors as text in JSON.
 
 
-_FORMAT = "skfair.GapMonitor"
 _VERSION = 2
 """Version of the format; other versions are refused."""
 
@@ -249,30 +249,14 @@ _SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedel
 def encode_content(content):
     """Text in JSON of the attributes of a monitor by name."""
     content = {name: _encode(value) for name, value in content.items()}
-    return json.dumps({"format": _FORMAT, "version": _VERSION, "content": content})
+    return json.dumps(add_header("GapMonitor", _VERSION, {"content": content}))
 
 
 def decode_content(text, names):
     """The attributes, with these names, that `encode_content` wrote."""
-    try:
-        stored = json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"text must be the JSON that GapMonitor.to_json returned, but it is not JSON "
-            f"({error}). Of a file pass the content, as in Path('monitor.json').read_text()."
-        ) from None
-    if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
-        raise ValueError(
-            f'text must be JSON with "format": "{_FORMAT}", as GapMonitor.to_json returns it; this '
-            "is other JSON."
-        )
-    if stored.get("version") != _VERSION:
-        raise ValueError(
-            f"This version of skfair reads version {_VERSION} of what GapMonitor.to_json writes, "
-            f"but the text has version {stored.get('version')!r}; read it with the version that "
-            "wrote it."
-        )
-    return _decode_fields(stored.get("content"), names, "content")
+    advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
+    content = load_content(text, "GapMonitor", _VERSION, advice=advice)
+    return _decode_fields(content.get("content"), names, "content")
 
 
 def _encode(value):
