@@ -48,12 +48,8 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import (
-    check_tolerance,
-    join_names,
-    refuse_training_data,
-    warn,
-)
+from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._copies import refuse_training_data
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
