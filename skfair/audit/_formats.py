@@ -2,7 +2,7 @@
 
 import platform
 import re
-from collections.abc import Sequence
+from abc import abstractmethod
 from datetime import date
 from functools import cache
 from html import escape
@@ -301,10 +301,14 @@ class Report:
     `_settings` are the names of what the constructor takes, `_results` of what follows from it.
     """
 
-    title = ""
-    findings: Sequence[str]
+    title: str = ""
     _settings: tuple[str, ...]
     _results: tuple[str, ...] = ("findings",)
+
+    @property
+    @abstractmethod
+    def findings(self) -> list[str]:
+        """The main results, one sentence each."""
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The report as JSON: its tables, settings and findings by name; see :ref:`report_schema`.
@@ -359,8 +363,9 @@ class PageReport(Report):
         """
         return write_text(render_markdown(self.title, self._sections()), path)
 
+    @abstractmethod
     def _sections(self) -> Any:
-        raise NotImplementedError
+        """Return the sections of the report."""
 
     def _repr_html_(self):
         return render_fragment(self.title, self._sections())

@@ -26,7 +26,8 @@ def hash_rows(X):
     X = _as_table(X)
     if sparse.issparse(X):
         X.sum_duplicates()
-        columns, values = (pd.util.hash_array(part) for part in (X.indices, X.data))
+        # The hash of 0 is 0, so that columns are numbered from 1 on.
+        columns, values = (pd.util.hash_array(part) for part in (X.indices + 1, X.data))
         # Sums wrap around, so that they are the same in any order.
         sums = np.concatenate(([np.uint64(0)], np.cumsum(columns * values, dtype=np.uint64)))
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
