@@ -20,8 +20,8 @@ from skfair.audit._files import is_missing_mark as is_missing_mark
 from skfair.audit._files import parse_column as parse_column
 from skfair.audit._files import read_columns as read_columns
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
-from skfair.audit._formats import STYLE as STYLE
-from skfair.audit._formats import render_table as render_table
+from skfair.audit._formats import Markup as Markup
+from skfair.audit._formats import render_page as render_page
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 
-from skfair.audit._formats import certificate_to_json
+from skfair.audit._formats import encode_document
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
@@ -48,12 +48,8 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import (
-    check_tolerance,
-    join_names,
-    refuse_training_data,
-    warn,
-)
+from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._copies import refuse_training_data
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
@@ -245,7 +241,8 @@ limit 0.04; exact).
         text : str
             The JSON. A limit at infinity is the text "inf".
         """
-        return write_text(certificate_to_json(self), path)
+        content = self._asdict() | {"exceeded": self.exceeded, "text": str(self)}
+        return write_text(encode_document("Certificate", content), path)
 
     @property
     def exceeded(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from skfair.audit._estimators import (
     infer_kind,
     measure_estimators,
 )
-from skfair.audit._formats import changes_to_json, render_fragment, render_markdown, render_page
+from skfair.audit._formats import PageReport
 from skfair.audit._report_input import check_group_size
 from skfair.audit._sections import (
     difference_text,
@@ -32,12 +31,11 @@ from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names
-from skfair.utils._fit import write_text
 
 # The report of two models or two periods.
 
 
-class ChangeReport:
+class ChangeReport(PageReport):
     r"""Rates and gaps of two models, or of two periods, side by side, with their changes.
 
     Made by :meth:`from_predictions` for two models on the same samples, or by :meth:`from_periods`
@@ -92,6 +90,9 @@ class ChangeReport:
     >>> bool(report.gaps["change_high"].item() < 0.0)
     True
     """
+
+    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size")
+    _results = ("findings", "frame", "gaps", "moves")
 
     def __init__(
         self,
@@ -238,53 +239,8 @@ class ChangeReport:
         """
         return self.frame.copy()
 
-    def to_html(self, path: str | PathLike[str] | None = None) -> str:
-        """The report as one self-contained page.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        html : str
-        """
-        return write_text(render_page(self.title, change_sections(self)), path)
-
-    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
-        """The report as Markdown, without pictures.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        markdown : str
-        """
-        return write_text(render_markdown(self.title, change_sections(self)), path)
-
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """All tables, findings and settings as JSON.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        text : str
-        """
-        return write_text(changes_to_json(self), path)
-
-    def __str__(self):
-        return "\n".join([self.title, *self.findings])
-
-    def _repr_html_(self):
-        return render_fragment(self.title, change_sections(self))
+    def _sections(self):
+        return change_sections(self)
 
 
 def _stack_periods(both):

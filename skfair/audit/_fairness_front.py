@@ -19,7 +19,7 @@ from skfair.constraints import applicable_constraint_names
 from skfair.groups import Events, check_alignment
 from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import check_disjoint_folds
+from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
 if TYPE_CHECKING:

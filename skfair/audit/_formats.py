@@ -1,8 +1,8 @@
 """Reports as HTML, Markdown and JSON, and the facts that they state."""
 
-import json
 import platform
 import re
+from abc import abstractmethod
 from datetime import date
 from functools import cache
 from html import escape
@@ -11,6 +11,7 @@ from math import isfinite, isnan
 from os import PathLike
 from os.path import isfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ import pandas as pd
 from skfair import __version__
 from skfair.statistics import Interval
 from skfair.utils._checks import join_names
+from skfair.utils._fit import write_text
+from skfair.utils._json import add_header, dump_json, load_content
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.
 
@@ -102,9 +105,15 @@ def render_fragment(title, sections):
     return "\n".join([*lines, "</article>"])
 
 
+class Markup(str):
+    """HTML that a page shows as it is."""
+
+
 def _render_element(element):
-    """Yield the lines of a paragraph, a list or a table."""
-    if isinstance(element, str):
+    """Yield the lines of a paragraph, a list, a table or markup."""
+    if isinstance(element, Markup):
+        yield element
+    elif isinstance(element, str):
         yield f'<p class="finding">{escape(element)}</p>'
     elif isinstance(element, list):
         yield "".join(("<ul>", *(f"<li>{escape(text)}</li>" for text in element), "</ul>"))
@@ -203,33 +212,17 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-REPORT_FORMAT, CERTIFICATE_FORMAT = "skfair.FairnessReport", "skfair.Certificate"
-CHANGE_FORMAT = "skfair.ChangeReport"
-SUBGROUPS_FORMAT = "skfair.SubgroupReport"
 SCHEMA_VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
-
-REPORT_FIELDS = (
-    *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
-    *("n_missing", "counts_samples", "balance", "subgroups", "reliability", "assumption"),
-    "provenance",
-)
-"""Arguments of the constructor, besides the two tables."""
 
 _TEXT_COLUMNS = ("attribute", "group", "measure", "interval", "lowest", "highest", "subgroup")
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 
-def report_to_json(report):
-    """The text of a report."""
-    fields = {name: getattr(report, name) for name in REPORT_FIELDS}
-    if report.subgroups is not None:
-        fields["subgroups"] = encode_subgroups(report.subgroups)
-    if report.reliability is not None:
-        fields["reliability"] = _encode_table(report.reliability)
-    tables = {name: _encode_table(getattr(report, name)) for name in ("frame", "gaps")}
-    content = {"format": REPORT_FORMAT, "version": SCHEMA_VERSION} | fields | tables
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
+def encode_document(kind, content):
+    """The text of values by name: numbers, texts, tables, and reports."""
+    content = {name: _encode(value) for name, value in content.items()}
+    return dump_json(add_header(kind, SCHEMA_VERSION, content))
 
 
 def sections_to_json(title, sections):
@@ -240,7 +233,7 @@ def sections_to_json(title, sections):
             element if isinstance(element, (str, list)) else _table_to_python(*element)
             for element in elements
         ]
-    return json.dumps(content, ensure_ascii=False, indent=1)
+    return dump_json(content)
 
 
 def _table_to_python(caption, note, titles, rows):
@@ -253,82 +246,25 @@ def _table_to_python(caption, note, titles, rows):
     return {"caption": caption, "rows": [dict(zip(titles, row, strict=True)) for row in texts]}
 
 
-def changes_to_json(report):
-    """The text of a report of changes: its tables, findings and settings."""
-    content = {"format": CHANGE_FORMAT, "version": SCHEMA_VERSION, "title": report.title}
-    for name in ("names", "is_paired", "confidence_level", "min_group_size", "findings"):
-        content[name] = getattr(report, name)
-    for name in ("frame", "gaps", "moves"):
-        table = getattr(report, name)
-        content[name] = None if table is None else _encode_table(table)
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
-
-
-def certificate_to_json(certificate):
-    """The text of a certificate: its attributes, whether it is exceeded, and its sentence."""
-    fields = {name: _encode(value) for name, value in certificate._asdict().items()}
-    fields["exceeded"] = certificate.exceeded
-    content = {"format": CERTIFICATE_FORMAT, "version": SCHEMA_VERSION} | fields
-    content["text"] = str(certificate)
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1, default=_to_python)
-
-
-def subgroups_to_json(subgroups):
-    """The text of a report on subgroups: its attributes and its findings."""
-    content = {"format": SUBGROUPS_FORMAT, "version": SCHEMA_VERSION} | encode_subgroups(subgroups)
-    return json.dumps(
-        content | {"findings": subgroups.findings}, allow_nan=False, ensure_ascii=False, indent=1
-    )
-
-
-def encode_subgroups(subgroups):
-    """Arguments of a report on subgroups as values of JSON, by name."""
-    fields = {"confidence_level": subgroups.confidence_level, "direction": subgroups.direction}
-    tables = {name: _encode_table(getattr(subgroups, name)) for name in ("flagged", "searches")}
-    return fields | tables
-
-
-def _to_python(number):
-    """A number of numpy as one of Python."""
-    return number.item()
-
-
-def _encode_table(table):
-    """Columns of a table, as lists by name."""
-    return {name: [_encode(value) for value in table[name].tolist()] for name in table}
-
-
 def _encode(value):
-    """A value of JSON: nan becomes null, and infinities become text."""
+    """A value of JSON: nan becomes null, infinities become text, tables become lists by name."""
+    if isinstance(value, pd.DataFrame):
+        return {name: [_encode(one) for one in value[name].tolist()] for name in value}
+    if isinstance(value, Report):
+        return {name: _encode(getattr(value, name)) for name in value._settings}
     if not isinstance(value, float) or abs(value) < float("inf"):
         return value
     return None if isnan(value) else str(value)
 
 
-def decode_report(source):
+def decode_report(source, fields):
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
-    try:
-        content = json.loads(text)
-    except (TypeError, json.JSONDecodeError) as error:
-        raise ValueError(
-            f"text must be the JSON that FairnessReport.to_json returned, or the path of a file "
-            f"that exists, but it is neither ({error})."
-        ) from error
-    if not isinstance(content, dict) or content.pop("format", None) != REPORT_FORMAT:
-        raise ValueError(
-            f'text must be JSON with "format": "{REPORT_FORMAT}", as FairnessReport.to_json '
-            "returns it; "
-            "this is other JSON."
-        )
-    if (version := content.pop("version", None)) != SCHEMA_VERSION:
-        raise ValueError(
-            f"This version of skfair reads version {SCHEMA_VERSION} of the format, but the text "
-            "has "
-            f"version {version!r}; read it with the version of skfair that it names."
-        )
-    if absent := {*REPORT_FIELDS, "frame", "gaps"} - set(content):
+    content = load_content(
+        text, "FairnessReport", SCHEMA_VERSION, ", or the path of a file that exists"
+    )
+    if absent := {*fields} - set(content):
         raise ValueError(f"The text of a report must have the fields {join_names(sorted(absent))}.")
     if content["balance"] is not None:
         content["balance"] = Interval(*content["balance"])
@@ -354,6 +290,85 @@ def _decode_column(name, values):
     if values and all(isinstance(value, int) for value in values):
         return np.array(values)
     return np.array([np.nan if value is None else float(value) for value in values])
+
+
+# What reports share: findings, and the forms in which they are shown and stored.
+
+
+class Report:
+    """Base of reports, which have ``findings``, and attributes that their JSON has.
+
+    `_settings` are the names of what the constructor takes, `_results` of what follows from it.
+    """
+
+    title: str = ""
+    _settings: tuple[str, ...]
+    _results: tuple[str, ...] = ("findings",)
+
+    @property
+    @abstractmethod
+    def findings(self) -> list[str]:
+        """The main results, one sentence each."""
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as JSON: its tables, settings and findings by name; see :ref:`report_schema`.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        text : str
+            The JSON.
+        """
+        content = {name: getattr(self, name) for name in (*self._settings, *self._results)}
+        return write_text(encode_document(type(self).__name__, content), path)
+
+    def __str__(self):
+        return "\n".join(filter(None, [self.title, *self.findings]))
+
+
+class PageReport(Report):
+    """Base of reports of sections, `_sections()`: pairs of a heading and its elements."""
+
+    def to_html(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as one self-contained page: no network, no scripts.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        html : str
+            The page.
+        """
+        return write_text(render_page(self.title, self._sections()), path)
+
+    def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
+        """The report as Markdown, such as a section of a model card; without pictures.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            File to write; None writes none.
+
+        Returns
+        -------
+        markdown : str
+            The text.
+        """
+        return write_text(render_markdown(self.title, self._sections()), path)
+
+    @abstractmethod
+    def _sections(self) -> Any:
+        """Return the sections of the report."""
+
+    def _repr_html_(self):
+        return render_fragment(self.title, self._sections())
 
 
 # What was audited: facts that a report states on its page.

@@ -51,11 +51,8 @@ from skfair.statistics import (
     extreme_contrasts,
     stack_features,
 )
-from skfair.utils._checks import (
-    resolve_name,
-    warn,
-    warn_of_clustered_samples,
-)
+from skfair.utils._checks import resolve_name, warn
+from skfair.utils._copies import warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:

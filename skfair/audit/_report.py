@@ -24,13 +24,11 @@ from skfair.audit._estimators import (
     top_k_estimators,
 )
 from skfair.audit._formats import (
-    REPORT_FIELDS,
+    PageReport,
     collect_facts,
     decode_report,
-    render_fragment,
     render_markdown,
     render_page,
-    report_to_json,
     sections_to_json,
 )
 from skfair.audit._predictions import (
@@ -86,11 +84,17 @@ if TYPE_CHECKING:
     from skfair.statistics import Interval
 
 
-_REQUIRED_FIELDS = {*REPORT_FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
-"""Arguments that the constructor of a report requires, besides the two tables."""
+_FIELDS = (
+    *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
+    *("n_missing", "counts_samples", "balance", "subgroups", "reliability", "assumption"),
+    "provenance",
+)
+"""Arguments of the constructor of a report, besides the two tables."""
+
+_REQUIRED_FIELDS = {*_FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
 
 
-class FairnessReport:
+class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
     Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
@@ -172,6 +176,8 @@ class FairnessReport:
     >>> report.gaps.loc[report.gaps["measure"] == "selection_rate", "gap"].item()
     0.5
     """
+
+    _settings, _results = _FIELDS, ("frame", "gaps")
 
     def __new__(cls, *tables: Any, **fields: Any) -> Self:
         if tables and not _REQUIRED_FIELDS <= set(fields):
@@ -688,21 +694,6 @@ class FairnessReport:
             return write_text(sections_to_json(self.title, sections), path)
         return write_text(render_markdown(self.title, sections, level=2), path)
 
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The report as JSON, from which :meth:`from_json` rebuilds it; see :ref:`report_schema`.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        text : str
-            The JSON.
-        """
-        return write_text(report_to_json(self), path)
-
     @classmethod
     def from_json(cls, text: str | PathLike[str]) -> Self:
         """The report that :meth:`to_json` wrote, with the same page and tables.
@@ -723,27 +714,21 @@ class FairnessReport:
         FileNotFoundError
             If a path-like names no file.
         """
-        fields = decode_report(text)
+        fields = decode_report(text, (*cls._settings, *cls._results))
         if fields["subgroups"] is not None:
             fields["subgroups"] = SubgroupReport(**fields["subgroups"])
         return cls(**fields)
 
-    def _sections(self, summary):
+    def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
         _check_summary(summary, None)
         return report_sections(self) if summary is None else summary_sections(self)
-
-    def __str__(self):
-        return "\n".join([self.title, *self.findings])
 
     def __repr__(self):
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
             f"{join_names(self.attributes)}: {self.kind}>"
         )
-
-    def _repr_html_(self):
-        return render_fragment(self.title, self._sections(None))
 
 
 # Tools read the signature of __init__, not that of __new__, which explains mistakes.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, floor
 from numbers import Integral, Real
-from os import PathLike
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from scipy import sparse, special
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
-from skfair.audit._formats import subgroups_to_json
+from skfair.audit._formats import Report
 from skfair.audit._sections import value_text
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
@@ -25,7 +24,6 @@ from skfair.metrics import find_positive
 from skfair.partitions import load_columns
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._fit import write_text
 
 # Conditions on single columns, from the columns alone.
 
@@ -405,7 +403,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SubgroupReport:
+class SubgroupReport(Report):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 
     Made by :func:`find_subgroups`, which describes the statements.
@@ -445,6 +443,8 @@ class SubgroupReport:
     searches: pd.DataFrame
     confidence_level: float
     direction: str
+
+    _settings = ("confidence_level", "direction", "flagged", "searches")
 
     @property
     def subgroups(self) -> pd.DataFrame:
@@ -493,24 +493,6 @@ class SubgroupReport:
             As `flagged`, or as `subgroups`.
         """
         return self.flagged.copy() if all else self.subgroups
-
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The report as JSON: all attributes by name, and the findings.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        text : str
-            The JSON.
-        """
-        return write_text(subgroups_to_json(self), path)
-
-    def __str__(self):
-        return "\n".join(self.findings)
 
     def __repr__(self):
         n_searched = self.searches["n_searched"].sum()

@@ -16,14 +16,14 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.audit import (
-    STYLE,
+    Markup,
     check_complete_column,
     check_missing_marks,
     check_same_notation,
     find_label,
     is_missing_mark,
     read_columns,
-    render_table,
+    render_page,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -288,23 +288,13 @@ def render_monitor(monitor, title, period="batch"):
 
     `period` is the length of its batches, such as "month".
     """
-    lines = [
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body style="margin:0">',
-        f'<main>\n<article class="skfair-report">\n<h1>{escape(title)}</h1>',
-        "<section><h2>Findings</h2>",
-        *(f'<p class="finding">{escape(text)}</p>' for text in monitor_findings(monitor, period)),
-        "</section><section><h2>The gap over time</h2>",
-        _draw_gaps(monitor, period),
-        *_batch_table(monitor, period),
-        *_alarm_table(monitor, period),
-        *_rate_table(monitor),
-        "</section>",
-        *_method_section(monitor, period),
-        "</article>\n</main>\n</body>\n</html>\n",
+    tables = _batch_table(monitor, period), *_alarm_table(monitor, period), _rate_table(monitor)
+    sections = [
+        ("Findings", monitor_findings(monitor, period)),
+        ("The gap over time", [Markup(_draw_gaps(monitor, period)), *tables]),
+        ("How to read this", [_describe_method(monitor, period)]),
     ]
-    return "\n".join(lines)
+    return render_page(title, sections)
 
 
 def monitor_results(monitor, options):
@@ -551,11 +541,11 @@ def _batch_table(monitor, period):
         f"tolerance now, and {1.0 / (1.0 - monitor.confidence_level):.3g} against it show that it "
         "was exceeded at some time."
     )
-    yield from render_table("Batches", note, (period.title(), *titles), rows)
+    return "Batches", note, (period.title(), *titles), rows
 
 
 def _alarm_table(monitor, period):
-    """Table of the alarms, if there are any."""
+    """Yield the table of the alarms, if there are any."""
     summary, alarms = monitor.summary(), monitor.alarms_
     if not len(alarms):
         return
@@ -571,7 +561,7 @@ def _alarm_table(monitor, period):
         )
         for row in alarms.itertuples()
     ]
-    yield from render_table("Alarms", "", titles, rows)
+    yield "Alarms", "", titles, rows
 
 
 def _rate_table(monitor):
@@ -589,14 +579,13 @@ def _rate_table(monitor):
         f"Groups of fewer than {AUTO_MIN_GROUP_SIZE} samples that are also less than 1 % of all "
         "are not compared."
     )
-    yield from render_table("Rates in all batches", note, titles, rows)
+    return "Rates in all batches", note, titles, rows
 
 
-def _method_section(monitor, period):
-    """How the statements are to be read."""
+def _describe_method(monitor, period):
+    """Return sentences on how the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
     periods = _plural(period)
-    yield "<section><h2>How to read this</h2><ul>"
     if monitor.run_length is None:
         alarm = (
             f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
@@ -612,7 +601,7 @@ def _method_section(monitor, period):
             f"After an alarm both begin again with the next {period}, at a stricter level, and are "
             "about the samples since."
         )
-    for text in (
+    return [
         alarm,
         f"A certificate of a tolerance that is not kept has a probability of at most {error} in "
         f"all {periods} together, and so has an interval that is ever wrong, however often the "
@@ -622,9 +611,7 @@ def _method_section(monitor, period):
         "The last periods are judged by their rates alone, pooled. No rate is assumed to be "
         "constant; where the months of groups differ, so may their pooled rates.",
         f"Made by skfair {__version__} (GapMonitor with {monitor.constraint}).",
-    ):
-        yield f"<li>{escape(text)}</li>"
-    yield "</ul></section>"
+    ]
 
 
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.

@@ -35,8 +35,8 @@ from skfair.utils._checks import (
     positive_class,
     resolve_name,
     warn,
-    warn_of_clustered_samples,
 )
+from skfair.utils._copies import hash_rows, warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
 # Checked input of fits, as training data.
@@ -498,7 +498,7 @@ def warn_of_dependence(X, training):
 
 def _share_of_copies(X, training):
     """Share of samples that repeat another one, if it is large and no chance; else 0."""
-    features = _hash_rows(X)
+    features = hash_rows(X)
     if features is None or len(features) != len(training.samples.target):
         return 0.0
     codes = training.samples.groups.codes if training.samples.groups.is_disjoint else 0
@@ -522,36 +522,6 @@ def _count_ordered_pairs(counts):
     """Twice the number of pairs within sets of equal samples."""
     counts = counts.astype(np.float64)
     return float(counts @ (counts - 1.0))
-
-
-def _project_rows(X):
-    """A random combination of the columns, added in the same order for all rows."""
-    projection = np.zeros(len(X))
-    factors = np.random.default_rng(0).standard_normal((2, X.shape[1]))
-    for column, factor, of_missing in zip(X.T, *factors, strict=True):
-        projection += np.where(np.isnan(column), of_missing, factor * column)
-    return projection
-
-
-def _hash_rows(X):
-    """A number per row, equal for equal rows; None for what is no table."""
-    import pandas as pd
-
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-        X.sum_duplicates()
-        columns, values = (pd.util.hash_array(part) for part in (X.indices, X.data))
-        # Sums wrap around, so that they are the same in any order.
-        sums = np.concatenate(([np.uint64(0)], np.cumsum(columns * values, dtype=np.uint64)))
-        return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    if isinstance(X, np.ndarray) and X.ndim > 1:
-        X = X.reshape(len(X), -1)
-        if X.dtype.kind in "biuf":
-            return _project_rows(X)
-        X = pd.DataFrame(X)
-    if not isinstance(X, pd.DataFrame):
-        return None
-    return pd.util.hash_pandas_object(X, index=False).to_numpy()
 
 
 # Problems of very many samples, in blocks of rows that threads process at the same time.

@@ -47,6 +47,7 @@ from skfair.partitions import load_rows
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
+from skfair.utils._json import add_header, load_content
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,7 +231,6 @@ def _equal(first, second):
 # Monitors as text in JSON.
 
 
-_FORMAT = "skfair.GapMonitor"
 _VERSION = 3
 """Version of the format; other versions are refused."""
 
@@ -258,30 +258,15 @@ def seal(stored):
 def encode_content(content):
     """Text in JSON of the attributes of a monitor by name."""
     content = {name: _encode(value) for name, value in content.items()}
-    return json.dumps(seal({"format": _FORMAT, "version": _VERSION, "content": content}))
+    return json.dumps(seal(add_header("GapMonitor", _VERSION, {"content": content})))
 
 
 def decode_content(text, names):
     """The attributes, with these names, that `encode_content` wrote."""
-    try:
-        stored = json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"text must be the JSON that GapMonitor.to_json returned, but it is not JSON "
-            f"({error}). Of a file pass the content, as in Path('monitor.json').read_text()."
-        ) from None
-    if not isinstance(stored, dict) or stored.get("format") != _FORMAT:
-        raise ValueError(
-            f'text must be JSON with "format": "{_FORMAT}", as GapMonitor.to_json returns it; this '
-            "is other JSON."
-        )
-    if stored.get("version") != _VERSION:
-        raise ValueError(
-            f"This version of skfair reads version {_VERSION} of what GapMonitor.to_json writes, "
-            f"but the text has version {stored.get('version')!r}; read it with the version that "
-            "wrote it."
-        )
-    if seal(stored) != stored:
+    advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
+    stored = load_content(text, "GapMonitor", _VERSION, advice=advice)
+    whole = add_header("GapMonitor", _VERSION, stored)
+    if seal(whole) != whole:
         raise ValueError(
             "The text of a monitor must be as GapMonitor.to_json wrote it, but its SHA-256 digest "
             "is another one: it is damaged, or was edited. Take a copy of it, or begin another "

@@ -18,13 +18,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.partitions import is_partitioned, partitions_of
-from skfair.utils._checks import (
-    check_disjoint_folds,
-    explain_conversion,
-    refuse_training_data,
-    share_of_rows,
-    warn,
-)
+from skfair.utils._checks import explain_conversion, warn
+from skfair.utils._copies import check_disjoint_folds, refuse_training_data, share_of_rows
 from skfair.utils._sklearn import (
     Interval,
     StrOptions,

@@ -572,13 +572,13 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     problem = example_problem()
     exact = SQP(tol=1e-9).solve(problem)
     name, solver = type(solver).__name__, clone(solver)
-    largest_slope = np.abs(exact.multipliers).sum()
-    result = _check_answer(solver, problem, exact.fun, largest_slope, atol)
+    dual = np.abs(exact.multipliers).sum()
+    result = _check_answer(solver, problem, exact.fun, dual, atol)
     if solver.projects:
         # A box that cuts off the minimum by one parameter, and holds the others.
         box = Box(exact.x - 1.0, exact.x + np.where(np.arange(len(exact.x)) == 1, -0.3, 1.0))
         problem_in_box = replace(problem, region=box)
-        in_box = _check_answer(solver, problem_in_box, _minimum_in(box, problem), largest_slope, atol)
+        in_box = _check_answer(solver, problem_in_box, _minimum_in(box, problem), dual, atol)
         distance = np.abs(problem_in_box.project(in_box.x) - in_box.x).max()
         _require(distance == 0.0, name, "leaves the region", distance)
     # Seeds and callbacks.
@@ -594,14 +594,14 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     _require(len(calls) == 1, name, "goes on after a callback returned True", len(calls))
 
 
-def _check_answer(solver, problem, minimum, largest_slope, atol):
+def _check_answer(solver, problem, minimum, dual, atol):
     """Solve a problem, and compare the answer with the minimum and its certificate."""
     name, result = type(solver).__name__, solver.solve(problem, random_state=0)
     # The answer: feasible, and near the minimum; a violated row gains its multiplier.
     _require(result.violation <= max(solver.tol, atol), name, "violates the row", result.violation)
     place = "" if problem.region is None else " in a region"
     distance = abs(result.fun - minimum)
-    is_near = distance <= atol + result.violation * largest_slope
+    is_near = distance <= atol + result.violation * dual
     _require(is_near, name, f"misses the minimum{place}", distance)
     # The certificate: what is called optimal is, by a residual that can be recomputed.
     of_row = problem.single() if solver.one_row else problem

@@ -14,7 +14,7 @@ from skfair.datasets import (
     fetch_law_school,
     load_patients,
 )
-from skfair.utils._checks import _N_EXAMINED, describe_clustered_samples
+from skfair.utils._copies import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
 

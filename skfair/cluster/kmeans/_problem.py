@@ -40,6 +40,7 @@ from skfair.partitions import (
     random_keys,
     sampling_rates,
 )
+from skfair.utils._copies import hash_rows
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
 CENTER_ROUNDING = 1e-12  # of a mean of equal rows, relative to them
@@ -392,22 +393,15 @@ def find_equal_centers(problem, point):
 
 
 def distinct_rows(X, most):
-    """Distinct rows of an array, at most so many."""
+    """Distinct rows of an array, at most so many; of sparse ones their hashes, as a column."""
     if sparse.issparse(X):
-        X = _number_rows(X)
+        X = hash_rows(X)[:, np.newaxis]
     n_taken = 2 * most
     while True:
         rows = np.unique(X[:n_taken], axis=0)[:most]
         if len(rows) == most or n_taken >= len(X):
             return rows
         n_taken *= 4
-
-
-def _number_rows(X):
-    """A number for each sparse row, equal for equal rows, as a column."""
-    numbers, ends = {}, np.column_stack([X.indptr[:-1], X.indptr[1:]])
-    entries = ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in ends)
-    return np.array([[numbers.setdefault(entry, len(numbers))] for entry in entries])
 
 
 def _distinct_rows(problem, most):

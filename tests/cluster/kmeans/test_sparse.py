@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster.kmeans._problem import distinct_rows
 
 SETTINGS = {  # number of samples and clusters, and the bounds
     "few samples": (60, 3, {}),
@@ -159,3 +160,11 @@ def test_a_front_of_sparse_samples_is_that_of_dense_ones():
     front, expected = fair_kmeans_front(X, **settings), fair_kmeans_front(X.toarray(), **settings)
     np.testing.assert_allclose(front.cost, expected.cost)
     np.testing.assert_allclose(front.balance, expected.balance)
+
+
+def test_distinct_rows_of_blocks_are_told_apart():
+    X = sparse.csr_array([[1.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
+    blocks = [distinct_rows(X[:3], 9), distinct_rows(X[3:], 9)]
+    assert [len(block) for block in blocks] == [2, 3]
+    assert len(distinct_rows(np.concatenate(blocks), 9)) == 5
+    assert len(distinct_rows(X, 3)) == 3
