@@ -265,8 +265,8 @@ def decode_content(text, names):
     """The attributes, with these names, that `encode_content` wrote."""
     advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
     stored = load_content(text, "GapMonitor", _VERSION, advice=advice)
-    whole = add_header("GapMonitor", _VERSION, stored)
-    if seal(whole) != whole:
+    with_header = add_header("GapMonitor", _VERSION, stored)
+    if seal(with_header) != with_header:
         raise ValueError(
             "The text of a monitor must be as GapMonitor.to_json wrote it, but its SHA-256 digest "
             "is another one: it is damaged, or was edited. Take a copy of it, or begin another "
