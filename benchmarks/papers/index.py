@@ -319,7 +319,7 @@ PAPERS = (
                 "python -m benchmarks many-groups",
                 "As drawn, the average gap (18) of PLADA on validation rows is below that of the "
                 "network of multipliers, with five layers after 5 and 25 epochs: .01 and .03 "
-                "against .04 and .12. The latter has fewer errors: .11 and .14 against .18 and .16.",
+                "against .04 and .12. The latter has fewer errors: .11, .14 against .18, .16.",
                 {},
                 (
                     "groups by deciles of the three shares, whose number is not 535, as the "
