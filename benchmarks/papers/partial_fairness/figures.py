@@ -105,7 +105,7 @@ def figure_2(budget):
                 name="none" if kappa == UNCONSTRAINED else str(kappa),
                 ax=ax,
             )
-        ax.legend(title="kappa", loc="upper left")
+        ax.legend(title="kappa", loc="best")
         ax.set(title=name, xlabel="rate of the larger group", ylabel="rate of the smaller group")
     save_figure(figure, "figure_2.png")
     by_data = {name: [row for row in records if row["data"] == name] for name in KAPPAS}
