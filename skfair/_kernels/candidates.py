@@ -142,17 +142,6 @@ def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at
     return total, n_short, n_ties
 
 
-@jit
-def evaluate_candidates(candidates, bounds, is_strict, multipliers, evaluations):
-    """Evaluate the dual of sizes, as the first of two evaluations.
-
-    Returns its value, and the number of samples that may need more candidates. A strict value is a
-    lower bound of the cost of an assignment.
-    """
-    total, n_short, _ = _evaluate(candidates, bounds, is_strict, multipliers, 0.0, evaluations, 0)
-    return total, n_short
-
-
 @helper
 def _fill_slope(counts, multipliers, bounds, slope):
     """The gradient of the dual, at multipliers of zero only what a bound is missed by; its size."""
@@ -264,7 +253,8 @@ def maximize_size_dual(
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
     the evaluations is the last one, its value, the number of samples that may need more candidates,
-    smoothing width and ridge.
+    the number of samples by which a size misses its bound, smoothing width and ridge. A strict
+    value is a lower bound of the cost of an assignment.
     """
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
@@ -310,7 +300,8 @@ def maximize_size_dual(
         multipliers[:] = stepped
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
-    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
+    return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
 # Integer repair: members move along shortest paths between clusters.

@@ -9,7 +9,6 @@ from skfair.cluster.kmeans._size_dual import (
     SizeDual,
     ascend,
     assign_sizes,
-    evaluate,
     select_candidates,
 )
 
@@ -34,11 +33,16 @@ def assign_within_capacities(X, centers, capacities):
         measure_candidates(X, centers, *candidates[:2])
         dual, _ = ascend(candidates, bounds, dual, SLACK, is_strict=True)
         multipliers = np.maximum(dual.multipliers, 0)
-        labels, _ = evaluate(candidates, bounds, multipliers)
+        labels = _evaluate(candidates, bounds, multipliers).labels
         multipliers, is_full = _move_to_free_places(candidates, multipliers, labels, capacities)
-        if is_full and not evaluate(candidates, bounds, multipliers)[1]:
+        if is_full and not _evaluate(candidates, bounds, multipliers).n_short:
             return labels
         dual, n_candidates = dual._replace(multipliers=multipliers), 2 * n_candidates
+
+
+def _evaluate(candidates, bounds, multipliers):
+    """The dual at multipliers: an ascent that ends at once."""
+    return ascend(candidates, bounds, SizeDual(multipliers), np.inf, is_strict=True)[1]
 
 
 def _move_to_free_places(candidates, multipliers, labels, capacities):

@@ -13,7 +13,6 @@ from skfair._kernels.candidates import (
     SHORT_SHARE,
     Candidates,
     allocate_evaluations,
-    evaluate_candidates,
     maximize_size_dual,
     measure_candidates,
     select_smallest,
@@ -70,9 +69,9 @@ class SizeEvaluation(NamedTuple):
 
     value: float
     n_short: int  # number of samples that may need more candidates
+    residual: float  # number of samples by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
-    counts: np.ndarray
 
 
 def select_candidates(X, centers, multipliers, n_candidates):
@@ -119,13 +118,6 @@ def max_candidates(n_samples):
     return min(max(MAX_LISTED // n_samples, N_CANDIDATES), MAX_CANDIDATES)
 
 
-def evaluate(candidates, bounds, multipliers):
-    """The labels at some multipliers, and the number of samples that may need more candidates."""
-    evaluations = allocate_evaluations(len(candidates.limits), len(multipliers))
-    _, n_short = evaluate_candidates(candidates, bounds, True, multipliers, evaluations)
-    return evaluations.labels[0], n_short
-
-
 def ascend(candidates, bounds, dual, slack, is_strict=False):
     """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
 
@@ -133,7 +125,7 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
     """
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
-    at, value, n_short, width, ridge = maximize_size_dual(
+    at, value, n_short, residual, width, ridge = maximize_size_dual(
         candidates,
         bounds,
         multipliers,
@@ -143,17 +135,9 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
         is_strict,
         evaluations,
     )
-    labels, gaps, counts = evaluations.labels[at], evaluations.gaps[at], evaluations.counts[at]
-    now = SizeEvaluation(value, n_short, labels, gaps, counts)
+    labels, gaps = evaluations.labels[at], evaluations.gaps[at]
+    now = SizeEvaluation(value, n_short, residual, labels, gaps)
     return dual._replace(multipliers=multipliers, width=width, ridge=ridge), now
-
-
-def largest_residual(counts, multipliers, bounds):
-    """Number of samples by which a size misses a bound, or one whose multiplier is not zero."""
-    smallest, largest = bounds
-    missed = np.maximum(counts - largest, 0) + np.maximum(smallest - counts, 0)
-    spare = np.abs(counts - np.where(multipliers > 0, largest, smallest))
-    return np.where(multipliers == 0, missed, spare).max()
 
 
 def spread_bounds(smallest, largest, n_clusters):
@@ -166,9 +150,10 @@ def assign_sizes(X, centers, bounds, dual, slack):
     for i in range(MAX_SELECTIONS):
         candidates = select_candidates(X, centers, dual.multipliers, dual.n_candidates)
         dual, now = ascend(candidates, bounds, dual, slack)
-        residuals = largest_residual(now.counts, dual.multipliers, bounds)
         is_short = now.n_short > SHORT_SHARE * X.shape[0]
-        if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or residuals <= 3 * slack):
+        if not is_short and (
+            i > 0 or dual.n_candidates > N_CANDIDATES or now.residual <= 3 * slack
+        ):
             break
         if is_short:
             n_candidates = min(2 * dual.n_candidates, max_candidates(X.shape[0]))

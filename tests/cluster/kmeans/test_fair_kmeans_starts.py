@@ -51,6 +51,18 @@ def test_more_starts_never_give_a_worse_fit(limits, n_samples):
         assert (np.diff(costs) <= 0).all()
 
 
+@pytest.mark.parametrize("limits", ["group shares", "share ratio", "sizes"])
+def test_a_fit_from_its_own_centres_costs_no_more(limits):
+    for seed in range(3):
+        X, groups = draw(seed, 300)
+        settings = {"random_state": 0} | LIMITS[limits]
+        model = FairKMeans(7, **settings).fit(X, sensitive_features=groups)
+        again = FairKMeans(7, init=model.cluster_centers_, **settings)
+        again.fit(X, sensitive_features=groups)
+        assert again.constraint_violation_ == 0
+        assert again.inertia_ <= 1.001 * model.inertia_
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 def test_more_starts_never_give_a_worse_fit_on_many_data_sets(limits):
