@@ -97,7 +97,7 @@ def state(problems, x, multipliers=()):
         bounds = bounds if isinstance(bounds, tuple) else (bounds,)
         figures[f"{name} objective"] = evaluation.fun
         figures[f"{name} violation"] = evaluation.violation
-        figures[f"{name} gap"] = float(max(bound.gap(evaluation.scores) for bound in bounds))
+        figures[f"{name} gap"] = float(max(bound.value(evaluation.scores) for bound in bounds))
         figures |= {f"{name} row {i}": float(value) for i, value in enumerate(evaluation.values)}
         if name == "train":
             figures["residual"] = _residual(evaluation, multipliers)

@@ -80,7 +80,11 @@ CASES = {
 
 @cache
 def _data(name, blind=False):
-    bunch = CASES[name](drop_sensitive=blind)
+    return one_hot(CASES[name](drop_sensitive=blind))
+
+
+def one_hot(bunch):
+    """Features with a column per category, classes 0 and 1, and groups of a data set."""
     X = pd.get_dummies(bunch.data, dtype=float).to_numpy()
     _, y = np.unique(np.asarray(bunch.target), return_inverse=True)
     return X, y, np.asarray(bunch.sensitive_features).astype(str)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ROOT
-from benchmarks.records import replace_text
+from benchmarks.records import RecordFolder, replace_text
 
 FOLDER = Path(__file__).parent / "papers" / "recorded"
 """Where tables are written. Delete a line to repeat its run."""
@@ -40,7 +40,7 @@ class RecordTable(NamedTuple):
         """Store the record of a run in place of an earlier one."""
         lines = [line for line in self._lines() if not _is_of(line, run)]
         values = (*run.key, run.settings, _commit(), date.today().isoformat())
-        encoded = {key: json.dumps(value) for key, value in record.items()}
+        encoded = {key: json.dumps(_shorten(value)) for key, value in record.items()}
         lines.append(dict(zip(_RUN_COLUMNS, values, strict=True)) | encoded)
         columns = dict.fromkeys(key for line in lines for key in line)
         text = StringIO()
@@ -57,7 +57,23 @@ class RecordTable(NamedTuple):
         return list(csv.DictReader(StringIO(self.path.read_text(encoding="utf-8"))))
 
 
+def store_of(budget):
+    """Where runs are stored: complete ones in tables, quick ones in files that git ignores."""
+    return RecordTable if budget.fraction == 1 else RecordFolder
+
+
 _RUN_COLUMNS = ("problem", "method", "seed", "settings", "commit", "date")
+
+
+def _shorten(value):
+    """A value of JSON with six significant digits of every number."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: _shorten(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shorten(one) for one in value]
+    return value
 
 
 def _is_of(line, run):

@@ -22,6 +22,7 @@ from benchmarks.guarantees.new_data import new_data
 from benchmarks.guarantees.overfitting import overfitted_forest
 from benchmarks.guarantees.plain_gaps import redraws
 from benchmarks.guarantees.rate_ratios import rate_ratios
+from benchmarks.guarantees.recent_months import recent_months
 from benchmarks.guarantees.redraws import redraw_kinds
 from benchmarks.guarantees.sample_size import sample_size
 from benchmarks.guarantees.selection import selection
@@ -126,6 +127,7 @@ BENCHMARKS = {
     "reports": reports,
     "selection": selection,
     "monitoring": monitor_benchmark,
+    "recent-months": recent_months,
     "new-data": new_data,
     "sample-size": sample_size,
     "exact-balance": exact_balance,

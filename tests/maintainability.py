@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import skfair
+from skfair.constraints import Constraint
 from tests import call_chains, words
 
 PACKAGE = Path(__file__).parents[1] / "skfair"
@@ -77,6 +78,28 @@ def group_switches():
         and ast.unparse(node.func) == "isinstance"
         and "Groups" in ast.unparse(node.args[1])
     ]
+
+
+def constraint_switches():
+    """Lines outside of `constraints` that ask of which subclass of `Constraint` an object is."""
+    kinds, lines = _subclasses(Constraint), []
+    for path, tree in trees():
+        if path.parent.name == "constraints":
+            continue
+        for node in ast.walk(tree):
+            is_question = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+            names = ast.walk(node.args[1]) if is_question else ()
+            if {getattr(one, "id", getattr(one, "attr", "")) for one in names} & kinds:
+                lines.append(f"{describe(path)}:{node.lineno}")
+    return lines
+
+
+def _subclasses(kind):
+    """Names of all subclasses of a class, and of registries of them."""
+    names = {"CONSTRAINTS", "PARTIAL_CRITERIA"}
+    for one in kind.__subclasses__():
+        names |= {one.__name__} | _subclasses(one)
+    return names
 
 
 def file_lengths():

@@ -49,12 +49,16 @@ class Columns(NamedTuple):
     group: object
 
 
-def make_columns(storage, folder):
-    """Samples of two groups with unequal rates, in memory, in a file or in Dask."""
+def make_columns(storage, folder, noise=0.0):
+    """Samples of two groups with unequal rates, in memory, in a file or in Dask.
+
+    The second group has that much more noise in its outcomes.
+    """
     rng = np.random.default_rng(0)
     group = rng.integers(2, size=N_SAMPLES)
     X = rng.normal(size=(N_SAMPLES, N_FEATURES)) + 0.5 * group[:, np.newaxis]
-    y = (X.sum(axis=1) + rng.normal(size=N_SAMPLES) > 0.5).astype(int)
+    scale = 1.0 + noise * group
+    y = (X.sum(axis=1) + scale * rng.normal(size=N_SAMPLES) > 0.5).astype(int)
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, group=group)
     if storage == "file":
         path = Path(folder) / "samples.parquet"

@@ -457,7 +457,7 @@ def coverage(rates, n_streams, n_batches=200, batch=100):
 def restart_errors(case, n_streams):
     """False certificates, wrong intervals and run lengths of many streams that restart."""
     rates, run_length, n_batches = case
-    monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length, windows=())
     settings, rng = check_settings(parameters(monitor)), np.random.default_rng(7)
     levels, gap = settings.levels, rates[0] - rates[1]
     streams = Streams(n_streams, 2, levels, settings.tolerance_position, rng)

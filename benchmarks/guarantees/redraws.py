@@ -260,16 +260,16 @@ def measure_plain_fits(case):
         rows = _draw_rows(case, len(samples.target), [8, seed])
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
         scores = model.decision_function(samples.X)
-        gaps.append(constraint.gap(scores))
+        gaps.append(constraint.value(scores))
         if constraint.metric_input == "ranks":
-            errors.append(constraint.take(rows).gap(scores[rows]) - gaps[-1])
+            errors.append(constraint.take(rows).value(scores[rows]) - gaps[-1])
             continue
         rates = constraint.exact_means(scores)
-        fair = constraint.rate_gap.rescale_means(rates, 0.0)
+        fair = constraint.gap.rescale_means(rates, 0.0)
         for draw in range(_N_DRAWS):
             rows = _draw_rows(case, len(samples.target), [9, seed, draw])
             drawn = constraint.take(rows).exact_means(scores[rows])
-            chance.append(constraint.rate_gap(fair + drawn - rates))
+            chance.append(constraint.gap(fair + drawn - rates))
     noise = np.quantile(chance, 0.9) if chance else 1.645 * np.std(errors, ddof=1)
     return {"plain gap": float(np.mean(gaps)), "noise": float(noise)}
 
@@ -339,7 +339,7 @@ def _fit(name, samples, rows, level):
     seconds = process_time() - start
     scores = model.decision_function(samples.X)
     decisions = scores > 0
-    gaps = np.array([part.gap(scores) for part in bound(name)])
+    gaps = np.array([part.value(scores) for part in bound(name)])
     return {
         "probability": model.guarantee_probability_,
         "guaranteed": model.status_ not in ("uncertain", "infeasible"),

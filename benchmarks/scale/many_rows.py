@@ -1,10 +1,13 @@
 """Constraints with very many rows: PLADA and a network of multipliers, on groups and on pairs."""
 
 import warnings
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
 
+from benchmarks.record_tables import store_of
+from benchmarks.records import Run, load_or_run
 from benchmarks.scale.erm_large import count_active
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, save_figure
@@ -38,6 +41,18 @@ COUNTED_GAP, SMOOTH_GAP = 0.5, 0.25
 """Tolerance of a query's gap by counted orders, and by smooth ones, which differ less."""
 
 
+class LastPLADA(StochasticPLADA):
+    """PLADA that ends at its last iterate, so that curves over epochs are those of its path."""
+
+    takes_last = True
+
+
+class LastMultiplierModel(MultiplierModel):
+    """The network of multipliers, which ends at its last iterate as well."""
+
+    takes_last = True
+
+
 @smallest(
     EPOCHS=(1,),
     ALPHAS=(1e-2,),
@@ -54,36 +69,71 @@ def group_loss_gaps(budget):
     the validation rows after several numbers of epochs, as in Figure 3, which is drawn in
     benchmarks/figures. The penalty of our fit is chosen by accuracy on the validation rows, and the
     fit is evaluated on the test rows. A network without penalty overfits: its training gaps vanish
-    without a constraint.
+    without a constraint. Runs are kept in benchmarks/papers/recorded.
     """
-    train, validation, test = _communities()
-    records = [
-        _fit_published(layers, method, epochs, train, validation)
-        for layers, method, epochs in product(LAYERS, ("PLADA, (18)", "multiplier model"), EPOCHS)
-    ]
+    stored = load_or_run("many-groups", _group_runs(), budget, store_of(budget))
+    records = [record for record in stored.values() if "epochs" in record]
     quantities = {"held-out average": "average gap (18)", "held-out error": "error"}
     _draw_epochs(records, "model", quantities, "plada_figure_3.png")
     checks = []
     for layers in LAYERS:
-        models = {alpha: _fit(layers, train, TOLERANCE, alpha, N_EPOCHS) for alpha in ALPHAS}
-        alpha = max(ALPHAS, key=lambda alpha: models[alpha].score(*validation[:2]))
-        ours = _figures(models[alpha], train, test)
-        plain = _figures(_fit(layers, train, None, alpha, N_EPOCHS), train, test)
-        records.append({"model": layers, "method": f"ours, alpha={alpha:g}, test", **ours})
-        records.append({"model": layers, "method": f"plain, alpha={alpha:g}, test", **plain})
+        fits = [stored.get((layers, _name("ours", alpha), 0)) for alpha in ALPHAS]
+        if None in fits:  # the runs were stopped
+            continue
+        ours = max(fits, key=lambda record: record["validation accuracy"])
+        alpha = ALPHAS[fits.index(ours)]
+        plain = stored.get((layers, _name("plain", alpha), 0))
+        records += [ours] if plain is None else [ours, plain]
+        gaps = [] if plain is None else [plain["worst gap"]]
         checks += [
             Check(f"{layers}: worst gap", [ours["worst gap"]], "<=", TOLERANCE + EXACT),
-            Check(f"{layers}: worst gap without constraint", [plain["worst gap"]], ">=", TOLERANCE),
-            Check(f"{layers}: active rows", [count_active(models[alpha])], ">=", 1),
+            Check(f"{layers}: worst gap without constraint", gaps, ">=", TOLERANCE),
+            Check(f"{layers}: active rows", [ours["active rows"]], ">=", 1),
         ]
-    overfitted = _fit("5 layers", train, None, 0.0, n_epochs=N_OVERFITTED)
-    records.append(
-        {"model": "5 layers", "method": "plain, alpha=0, test", **_figures(overfitted, train, test)}
-    )
-    title = f"Communities, {train[2].shape[1]} groups, hinge-loss gap <= {TOLERANCE}"
+    overfitted = stored.get(("5 layers", _name("plain", 0.0), 0))
+    records += [] if overfitted is None else [overfitted]
+    n_groups = _communities()[0][2].shape[1]
+    title = f"Communities, {n_groups} groups, hinge-loss gap <= {TOLERANCE}"
     return Report(title, records, checks)
 
 
+def _group_runs():
+    """Runs of the published methods, and of our fits with and without constraint by penalty."""
+    for layers, method, epochs in product(LAYERS, ("PLADA, (18)", "multiplier model"), EPOCHS):
+        make = partial(_fit_published, layers, method, epochs)
+        yield Run(layers, f"{method}, {epochs} epochs", 0, f"{LAYERS[layers]}, last iterate", make)
+    for (kind, tolerance), layers, alpha in product(
+        (("ours", TOLERANCE), ("plain", None)), LAYERS, ALPHAS
+    ):
+        yield _group_run(layers, kind, tolerance, alpha, N_EPOCHS)
+    yield _group_run("5 layers", "plain", None, 0.0, N_OVERFITTED)
+
+
+def _group_run(layers, kind, tolerance, alpha, n_epochs):
+    """Run of our default, without constraint where the tolerance is None."""
+    name = _name(kind, alpha)
+    make = partial(_fit_ours, layers, name, tolerance, alpha, n_epochs)
+    return Run(layers, name, 0, f"{LAYERS[layers]}, {n_epochs} epochs", make)
+
+
+def _name(kind, alpha):
+    return f"{kind}, alpha={alpha:g}, test"
+
+
+def _fit_ours(layers, name, tolerance, alpha, n_epochs):
+    """Figures of our default on the test rows, and its accuracy on the validation rows."""
+    train, validation, test = _communities()
+    model = _fit(layers, train, tolerance, alpha, n_epochs)
+    return {
+        "model": layers,
+        "method": name,
+        **_figures(model, train, test),
+        "validation accuracy": model.score(*validation[:2]),
+        "active rows": 0 if tolerance is None else count_active(model),
+    }
+
+
+@cache
 def _communities():
     """Features, classes and memberships of training, validation and test rows."""
     bunch, (memberships, _) = fetch_communities_crime(), communities_crime_groups()
@@ -140,21 +190,22 @@ def _draw_epochs(records, case, quantities, file):
     save_figure(figure, file)
 
 
-def _fit_published(layers, method, epochs, train, validation):
+def _fit_published(layers, method, epochs):
     """Fit a published method for a number of epochs and evaluate it on the validation rows."""
+    train, validation, _ = _communities()
     X, y, memberships = train
     if method == "multiplier model":
         # The features of a group are the means of its members.
         sizes = memberships.sum(axis=0)[:, np.newaxis]
         features = memberships.T @ ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)) / sizes
         spec = LossParity(reference="above_overall", tolerance=TOLERANCE)
-        solver = MultiplierModel(
+        solver = LastMultiplierModel(
             epochs, descriptions=features, multiplier_rate=1e-2, batch_size=128
         )
     else:
         spec = LossParity(reference="above_overall", aggregate="signed_mean", tolerance=0.0)
         eta = 0.1 if LAYERS[layers] else 0.01  # linear models diverge with the step of networks
-        solver = StochasticPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
+        solver = LastPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
     model = _estimator(layers, spec, alpha=1e-3, enforcement=None, solver=solver)
     _fit_quietly(model, X, y, sensitive_features=memberships)
     figures = _figures(model, train, validation)
@@ -190,21 +241,30 @@ def ranking_pairs(budget):
     methods have a tolerance of .25 for the smooth rates of every query, ours one of .5 for the
     counted rates. Figure 7 is drawn in benchmarks/figures. "worst query" is the largest gap of a
     training query. The error (proportion of
-    wrong pairs) and the gap over all queries are those of held-out queries. Means over seeds.
+    wrong pairs) and the gap over all queries are those of held-out queries. Means over seeds. Runs
+    are kept in benchmarks/papers/recorded.
     """
+    methods = [
+        *product(("PLADA", "multiplier model"), RANKED_EPOCHS),
+        ("ours", None),
+        ("plain", None),
+    ]
+    runs = {
+        (data, method, epochs): [
+            _ranker_run(data, method, epochs, case, seed) for seed, case in enumerate(cases)
+        ]
+        for data, cases in _queries(min(3, budget.n_runs)).items()
+        for method, epochs in methods
+    }
+    every_run = [run for seeds in runs.values() for run in seeds]
+    stored = load_or_run("ranking-pairs", every_run, budget, store_of(budget))
     records = []
-    for data, cases in _queries(min(3, budget.n_runs)).items():
-        for method, epochs in [
-            *product(("PLADA", "multiplier model"), RANKED_EPOCHS),
-            ("ours", None),
-        ]:
-            runs = [_fit_ranker(method, epochs, *case, seed) for seed, case in enumerate(cases)]
-            figures = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+    for (data, method, epochs), seeds in runs.items():
+        made = [stored[run.key] for run in seeds if run.key in stored]
+        if made:
+            figures = {key: float(np.mean([record[key] for record in made])) for key in made[0]}
             records.append({"data": data, "method": method, "epochs": epochs, **figures})
-        plain = [_fit_ranker("plain", None, *case, seed) for seed, case in enumerate(cases)]
-        figures = {key: float(np.mean([run[key] for run in plain])) for key in plain[0]}
-        records.append({"data": data, "method": "plain", **figures})
-    published = [record for record in records if record.get("epochs")]
+    published = [record for record in records if record["epochs"]]
     quantities = {"worst query": "largest gap of a training query", "held-out error": "error"}
     _draw_epochs(published, "data", quantities, "plada_figure_7.png")
     ours = [record["worst query"] for record in records if record["method"] == "ours"]
@@ -231,8 +291,16 @@ def _queries(n_runs):
     return queries | {"MSLR-WEB10K": [[tuple(subset[c] for c in columns) for subset in subsets]]}
 
 
-def _fit_ranker(method, epochs, train, new, seed):
+def _ranker_run(data, method, epochs, case, seed):
+    """Run of a ranker for a number of epochs."""
+    name = method if epochs is None else f"{method}, {epochs} epochs"
+    settings = f"{len(case[0][1])} documents, gaps {SMOOTH_GAP} and {COUNTED_GAP}, last iterate"
+    return Run(data, name, seed, settings, partial(_fit_ranker, method, epochs, case, seed))
+
+
+def _fit_ranker(method, epochs, case, seed):
     """Fit a ranker for a number of epochs and evaluate it."""
+    train, new = case
     X, y, query, groups = train
     metadata = {"query_id": query, "sensitive_features": groups}
     published = method in ("PLADA", "multiplier model")
@@ -240,10 +308,10 @@ def _fit_ranker(method, epochs, train, new, seed):
     spec = RankingParity(per_query=True, min_pairs=MIN_PAIRS, tolerance=tolerance)
     settings = {"enforcement": None} if published else {}
     if method == "PLADA":
-        settings["solver"] = StochasticPLADA(epochs, tol=0.01, eta=0.05, alpha=0.2)
+        settings["solver"] = LastPLADA(epochs, tol=0.01, eta=0.05, alpha=0.2)
     if method == "multiplier model":
         features = _query_features(spec, X, y, metadata)
-        settings["solver"] = MultiplierModel(
+        settings["solver"] = LastMultiplierModel(
             epochs, tol=0.01, descriptions=features, multiplier_rate=1e-2
         )
     ranker = ConstrainedRanker(None if method == "plain" else spec, random_state=seed, **settings)

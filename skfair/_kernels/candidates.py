@@ -70,16 +70,54 @@ def _measure_candidates(X, centers, clusters, distances):
             distances[p, j] = _distance(X[p], centers[clusters[p, j]], zero)
 
 
-@jit
-def evaluate_candidates(candidates, multipliers, shift, width, labels, second, gaps, counts, ties):
-    """Evaluate the dual of sizes: labels, next clusters, gaps, counts and near ties, in place.
+# The dual of sizes: its value on candidates, and damped Newton steps to its maximum.
 
-    Returns the sum of reduced costs, the number of samples that may need more candidates, and the
-    number of near ties. ``shift`` is the least change of a multiplier since the selection.
-    """
-    clusters, distances, limits, _ = candidates
+
+MAX_STEPS, MAX_RIDGES = 40, 10  # of an ascent; of a step, each with more ridge
+FIRST_RIDGE, MIN_RIDGE, MAX_RIDGE = 1.0, 3e-3, 10.0  # relative to the Hessian's mean diagonal
+RIDGE_GROWTH, RIDGE_FALL, RIDGE_RISE = 10.0, 0.2, 3.0  # factors of the ridge
+GOOD_GAIN, POOR_GAIN = (
+    0.75,
+    0.25,
+)  # shares of the predicted gain: the ridge falls above, rises below
+MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
+NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
+MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
+N_GAPS = 4000  # gaps from which the width is estimated, about
+SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round
+ROUND_QUANTILE = 0.05  # of the changes of multipliers, that a round takes for the least
+
+
+class Evaluations(NamedTuple):
+    """Two evaluations of the dual at some multipliers: the last one, and one that is tried."""
+
+    labels: np.ndarray  # (2, n_samples) int32
+    second: np.ndarray  # (2, n_samples) int32, next best cluster
+    gaps: np.ndarray  # (2, n_samples) between the two
+    counts: np.ndarray  # (2, n_clusters) int64
+    ties: np.ndarray  # (2, n_samples) int64, samples with a gap below the width come first
+
+
+def allocate_evaluations(n_samples, n_clusters):
+    """Arrays for two evaluations."""
+    labels, second = (np.empty((2, n_samples), np.int32) for _ in range(2))
+    counts, ties = np.empty((2, n_clusters), np.int64), np.empty((2, n_samples), np.int64)
+    return Evaluations(labels, second, np.empty((2, n_samples)), counts, ties)
+
+
+@helper
+def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at):
+    """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
+    (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
+    labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
+    counts, ties = evaluations.counts[at], evaluations.ties[at]
+    # Rounds tolerate a few clusters whose multiplier has fallen more than those of others.
+    changes = np.sort(multipliers - before)
+    shift = changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
     total, n_short, n_ties = 0.0, 0, 0
-    counts[:] = 0
+    for k in range(len(multipliers)):
+        counts[k] = 0
+        total -= (largest[k] if multipliers[k] > 0.0 else smallest[k]) * multipliers[k]
     for p in range(len(labels)):
         lowest = following = np.inf
         best = other = 0
@@ -105,29 +143,54 @@ def evaluate_candidates(candidates, multipliers, shift, width, labels, second, g
 
 
 @jit
-def solve_laplacian(indptr, indices, weights, diagonal, free, target, solution, tol, scratch):
-    """Solve (diagonal - weights) x = target in free unknowns by conjugate gradients, in place."""
-    residual, direction, image = scratch
+def evaluate_candidates(candidates, bounds, is_strict, multipliers, evaluations):
+    """Evaluate the dual of sizes, as the first of two evaluations.
+
+    Returns its value, and the number of samples that may need more candidates. A strict value is a
+    lower bound of the cost of an assignment.
+    """
+    total, n_short, _ = _evaluate(candidates, bounds, is_strict, multipliers, 0.0, evaluations, 0)
+    return total, n_short
+
+
+@helper
+def _fill_slope(counts, multipliers, bounds, slope):
+    """The gradient of the dual, at multipliers of zero only what a bound is missed by; its size."""
+    smallest, largest = bounds
+    worst = 0.0
+    for k in range(len(slope)):
+        if multipliers[k] == 0.0:
+            slope[k] = max(counts[k] - largest[k], 0.0) - max(smallest[k] - counts[k], 0.0)
+        else:
+            slope[k] = counts[k] - (largest[k] if multipliers[k] > 0.0 else smallest[k])
+        worst = max(worst, abs(slope[k]))
+    return worst
+
+
+@helper
+def _solve_laplacian(edges, weight, diagonal, free, target, solution, scratch):
+    """Solve (diagonal - edges) x = target in free unknowns by conjugate gradients, in place."""
+    (first, second), (residual, direction, image) = edges, scratch
     n, product, norm = len(diagonal), 0.0, 0.0
     for a in range(n):
-        residual[a] = direction[a] = image[a] = 0.0
+        residual[a] = target[a] - diagonal[a] * solution[a]
+    for e in range(len(first)):
+        residual[first[e]] += weight * solution[second[e]]
+        residual[second[e]] += weight * solution[first[e]]
     for a in range(n):
+        direction[a] = residual[a] / diagonal[a] if free[a] else 0.0
         if free[a]:
-            value = target[a] - diagonal[a] * solution[a]
-            for i in range(indptr[a], indptr[a + 1]):
-                value += weights[i] * solution[indices[i]]
-            residual[a], direction[a] = value, value / diagonal[a]
-            product += value * direction[a]
+            product += residual[a] * direction[a]
             norm += target[a] * target[a]
     for _ in range(100):
         curvature = 0.0
         for a in range(n):
-            if free[a]:
-                value = diagonal[a] * direction[a]
-                for i in range(indptr[a], indptr[a + 1]):
-                    value -= weights[i] * direction[indices[i]]
-                image[a] = value
-                curvature += direction[a] * value
+            image[a] = diagonal[a] * direction[a]
+        for e in range(len(first)):
+            image[first[e]] -= weight * direction[second[e]]
+            image[second[e]] -= weight * direction[first[e]]
+        for a in range(n):
+            curvature += direction[a] * image[a]
         if not curvature > 0.0:
             break
         step, last, squares, product = product / curvature, product, 0.0, 0.0
@@ -137,11 +200,117 @@ def solve_laplacian(indptr, indices, weights, diagonal, free, target, solution, 
                 residual[a] -= step * image[a]
                 product += residual[a] * residual[a] / diagonal[a]
                 squares += residual[a] * residual[a]
-        if squares <= tol * tol * norm:
+        if squares <= 1e-6 * norm:
             break
         for a in range(n):
             if free[a]:
                 direction[a] = residual[a] / diagonal[a] + product / last * direction[a]
+
+
+@helper
+def _take_step(edges, weight, multipliers, slope, ridge, stepped):
+    """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
+    (first, second), n = edges, len(slope)
+    degrees, step, image, scratch = np.zeros(n), np.zeros(n), np.zeros(n), np.empty((3, n))
+    for e in range(len(first)):
+        degrees[first[e]] += weight
+        degrees[second[e]] += weight
+    free = np.empty(n, np.bool_)
+    n_free, of_free, of_all = 0, 0.0, 0.0
+    for a in range(n):
+        free[a] = multipliers[a] != 0.0 or slope[a] != 0.0
+        n_free += free[a]
+        of_free += degrees[a] if free[a] else 0.0
+        of_all += degrees[a]
+    damping = ridge * max(of_free / max(n_free, 1), of_all / n, 1e-300)
+    # Multipliers that would change their sign end at 0, and the others are solved for again.
+    for _ in range(3):
+        _solve_laplacian(
+            (first, second),
+            weight,
+            degrees + damping,
+            free,
+            slope,
+            step,
+            (scratch[0], scratch[1], scratch[2]),
+        )
+        n_crossing = 0
+        for a in range(n):
+            if free[a] and multipliers[a] * (multipliers[a] + step[a]) < 0.0:
+                step[a], free[a] = -multipliers[a], False
+                n_crossing += 1
+        if n_crossing == 0:
+            break
+    gain = 0.0
+    for a in range(n):
+        stepped[a] = multipliers[a] + step[a]
+        if multipliers[a] * stepped[a] < 0.0:
+            stepped[a] = 0.0
+        step[a] = stepped[a] - multipliers[a]
+        image[a] = degrees[a] * step[a]
+    for e in range(len(first)):
+        image[first[e]] -= weight * step[second[e]]
+        image[second[e]] -= weight * step[first[e]]
+    for a in range(n):
+        gain += step[a] * (slope[a] - 0.5 * image[a])
+    return gain
+
+
+@jit
+def maximize_size_dual(
+    candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
+):
+    """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
+
+    Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
+    the evaluations is the last one, its value, the number of samples that may need more candidates,
+    smoothing width and ridge.
+    """
+    n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
+    slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
+    first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
+    stride = 1 + n_samples // N_GAPS
+    value, n_short, n_ties = _evaluate(
+        candidates, bounds, is_strict, multipliers, width, evaluations, at
+    )
+    for _ in range(MAX_STEPS):
+        worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
+        if n_short > 2 * SHORT_SHARE * n_samples or worst <= slack:
+            break
+        if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
+            gaps = np.sort(evaluations.gaps[at, ::stride])
+            width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
+            value, n_short, n_ties = _evaluate(
+                candidates, bounds, is_strict, multipliers, width, evaluations, at
+            )
+        # Hessian: near ties lie on both sides of the border, over twice the width.
+        for i in range(n_ties):
+            p = evaluations.ties[at, i]
+            first[i], second[i] = evaluations.labels[at, p], evaluations.second[at, p]
+        edges, weight = (first[:n_ties], second[:n_ties]), 0.5 / width
+        # Levenberg-Marquardt: more ridge until a step gains.
+        gain = predicted = trial = 0.0
+        n_short_then = n_ties_then = 0
+        for _ in range(MAX_RIDGES):
+            predicted = _take_step(edges, weight, multipliers, slope, ridge, stepped)
+            trial, n_short_then, n_ties_then = _evaluate(
+                candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+            )
+            gain = trial - value
+            if gain > 0.0:
+                break
+            ridge *= RIDGE_GROWTH
+        if not gain > 0.0:
+            break
+        if gain > GOOD_GAIN * predicted:
+            ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
+        elif gain < POOR_GAIN * predicted:
+            ridge *= RIDGE_RISE
+        at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
+        multipliers[:] = stepped
+        if gain <= MIN_DUAL_GAIN * abs(value):
+            break
+    return at, value, n_short, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
 # Integer repair: members move along shortest paths between clusters.

@@ -483,7 +483,7 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, t
         unit=unit,
         assumption=known.assumption,
         uncompared_groups=_uncompared_groups(bound_constraints[0][0]),
-        side=constraint.side,
+        side=constraint.gap.side,
     )
     if known.is_complete:
         return certificate
@@ -508,7 +508,6 @@ def _smallest_gap_estimates(bound, scores):
 
 def _resolve_tolerance(constraint, tolerance, largest):
     """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
-    constraint._check_parameters()
     if constraint.ratio is not None:
         if tolerance is not None:
             raise ValueError(
@@ -549,7 +548,7 @@ def _certify_gap(bound, scores, tolerance, level, largest):
         limit = min(limit, tolerance) if certified else limit
     else:
         _warn_of_skewed_values(bound, estimates)
-    gap = bound.gap(scores)
+    gap = bound.value(scores)
     certificate = Certificate(bool(certified), gap, limit, tolerance, level, is_exact, None)
     certificate = certificate._replace(rare_outcomes=_describe_rare_values(bound, estimates))
     if certified:

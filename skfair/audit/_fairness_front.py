@@ -150,7 +150,7 @@ def _largest_gap_with_limits(per_class, constraint, tested, level):
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
-        gaps.append(interval._replace(estimate=bound.gap(scores)))
+        gaps.append(interval._replace(estimate=bound.value(scores)))
     return np.max(gaps, axis=0)
 
 

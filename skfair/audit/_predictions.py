@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
-    MaximumRate,
-    MinimumRate,
     applicable_constraint_names,
     check_applies_to_numbers,
 )
@@ -86,34 +84,76 @@ def resolve_loss_and_units(constraint, loss, model=None, *, is_real=False, has_p
     scale = getattr(model, "target_scale_", None) if is_real else None
     # Mean losses: resolve the loss and its unit.
     if constraint.unit == "loss":
+        if "loss" not in constraint.get_params():
+            raise ValueError(
+                f"{constraint} is about mean losses, but has no parameter loss to compare them by; "
+                "derive it from LossParity, or declare another unit than 'loss'."
+            )
         loss = _requested_loss(constraint, loss)
         if is_real:
             loss, *units = _prediction_loss(model, loss, scale)
         else:
             loss, *units = _decision_function_loss(model, loss)
-        return clone(constraint).set_params(loss=loss), *units
+        resolved = clone(constraint).set_params(loss=loss)
+        return (resolved, RATIO_UNIT, None) if constraint.gap.is_ratio else (resolved, *units)
     if loss is not None:
         raise ValueError(
             f"loss={loss!r} is for constraints on mean losses, such as 'loss_parity', but "
             f"{constraint} compares none; leave it out."
         )
     # Scores and rates have no loss.
-    if constraint.unit != "score":
+    if constraint.unit != "score" or constraint.gap.is_ratio:
         return constraint, _rate_unit(constraint), None
+    unit = "units of the decision function"
     if is_real:
-        return constraint, "units of the target", scale
-    return (
-        constraint,
-        PROBABILITY_UNIT if has_probabilities else "units of the decision function",
-        None,
+        unit = "units of the target"
+    elif has_probabilities and metric_kind(constraint) == "score":
+        unit = PROBABILITY_UNIT
+    degree, depends_on_center = _homogeneity(constraint)
+    if scale is not None and (depends_on_center or degree is None):
+        raise ValueError(
+            f"The fit averages {constraint} over predictions less the mean target, in standard "
+            "deviations of it, and its gap cannot be converted to units of the target, since it "
+            "depends on the mean, as that of squares does. Certify a gap of terms that are linear "
+            "in predictions, such as 'mean_parity', or of losses, such as LossParity('squared')."
+        )
+    if degree != 1:
+        unit = "units of what is averaged" if degree is None else f"{unit}, to the power {degree:g}"
+    return constraint, unit, None if scale is None else scale**degree
+
+
+_PROBE_SCORES = np.array([-1.7, -0.6, 0.4, 1.3])
+_PROBE_TARGET = np.array([1.0, -1.0, 1.0, -1.0])
+"""Samples that show how terms change with the unit and the center of predictions."""
+
+_ROUNDING = 1e-9
+"""Differences that are due to rounding."""
+
+
+def _homogeneity(constraint):
+    """Power of a factor of predictions and target by which the gap changes, None if there is none.
+
+    With it whether the gap changes if a number is added to all predictions and targets.
+    """
+    terms, degree = constraint.terms(step_function, LogisticLoss()), constraint.gap.degree
+    if len(terms) > 1 or degree is None:
+        return None, True
+    values, doubled, moved = (
+        terms[0](factor * _PROBE_SCORES + shift, factor * _PROBE_TARGET + shift).value
+        for factor, shift in ((1.0, 0.0), (2.0, 0.0), (1.0, 1.0))
     )
+    changes = np.ptp(moved - values) > _ROUNDING or constraint.gap.compares == "bound"
+    with np.errstate(all="ignore"):
+        powers = np.log2(np.divide(doubled, values))
+    is_power = np.ptp(powers) < _ROUNDING  # and no nan
+    return round(degree * powers[0], 6) if is_power else None, bool(changes)
 
 
 def _rate_unit(constraint):
     """Unit of areas, ratios and rates, which for partial criteria may be shares of the interval."""
     if constraint.unit == "area":
         return "units of the area under the ROC curve"
-    if constraint.ratio is not None:
+    if constraint.gap.is_ratio:
         return RATIO_UNIT
     inside = getattr(constraint, "scale", None) == "normalized"
     return f"{RATE_UNIT} of those ranked in the interval" if inside else RATE_UNIT
@@ -214,8 +254,10 @@ def _make_scaled_loss(loss, scale, factor):
 
 
 def resolve_constraint(constraint):
-    """The constraint of a name in `CONSTRAINTS`, or the instance passed."""
-    return resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters."""
+    constraint = resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+    constraint._check_parameters()
+    return constraint
 
 
 def metric_kind(constraint):
@@ -461,8 +503,7 @@ class GroupInformation(NamedTuple):
         argument = "missing='at_random'"
         if self.sensitive_features is None:
             argument = "group_probabilities alone"
-        compares = constraint.counts_decisions and constraint.reference == "groups"
-        if not compares or isinstance(constraint, MinimumRate | MaximumRate):
+        if not constraint.counts_decisions or constraint.gap.compares != "groups":
             raise ValueError(
                 f"{argument} is for differences and ratios of rates of decisions between groups, "
                 f"which {constraint} does not compare. Pass a constraint such as "
@@ -536,7 +577,7 @@ class HiddenGroupConstraint(NamedTuple):
         """Cell and group of each event."""
         return self.bound_constraint.labels
 
-    def gap(self, scores):
+    def value(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
@@ -566,5 +607,5 @@ class HiddenGroupConstraint(NamedTuple):
             )
         values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
         ends = self.hidden.extreme_rates(values, events)
-        forms = extreme_contrasts(self.bound_constraint.rate_gap.linear_forms(len(events)))
-        return self.bound_constraint.rate_gap.estimates(ends), forms
+        forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
+        return self.bound_constraint.gap.estimates(ends), forms

@@ -673,7 +673,8 @@ def _check_choices(**choices):
 
 def _check_measures(measure, y_true):
     """Names of the measures, without repetition."""
-    names = [measure] if isinstance(measure, str) else list(dict.fromkeys(measure))
+    is_list = np.iterable(measure) and not isinstance(measure, str)
+    names = list(dict.fromkeys(measure)) if is_list else [measure]
     for name in names:
         if name not in REPORTED_RATES:
             raise ValueError(

@@ -115,13 +115,13 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
         regression, whichever has the lower log-loss out of fold; sparse data always has the
-        latter. More than 64 dense columns get logistic regression of all, or either model of the
-        32 columns and 8 squares and products that differ most between the groups. Up to 10,000
-        samples of two classes None estimates group and class together, see
-        Notes. "sensitive_features" estimates nothing: the features are the groups themselves, and
-        predictions need the group of every sample. Where scores alone do not keep the bound, each
-        group gets a threshold; of two groups, or for one kind of rate, these are the thresholds
-        with the fewest errors out of fold.
+        latter. More than 64 dense columns get logistic regression of all, or of the 32 columns
+        and the roots of 8 squares and products that differ most between the groups, with steps of
+        these where they are needed. Up to 10,000 samples of two classes None estimates group and
+        class together, see Notes. "sensitive_features" estimates nothing: the features are the
+        groups themselves, and predictions need the group of every sample. Where scores alone do
+        not keep the bound, each group gets a threshold; of two groups, or for one kind of rate,
+        these are the thresholds with the fewest errors out of fold.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.

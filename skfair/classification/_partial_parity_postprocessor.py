@@ -13,7 +13,7 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint, PartialEqualizedOdds
+from skfair.constraints import PARTIAL_CRITERIA, Constraint
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import (
     REPORT_ATTRIBUTE,
@@ -390,7 +390,8 @@ class PartialParityPostprocessor(
         # Parameters that the rank shift does not implement must have their defaults.
         names = {"threshold", "rank_within", "min_group_size"} & set(params)
         changed = sorted(name for name in names if params[name] != defaults[name])
-        if changed or isinstance(criterion, PartialEqualizedOdds):
+        compares_two_rates = criterion.is_correctable and criterion.rate_name is None
+        if changed or compares_two_rates:
             raise ValueError(
                 "PartialParityPostprocessor takes one of the criteria "
                 f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but criterion "

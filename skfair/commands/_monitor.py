@@ -4,6 +4,7 @@ import json
 import re
 import sys
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from html import escape
 from math import isfinite
@@ -36,9 +37,10 @@ from skfair.commands._options import (
 )
 from skfair.constraints import applicable_constraint_names
 from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
-from skfair.monitoring import GapMonitor
+from skfair.monitoring import GapMonitor, seal
 from skfair.statistics import check_level
-from skfair.utils._fit import write_text
+from skfair.utils._checks import join_names
+from skfair.utils._fit import lock_file, write_text
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 
@@ -226,6 +228,7 @@ def feed(monitor, log):
     if hasattr(monitor, "status_"):
         last = monitor.summary()["time"].iloc[-1]
         is_new = log.periods > last
+        _refuse_late_periods(log.periods[~is_new], monitor)
         # Outcomes of earlier periods come with the first new one.
         later = pd.concat([log.periods, known_in])
         known_in = known_in.where(known_in > last, later[later > last].min())
@@ -244,6 +247,19 @@ def feed(monitor, log):
         if rows.any():
             monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
     return int((~is_new).sum())
+
+
+def _refuse_late_periods(periods, monitor):
+    """Raise if decisions are of earlier periods that the monitor has not read."""
+    late = periods[~periods.isin(monitor.decision_times_)]
+    if len(late):
+        days = ", ".join(f"{day:%Y-%m-%d}" for day in sorted(late.unique()))
+        raise ValueError(
+            f"Periods must be read in order, but {len(late):,} decisions are of periods ({days}) "
+            "that were not read before later ones were. Evidence cannot be added to the past: "
+            "begin another monitor with all periods, by another file as --state, or leave these "
+            "decisions out."
+        )
 
 
 def _feed_decisions(monitor, log, rows, time):
@@ -295,6 +311,7 @@ def monitor_results(monitor, options):
         "status": monitor.status_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
+        "windows": json.loads(_records_to_json(monitor.windows_)),
     } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
 
 
@@ -314,10 +331,54 @@ def monitor_findings(monitor, period="batch"):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
         yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
+        yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
     if monitor.n_outstanding_:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
         yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_windows(monitor, summary, period):
+    """Sentence on the shortest window that is above or within the tolerance, or on all."""
+    windows = monitor.windows_
+    if not len(windows):
+        return
+    judged = windows[windows["verdict"] != "open"]
+    if not len(judged):
+        lengths = join_names(map(str, windows["n_batches"]))
+        yield (
+            f"Of the last {lengths} {_plural(period)} it is shown neither that their gap is above "
+            "the tolerance nor that it is within it."
+        )
+        return
+    window, last = judged.iloc[0], _time_text(summary, summary["time"].iloc[-1])
+    is_above = window["verdict"] == "above"
+    title, share = ("Above", 4) if is_above else ("Within", 2)
+    yield (
+        f"{title} the tolerance: in the last {_count_batches(window['n_batches'], period)}, from "
+        f"{_time_text(summary, window['start'])} to {last}, {_describe_extremes(monitor, window)}, "
+        f"between {_percentage_points_text(window['low'])} and "
+        f"{_percentage_points_text(window['high'])}. A page says so falsely with probability 1 / "
+        f"{share * monitor.run_length:g} at most."
+    )
+
+
+def _describe_extremes(monitor, window):
+    """Clause on the groups of the largest gap of a window."""
+    groups = " and ".join(
+        f"{100 * rate:.1f} % of {n:,} ({group})" for group, rate, n in window["extremes"]
+    )
+    return f"the rates were {groups}, a gap of {_percentage_points_text(window['gap'])}"
+
+
+def _count_batches(n, period):
+    """Number of batches in words, such as "3 months"."""
+    return f"{n} {_plural(period) if n > 1 else period}"
+
+
+def _plural(period):
+    """Name of several batches."""
+    return "batches" if period == "batch" else f"{period}s"
 
 
 def _describe_gap(monitor, summary):
@@ -341,6 +402,12 @@ def _describe_status(monitor, summary):
     alarms = monitor.alarms_
     if monitor.status_ == "certified":
         return _describe_certificate(monitor, summary)
+    certified = summary.loc[summary["status"] == "certified", "time"]
+    if not len(alarms) and len(certified):
+        return (
+            f"The certificate of {_time_text(summary, certified.iloc[-1])} has lapsed: it was "
+            "about the mean since the start, and recent batches differ from it."
+        )
     if not len(alarms):
         return (
             f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
@@ -364,10 +431,10 @@ def _describe_certificate(monitor, summary):
     since = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
     evidence = f"with an e-value of {monitor.evidence_for_:.3g} now"
     if not len(alarms):
-        return f"The tolerance is kept: certified first in {since}, {evidence}."
+        return f"Since the start the tolerance is kept: certified first in {since}, {evidence}."
     return (
-        f"The tolerance is kept again: certified since {since}, {evidence}. Before, alarms were "
-        f"raised ({len(alarms)}, the last in {_batch_time_text(summary, last)})."
+        f"Since the last alarm the tolerance is kept: certified since {since}, {evidence}. Before, "
+        f"alarms were raised ({len(alarms)}, the last in {_batch_time_text(summary, last)})."
     )
 
 
@@ -518,7 +585,7 @@ def _rate_table(monitor):
 def _describe_method(monitor, period):
     """Return sentences on how the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
-    periods = "batches" if period == "batch" else f"{period}s"
+    periods = _plural(period)
     if monitor.run_length is None:
         alarm = (
             f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
@@ -541,6 +608,8 @@ def _describe_method(monitor, period):
         "page is made.",
         f"Certificate and interval assume that the rates of groups do not change; the alarm does "
         f"not. {restart}",
+        "The last periods are judged by their rates alone, pooled. No rate is assumed to be "
+        "constant; where the months of groups differ, so may their pooled rates.",
         f"Made by skfair {__version__} (GapMonitor with {monitor.constraint}).",
     ]
 
@@ -575,7 +644,8 @@ def add_monitor_command(commands):
         "monitor",
         help="monitor a gap over time, valid at every look",
         description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
-        "without a certificate since, 0 otherwise, 1 if nothing is certified with "
+        "without a certificate since, or while recent periods are above the tolerance, 0 "
+        "otherwise, 1 if nothing is certified with "
         "--require-certificate, and 2 after an error.",
     )
     add_file_options(monitor)
@@ -624,10 +694,14 @@ def parse_run_length(text):
 def _run(parser, options):
     """Write the page of a monitor; return the exit status."""
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            monitor, n_left_out = _feed_file(options)
-        _write(monitor, options)
+        resolve_output(options, (".html", ".htm", ".json"))
+        _check_state(options)
+        # What was read is written before another process reads: no batch is lost.
+        with lock_file(options.state) if options.state is not None else nullcontext():
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                monitor, n_left_out = _feed_file(options)
+            _write(monitor, options)
     except (OSError, ValueError, TypeError) as error:
         parser.error(str(error))
     for message in dict.fromkeys(str(one.message) for one in caught):
@@ -643,20 +717,24 @@ def _run(parser, options):
     if monitor.status_ == "certified":
         return 0
     # An alarm stands until a certificate, as the findings state.
-    if len(monitor.alarms_):
+    if len(monitor.alarms_) or (monitor.windows_["verdict"] == "above").any():
         return FINDING_STATUS
     return UNCERTIFIED_STATUS if options.require_certificate else 0
+
+
+def _check_state(options):
+    """Raise if the file of the state is no JSON, or another file of the command."""
+    if options.state is None:
+        return
+    check_output(options.state, options.file, (".json",), "--state")
+    for option, path in {"--out": options.out, "--json": options.json}.items():
+        if path is not None and options.state.resolve() == Path(path).resolve():
+            raise ValueError(f"--state and {option} must be two files, but both are {path}.")
 
 
 def _feed_file(options):
     """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
     check_level(options.confidence, "--confidence")
-    resolve_output(options, (".html", ".htm", ".json"))
-    if options.state is not None:
-        check_output(options.state, options.file, (".json",), "--state")
-        for option, path in {"--out": options.out, "--json": options.json}.items():
-            if path is not None and options.state.resolve() == Path(path).resolve():
-                raise ValueError(f"--state and {option} must be two files, but both are {path}.")
     if options.constraint not in (None, *applicable_constraint_names("decisions")):
         raise ValueError(
             f"--constraint must be one of {applicable_constraint_names('decisions')}; got "
@@ -720,5 +798,5 @@ def _write(monitor, options):
     elif options.out is not None:
         write_text(render_monitor(monitor, options.title, options.by), options.out)
     if options.state is not None:
-        state = json.loads(monitor.to_json()) | {"by": options.by}
+        state = seal(json.loads(monitor.to_json()) | {"by": options.by})
         write_text(json.dumps(state), options.state)

@@ -9,7 +9,6 @@ from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._bound import quotient_curvature as quotient_curvature
 from skfair.constraints._bound import rate_moments as rate_moments
 from skfair.constraints._constraint import Constraint, constraint_hint
-from skfair.constraints._constraint import as_terms as as_terms
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
 from skfair.constraints._criteria import (
@@ -28,10 +27,17 @@ from skfair.constraints._criteria import (
     check_constraint,
 )
 from skfair.constraints._gap import ConstraintValues as ConstraintValues
-from skfair.constraints._gap import LargestMean as LargestMean
-from skfair.constraints._gap import RangeGap as RangeGap
+from skfair.constraints._gap import (
+    DistanceToOverall,
+    ExcessOverOverall,
+    Gap,
+    LargestMean,
+    RangeGap,
+    RatioGap,
+    Shortfall,
+    TotalRangeGap,
+)
 from skfair.constraints._gap import ScoreJacobian as ScoreJacobian
-from skfair.constraints._gap import Shortfall as Shortfall
 from skfair.constraints._gap import block_diagonal as block_diagonal
 from skfair.constraints._gap import differentiate_means as differentiate_means
 from skfair.constraints._gap import spread_over_samples as spread_over_samples
@@ -111,12 +117,16 @@ __all__ = [
     "ConditionalDemographicParity",
     "Constraint",
     "DemographicParity",
+    "DistanceToOverall",
     "EqualOpportunity",
     "EqualOpportunityLoss",
     "EqualizedOdds",
     "EqualizedOddsLoss",
     "ErrorRateParity",
+    "ExcessOverOverall",
     "FalsePositiveRateParity",
+    "Gap",
+    "LargestMean",
     "LossParity",
     "MaximumRate",
     "MeanParity",
@@ -126,7 +136,11 @@ __all__ = [
     "PartialEqualizedOdds",
     "PartialGroupAUC",
     "PartialStatisticalParity",
+    "RangeGap",
     "RankingParity",
     "RateParity",
+    "RatioGap",
+    "Shortfall",
+    "TotalRangeGap",
     "check_constraint",
 ]

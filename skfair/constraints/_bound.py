@@ -87,7 +87,7 @@ def rate_report_columns(constraint, moments):
     halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
     compared, others = zip(*halves, strict=True)
     rates, errors = _rates_and_errors(constraint, compared)
-    gap = float(constraint.rate_gap(rates))
+    gap = float(constraint.gap(rates))
     if n_events > n_compared:
         uncompared = constraint.uncompared
         both = (rates, errors), _rates_and_errors(uncompared, others)
@@ -176,7 +176,7 @@ _NO_UNKNOWNS = np.empty(0)
 
 @dataclass(frozen=True, eq=False)
 class BoundConstraint:
-    """The constraint ``rate_gap(rates(sums)) <= tolerance`` on rates of events.
+    """The constraint ``gap(rates(sums)) <= tolerance`` on rates of events.
 
     It is a chain of maps::
 
@@ -205,7 +205,7 @@ class BoundConstraint:
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the public
         metric counts. A quotient has two of each, numerator and denominator.
-    rate_gap : Gap
+    gap : Gap
         How the rates become one gap.
     tolerance : float
         Largest gap allowed.
@@ -217,8 +217,6 @@ class BoundConstraint:
         Whether the gap is bounded by one piecewise linear row instead of several linear ones.
     uncompared : BoundConstraint or None
         The same rates of groups that are too small to be compared, for the report alone.
-    is_ratio : bool
-        Whether the gap is 1 minus a ratio, which messages state.
     """
 
     name: str
@@ -229,13 +227,12 @@ class BoundConstraint:
     target: np.ndarray
     smooth: tuple[Callable, ...]
     exact: tuple[Callable, ...]
-    rate_gap: Gap
+    gap: Gap
     tolerance: float
     metric_input: str = "values"
     offset: np.ndarray | float = 0.0
     one_row: bool = False
     uncompared: "BoundConstraint | None" = None
-    is_ratio: bool = False
     row_gap: Gap = field(init=False)
     """The gap that the rows bound, as `GapRows.gap`."""
     rates_to_rows: Any = field(init=False)
@@ -263,7 +260,7 @@ class BoundConstraint:
     def __post_init__(self):
         """Store what is constant."""
         n_events = self.events.n_events
-        rows = make_rows(self.rate_gap, n_events, self.tolerance, self.one_row)
+        rows = make_rows(self.gap, n_events, self.tolerance, self.one_row)
         vars(self).update(
             row_gap=rows.gap,
             rates_to_rows=rows.rates_to_rows,
@@ -376,13 +373,9 @@ class BoundConstraint:
 
     # The public metric, for enforcement.
 
-    def gap(self, scores):
+    def value(self, scores):
         """The gap by the public metric."""
-        return float(self.gap_of(self.exact_means(scores)))
-
-    def gap_of(self, sums):
-        """The gap of sums, or of each column of (n_sums, n_columns)."""
-        return self.rate_gap(self.rates(sums))
+        return float(self.gap(self.rates(self.exact_means(scores))))
 
     def report(self, scores=None, moments=None):
         """One row per rate with the columns `REPORT_COLUMNS`, from scores or `rate_moments`."""
@@ -398,14 +391,14 @@ class BoundConstraint:
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
         means = make_estimates(counted.events, counted.values, known=counted.known)
-        return self.rate_gap.estimates(means), self.rate_gap.linear_forms(self.n_events)
+        return self.gap.estimates(means), self.gap.linear_forms(self.n_events)
 
     def posterior(self, scores, clusters=None):
         """Posterior of the population's gap, with ``probability(factor, multiple)``."""
-        if np.isnan(self.gap(scores)):
+        if np.isnan(self.value(scores)):
             return UnknownPosterior(self.n_events, self.tolerance)
         counted = _sample_values(self, scores, clusters)
-        return gap_posterior(*counted, self.rate_gap, self.tolerance)
+        return gap_posterior(*counted, self.gap, self.tolerance)
 
     # The same constraint with another offset, or on other samples.
 
@@ -628,7 +621,7 @@ class ConstraintSystem(tuple):
 
     def gaps(self, scores):
         """Gap of each constraint by its public metric, (n_constraints,)."""
-        return np.array([one.gap(scores) for one in self])
+        return np.array([one.value(scores) for one in self])
 
     def report(self, scores=None, moments=None):
         """The reports of all constraints, from scores or from moments, one below the other."""

@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._gap import AGGREGATES, RangeGap, RatioGap, make_gap
+from skfair.constraints._gap import AGGREGATES, Gap, RangeGap, RatioGap
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
-from skfair.losses import DecisionRate, step_function
-from skfair.metrics import asks_for_ratio, find_criterion
+from skfair.losses import DecisionRate, LogisticLoss, step_function
+from skfair.metrics import METRICS, RATES, asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
     check_tolerance,
@@ -59,15 +59,15 @@ constraint_docs = make_docstring_decorator(
     cells : dict of str to ndarray of bool, shape (n_samples,)
         Name of a cell -> mask of its samples.
     """,
-    rate_signature="""
+    terms_signature="""
     Parameters
     ----------
     surrogate, loss : callable
-        As in :meth:`Constraint.rate`.
+        As in :meth:`Constraint.terms`.
 
     Returns
     -------
-    rate : callable
+    terms : tuple of one callable
         (scores, target) -> Pointwise.
     """,
     loss_tolerance="""
@@ -332,7 +332,7 @@ class Constraint(BaseEstimator):
     It bounds gaps between means over groups. A constraint holds hyper-parameters only; `bind` makes
     it a function of the scores of samples. A constraint of one's own needs `cells`, the sets of
     samples whose rates are compared, and what is averaged over them: a `table`, if decisions are
-    counted, or else a method `rate`. It declares in ``applies_to`` which predictions it is about.
+    counted, or else a method `terms`. It declares in ``applies_to`` which predictions it is about.
 
     Parameters
     ----------
@@ -376,9 +376,16 @@ class Constraint(BaseEstimator):
     ...     def cells(self, samples):
     ...         return {"all": np.ones(len(samples.target), dtype=bool)}
     ...
-    ...     def rate(self, surrogate, loss):
-    ...         return lambda scores, target: surrogate(scores - 2.0)
+    ...     def terms(self, surrogate, loss):
+    ...         return (lambda scores, target: surrogate(scores - 2.0),)
     >>> check_constraint(HighScoreParity(tolerance=0.05))
+
+    A bound on the ratio of the groups' mean losses, whose gap is 1 minus the ratio:
+
+    >>> from skfair.constraints import LossParity, RatioGap
+    >>> class LossRatio(LossParity):
+    ...     gap, metric = RatioGap, None
+    >>> check_constraint(LossRatio(tolerance=0.2))
 
     Equal shares of false alarms among the positive decisions, a quotient of two counts:
 
@@ -402,7 +409,10 @@ class Constraint(BaseEstimator):
     table: Any = None
     """What a true positive, a false positive, a false negative and a true negative count, if the
     rate is a mean of these counts. A pair of such tables is the numerator and the denominator of a
-    quotient. None if `rate` says what is averaged."""
+    quotient. None if `terms` says what is averaged."""
+
+    rate_name: Any = None
+    """Name of the rate of decisions in :data:`skfair.metrics.RATES` that is compared, if it is."""
 
     uses_features = False
     """Whether cells depend on the features X of samples, besides their groups and targets.
@@ -437,12 +447,25 @@ class Constraint(BaseEstimator):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__} {self.side}".rstrip()
+        return f"{type(self).__name__} {self.gap.side}".rstrip()
 
     @property
-    def side(self) -> str:
-        """Where the gap lies, such as "above the overall value"; empty between groups."""
-        return AGGREGATES[self.reference, self.aggregate].side
+    def gap(self) -> type[Gap]:
+        """How rates become one gap: a class of gaps, such as `RangeGap`.
+
+        A constraint of one's own may set it, as in ``gap = RatioGap``.
+        """
+        return self._requested_gap
+
+    @property
+    def _requested_gap(self):
+        """The class of gaps that the parameters ask for."""
+        return AGGREGATES[self.reference, self.aggregate] if self.ratio is None else RatioGap
+
+    @property
+    def compared_rate(self) -> Any:
+        """What is compared: a :class:`skfair.metrics.Rate`, else the public `Metric`, or None."""
+        return RATES.get(self.rate_name) or METRICS.get(self.metric)
 
     @property
     def counts_decisions(self) -> bool:
@@ -464,28 +487,28 @@ class Constraint(BaseEstimator):
             Name of a cell -> mask of its samples.
         """
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Any:
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable, ...]:
         """What is averaged over a cell: by default what `table` counts.
 
         Parameters
         ----------
         surrogate : callable
             scores -> Pointwise: a smooth stand-in for the decision ``scores > 0``, or the decision
-            itself where the rate is the public metric's.
+            itself where the terms are the public metric's.
         loss : callable
             (scores, target) -> Pointwise: the loss of the model being trained.
 
         Returns
         -------
-        rate : callable, pair of callables, or None
-            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. A pair is the
-            numerator and the denominator of a quotient. None for criteria on ranks.
+        terms : tuple of callables
+            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. For a regressor
+            scores and target are less the mean target, in standard deviations of it. Two are the
+            numerator and the denominator of a quotient; none is there for criteria on ranks.
         """
         if self.table is None:
-            return None
+            return ()
         tables = self.table if isinstance(self.table[0], tuple) else (self.table,)
-        terms = tuple(DecisionRate(table, surrogate) for table in tables)
-        return terms if len(terms) > 1 else terms[0]
+        return tuple(DecisionRate(table, surrogate) for table in tables)
 
     def bind(
         self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
@@ -511,9 +534,11 @@ class Constraint(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is out of range, a tolerance of rates is above 1, a cell is
-            no boolean mask of the samples, all cells of all groups are empty, or an attribute is a
-            measurement of more than 30 numbers.
+            If a parameter is out of range, a tolerance of rates is above 1, the public metric is
+            not registered, there are no terms, a cell is no boolean mask of the samples, all cells
+            of all groups are empty, or an attribute is a measurement of more than 30 numbers.
+        TypeError
+            If `terms` is no tuple.
 
         Warns
         -----
@@ -530,7 +555,7 @@ class Constraint(BaseEstimator):
         large, small = groups
         tolerance = self._resolve_tolerance(tolerance)
         cells = check_cells(self.cells(samples), samples, self)
-        events = cell_events(cells, samples, large, self.reference != "groups")
+        events = cell_events(cells, samples, large, self.gap.compares == "overall")
         if events.empty:
             self._check_empty_cells(events)
 
@@ -538,12 +563,16 @@ class Constraint(BaseEstimator):
         uncompared = None
         if others and others.labels:
             uncompared = self._bind_events(others, samples, surrogate, loss, RangeGap(()), np.inf)
-        return self._bind_events(
-            events, samples, surrogate, loss, self._gap(events), tolerance, uncompared
-        )
+        gap = self.gap.from_cells(events, self)
+        return self._bind_events(events, samples, surrogate, loss, gap, tolerance, uncompared)
 
     def _bind_events(self, events, samples, surrogate, loss, gap, tolerance, uncompared=None):
         """Bind to events: the smooth rate for solvers, and the exact one for the metric."""
+        if not self.terms(surrogate, loss):
+            raise ValueError(
+                f"{self} must say what is averaged over its cells, but it has neither a table nor "
+                "a method terms(surrogate, loss); define one of them."
+            )
         return BoundConstraint(
             self.name,
             events.events,
@@ -551,13 +580,12 @@ class Constraint(BaseEstimator):
             events.report_order,
             events.counts,
             samples.target,
-            smooth=as_terms(self.rate(surrogate, loss)),
-            exact=as_terms(self.rate(step_function, loss)),
-            rate_gap=gap,
+            smooth=self.terms(surrogate, loss),
+            exact=self.terms(step_function, loss),
+            gap=gap,
             tolerance=tolerance,
             metric_input="decisions" if self.counts_decisions else "values",
             uncompared=uncompared,
-            is_ratio=self.ratio is not None,
         )
 
     def _check_parameters(self):
@@ -569,6 +597,7 @@ class Constraint(BaseEstimator):
                 f"aggregate={self.aggregate!r} needs reference={needed!r}, but {self} has "
                 f"reference={self.reference!r}; change one of them."
             )
+        self._check_declarations()
         if self.ratio is None:
             return
         if not self.counts_decisions:
@@ -588,9 +617,46 @@ class Constraint(BaseEstimator):
                 "tolerance instead."
             )
 
+    def _check_declarations(self):
+        """Raise for terms, a metric and a gap of one's own that clients cannot use."""
+        terms = self.terms(step_function, LogisticLoss())
+        if not isinstance(terms, tuple):
+            raise TypeError(
+                f"terms of {self} must return a tuple of functions (scores, target) -> Pointwise, "
+                f"one for a mean and two for a quotient, but it returns {terms!r}; return "
+                "(function,)."
+            )
+        self._check_denominator(terms)
+        # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
+        if not self.counts_decisions and self.metric and self.metric not in METRICS:
+            raise ValueError(
+                f"metric of {self} must be a name in skfair.metrics.METRICS, but {self.metric!r} "
+                "is not registered; register it, or leave metric = None."
+            )
+        defaults = RangeGap, self.gap
+        if self._requested_gap not in defaults:
+            raise ValueError(
+                f"The gap of {type(self).__name__} is always {self.gap.name}, but {self} asks for "
+                "another one; leave out ratio, reference and aggregate."
+            )
+
+    def _check_denominator(self, terms):
+        """Raise for more than two terms, and for a denominator that may be negative."""
+        scores, target = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+        sizes = [np.min(term(scores, target).value) for term in terms[1:]]
+        if len(sizes) > 1 or min(sizes, default=0.0) < 0.0:
+            raise ValueError(
+                f"Two terms of {self} are the numerator and the denominator of a quotient, which "
+                f"must be at least 0, but there are {len(terms)} terms, or the second one is "
+                "negative for some scores. A variance, a mean square less a squared mean, is no "
+                "quotient: return the square alone, and pass MeanParity beside it in a list."
+            )
+
     @property
     def largest_gap(self) -> float:
         """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
+        if self.gap.is_ratio:
+            return 1.0
         if not self.counts_decisions and self.unit not in ("rate", "area"):
             return np.inf
         return 2.0 if self.aggregate == "sum" else 1.0
@@ -643,18 +709,6 @@ class Constraint(BaseEstimator):
             f"{self.name} cannot bound the rate of an empty group: there are no "
             f"{join_names(named)}; {len(named)} empty cell(s) are left out of the constraint."
         )
-
-    def _gap(self, events):
-        """How the means of the events become one gap."""
-        gap = make_gap(events, self.reference, self.aggregate)
-        return gap if self.ratio is None else RatioGap(gap.blocks)
-
-
-def as_terms(rate):
-    """The terms of a rate: itself, or numerator and denominator of a quotient; () for None."""
-    if rate is None:
-        return ()
-    return rate if isinstance(rate, tuple) else (rate,)
 
 
 def bind_all(constraints, problems, surrogate, loss, tolerance):

@@ -107,8 +107,6 @@ class MeanExcess(ConvexMeans):
     rounding = 0.05
 
     def __init__(self, events, scores, breakpoints, corner):
-        from skfair._kernels.scores import sort_members
-
         # Sort the samples into buckets between the ends of corners, short and long ones.
         self.place_buckets(breakpoints, corner)
         samples, _, shares = events.memberships
@@ -263,6 +261,25 @@ class MeanSigmoid(ConvexMeans):
         combine = combine.reshape(n_breakpoints, -1)
         diagonal = (weights * self._by_event).sum(axis=0)
         return np.hstack((np.zeros_like(combine), combine)), diagonal
+
+
+def sort_members(scores, samples, events, shares, bounds, n_events):
+    """Members sorted into cells; a cell is an event and an interval between bounds, which ascend.
+
+    Interval b holds the scores in (bounds[b - 1], bounds[b]]. Member m is the sample
+    ``samples[m]`` in the event ``events[m]``. The cell of event e and interval b is ``e * n_buckets
+    + b``. Returns where each cell starts (n_cells + 1,), the members cell by cell, and sums over
+    each cell of the shares times powers 0, 1 and 2 of the scores, (3, n_events, n_buckets).
+    """
+    n_buckets, scores = len(bounds) + 1, scores[samples]
+    n_cells = n_events * n_buckets
+    cells = events * n_buckets + np.searchsorted(bounds, scores)
+    indptr = np.append(0, np.cumsum(np.bincount(cells, minlength=n_cells)))
+    # Short integers are sorted without comparisons.
+    order = np.argsort(cells.astype(np.min_scalar_type(n_cells)), kind="stable")
+    terms = shares, shares * scores, shares * scores * scores
+    moments = [np.bincount(cells, term, n_cells) for term in terms]
+    return indptr, order, np.reshape(moments, (3, n_events, n_buckets))
 
 
 def _convex_sigmoids(x, begins, width):

@@ -13,14 +13,13 @@ from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
     all_samples,
-    as_terms,
     check_cells,
     constraint_docs,
     each_class,
     negatives,
     positives,
 )
-from skfair.constraints._gap import LargestMean, RangeGap
+from skfair.constraints._gap import LargestMean, MutualOrderGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
     ERROR_RATE_TABLE,
@@ -93,6 +92,7 @@ class DemographicParity(DecisionRateParity):
 
     metric = "demographic_parity_difference"
     ratio_metric = "demographic_parity_ratio"
+    rate_name = "selection_rate"
     cells = staticmethod(all_samples)
 
 
@@ -115,6 +115,7 @@ class EqualOpportunity(DecisionRateParity):
 
     metric = "equal_opportunity_difference"
     ratio_metric = "equal_opportunity_ratio"
+    rate_name = "true_positive_rate"
     cells = staticmethod(positives)
 
 
@@ -137,6 +138,7 @@ class FalsePositiveRateParity(DecisionRateParity):
 
     metric = "false_positive_rate_difference"
     ratio_metric = "false_positive_rate_ratio"
+    rate_name = "false_positive_rate"
     cells = staticmethod(negatives)
 
 
@@ -184,6 +186,7 @@ class ErrorRateParity(DecisionRateParity):
 
     metric = "accuracy_score_difference"
     ratio_metric = "error_rate_ratio"
+    rate_name = "error_rate"
     table = ERROR_RATE_TABLE
     cells = staticmethod(all_samples)
 
@@ -228,12 +231,12 @@ class MeanParity(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
         """The score of each sample.
 
-        {rate_signature}
+        {terms_signature}
         """
-        return pointwise_score
+        return (pointwise_score,)
 
 
 # Parity of rates of decisions within strata.
@@ -284,6 +287,7 @@ class ConditionalDemographicParity(DecisionRateParity):
     uses_features = True
     metric = "conditional_demographic_parity_difference"
     ratio_metric = "conditional_demographic_parity_ratio"
+    rate_name = "selection_rate"
 
     def __init__(
         self,
@@ -404,12 +408,12 @@ class ConstraintOnLoss(Constraint):
         self.attributes = attributes
         self.min_group_size = min_group_size
 
-    def rate(self, surrogate: Callable, loss: Callable) -> Callable:
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
         """The loss of each sample.
 
-        {rate_signature}
+        {terms_signature}
         """
-        return loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
+        return (loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss"),)
 
 
 @constraint_docs
@@ -508,6 +512,7 @@ class BoundedGroupLoss(ConstraintOnLoss):
     """
 
     metric = "largest_group_loss"
+    gap = LargestMean
 
     # No rate is compared with another one, so these are no parameters here.
     reference, aggregate = "groups", "max"
@@ -531,10 +536,6 @@ class BoundedGroupLoss(ConstraintOnLoss):
         return self.upper_bound
 
     cells = staticmethod(all_samples)
-
-    def _gap(self, events):
-        # The tolerance bounds the mean losses themselves, not their differences.
-        return LargestMean(tuple(range(len(events.labels))))
 
 
 # Parity between groups of the order of documents of different relevance.
@@ -579,6 +580,7 @@ class RankingParity(DecisionRateParity):
     """
 
     metric = "ranking_parity_difference"
+    gap = MutualOrderGap
     cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
@@ -635,12 +637,6 @@ class RankingParity(DecisionRateParity):
                 "drop the constraint."
             )
         return groups.select(np.flatnonzero(is_large))
-
-    def _gap(self, events):
-        number = {label: code for code, (_, label) in enumerate(events.labels)}
-        # Each order of a pair of groups is compared with the other one.
-        blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
-        return RangeGap(tuple(block for block in blocks if block[0] < block[1]))
 
 
 def _merge_queries(groups):
@@ -717,9 +713,10 @@ def check_constraint(
     # The pointwise rate: slope and curvature against central differences.
     scores = rng.normal(size=n_samples)
     surrogate, loss, step = Sigmoid(), LogisticLoss(), 1e-6
-    for rate in as_terms(constraint.rate(surrogate, loss)):
-        _, slope, curvature = rate(scores, target)
-        above, below = rate(scores + step, target), rate(scores - step, target)
+    constraint._check_parameters()
+    for term in constraint.terms(surrogate, loss):
+        _, slope, curvature = term(scores, target)
+        above, below = term(scores + step, target), term(scores - step, target)
         _check_derivative(constraint, "slope", slope, (above.value - below.value) / (2 * step))
         _check_derivative(
             constraint, "curvature", curvature, (above.slope - below.slope) / (2 * step)
@@ -736,7 +733,7 @@ def check_constraint(
     features = None if X is None else safe_indexing(X, rows)
     subset = samples.take(rows)._replace(X=features)
     of_subset = of_all_groups.bind(subset, surrogate, loss, tolerance=0.1)
-    taken, expected = (one.gap(scores[rows]) for one in (bound.take(rows), of_subset))
+    taken, expected = (one.value(scores[rows]) for one in (bound.take(rows), of_subset))
     if not np.isclose(taken, expected, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise ValueError(
             f"The gap of {constraint} on a subset of samples is {taken:.6g} by its method take, "

@@ -1,5 +1,7 @@
 """Gaps: functions of the rates of events, and the rows that keep them below a tolerance."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from abc import ABC, abstractmethod
@@ -15,6 +17,7 @@ from scipy import sparse
 
 from skfair.statistics import (
     ComplementEstimates,
+    LogMeans,
     LogRates,
     Rates,
     RatesAgainstBound,
@@ -38,43 +41,78 @@ class Gap(ABC):
     """A polyhedral function of event means: the gap that a tolerance bounds.
 
     Gaps are frozen dataclasses, so that equal ones share their rows. A gap of one's own says how it
-    is computed, how it changes with the means, and which rows bound it.
+    is computed, how it changes with the means, and which rows bound it. The attributes of its class
+    say what clients may conclude from it; subclasses do not inherit `name` and `is_range`, so that
+    clients refuse what they do not know.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOdds
+    >>> EqualizedOdds(aggregate="sum").gap.name
+    'TotalRangeGap'
     """
 
+    name = "Gap"
+    """The name of the class, by which clients know the kinds of gaps that they support."""
+
     is_range = False
-    """Whether it compares the largest and the smallest mean of each block, and nothing else."""
+    """Whether the largest and the smallest mean of each block decide if it is kept, alone."""
+
+    is_ratio = False
+    """Whether it is 1 minus a ratio, which messages state."""
+
+    compares = ""
+    """What each mean is compared with: those of other "groups", the "overall" one, or a "bound" by
+    itself; empty if it is none of these."""
 
     side = ""
     """Where the gap lies, to be added to its number in a sentence; empty between groups."""
 
+    degree: float | None = 1
+    """Power of a factor of all means by which the gap changes; None if it does otherwise."""
+
+    def __init_subclass__(cls, **settings):
+        super().__init_subclass__(**settings)
+        cls.name = cls.__name__
+        cls.is_range = vars(cls).get("is_range", False)
+
+    @classmethod
     @abstractmethod
-    def __call__(self, means):
+    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+        """The gap of a constraint between its events, which are `CellEvents`."""
+
+    @abstractmethod
+    def __call__(self, means: np.ndarray) -> Any:
         """The gap, of means of shape (n_events,) or of each column of (n_events, n_columns)."""
 
     @abstractmethod
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         """A subgradient by the means, (n_events,)."""
 
-    def value_and_subgradient(self, means):
+    def value_and_subgradient(self, means: np.ndarray) -> tuple[Any, np.ndarray]:
         """The gap and a subgradient, of means of shape (n_events,)."""
         return self(means), self.subgradient(means)
 
     @abstractmethod
-    def rescale_means(self, means, factor):
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         """Means whose gap is `factor` times that of the given ones."""
 
     @abstractmethod
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         """Linear forms of `estimates` by which the gap is found, (n_forms, n_events).
 
         Of the means the gap itself is the largest form, or 0.
         """
 
-    def estimates(self, means):
+    def estimates(self, means: Any) -> Any:
         """The estimates that `linear_forms` compares, from those of the means."""
         return means
 
-    def one_sample_change(self, means, size):
+    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+        """Limits between which all means keep the gap, where the smallest of them is as given."""
+        raise NotImplementedError(f"{self.name} states no limits of single means")
+
+    def one_sample_change(self, means: np.ndarray, size: float) -> float:
         """Change of the gap if one of `size` equal samples of an event counts differently."""
         return 1.0 / size
 
@@ -82,7 +120,7 @@ class Gap(ABC):
     def _rows(self, tolerance):
         """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
 
-    def aux_at(self, means):
+    def aux_at(self, means: np.ndarray) -> np.ndarray:
         """Auxiliary unknowns at which the rows hold if they can; none by default."""
         return np.empty(0)
 
@@ -149,12 +187,25 @@ class RangeGap(Gap):
     groups' true positive rates in one block, their false positive rates in another. The largest
     mean is multiplied by the `scale`, which is 1 but in the rows of a ratio. A scaled range is
     negative where the ratio exceeds its bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import RangeGap
+    >>> float(RangeGap(((0, 1), (2, 3)))(np.array([0.5, 0.75, 0.25, 0.25])))
+    0.25
     """
 
     blocks: tuple
     scale: float = 1.0
 
     is_range = True
+    compares = "groups"
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+        """The gap between the groups of each cell; one with a single group compares nothing."""
+        return cls(tuple(block for block in cells.blocks if len(block) > 1))
 
     @cached_property
     def _positions(self):
@@ -172,17 +223,17 @@ class RangeGap(Gap):
         """The smallest value of the gap."""
         return 0.0 if self.scale == 1.0 else -np.inf
 
-    def __call__(self, means):
+    def __call__(self, means: np.ndarray) -> Any:
         return self._ranges(means).max(axis=0, initial=self._smallest)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         # Of the block with the largest range; 0 if none is positive.
         ranges = self._ranges(means)
         if not ranges.max() > self._smallest:
             return np.zeros_like(means)
         return _range_slope([self.blocks[ranges.argmax()]], means, self.scale)
 
-    def value_and_subgradient(self, means):
+    def value_and_subgradient(self, means: np.ndarray) -> tuple[Any, np.ndarray]:
         numbers, slope = means.tolist(), np.zeros(len(means))
         if math.isnan(sum(numbers)):  # a rate is unknown
             return super().value_and_subgradient(means)
@@ -199,7 +250,7 @@ class RangeGap(Gap):
             slope[pair[1]] -= 1.0
         return gap, slope
 
-    def rescale_means(self, means, factor):
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         # Means move toward the middle of their block, or to 0 where a scaled range has its zero.
         shrunk = np.array(means)
         for block in map(list, self.blocks):
@@ -207,18 +258,22 @@ class RangeGap(Gap):
             shrunk[block] = middle + factor * (means[block] - middle)
         return shrunk
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         # A range is the largest difference of an ordered pair of its events.
         blocks = [_differences(block, n_events) for block in self.blocks]
         forms = sparse.vstack([sparse.csr_array((0, n_events)), *blocks], format="csr")
         forms.data[forms.data > 0] = self.scale
         return forms
 
-    def width_and_scale(self, tolerance):
+    def width_and_scale(self, tolerance: float) -> tuple[float, float]:
         """Numbers w and s: the gap is kept where ``s * largest <= smallest + w`` in each block."""
         return tolerance, self.scale
 
-    def aux_at(self, means):
+    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+        width, scale = self.width_and_scale(tolerance)
+        return smallest, (smallest + width) / scale
+
+    def aux_at(self, means: np.ndarray) -> np.ndarray:
         # A block of three events or more has a free centre: its smallest mean.
         return np.array([means[list(block)].min() for block in self.blocks if len(block) > 2])
 
@@ -257,7 +312,16 @@ class RatioGap(RangeGap):
     A block without positive rates has the ratio 1, as in the metrics. The gap is at most t where
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
     scaled `RangeGap`. Limits compare logarithms of the rates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import RatioGap
+    >>> float(RatioGap(((0, 1),))(np.array([0.5, 0.25])))  # 1 - .25 / .5
+    0.5
     """
+
+    is_range, is_ratio, degree = True, True, 0
 
     value_and_subgradient = Gap.value_and_subgradient
 
@@ -268,7 +332,7 @@ class RatioGap(RangeGap):
         no_ratio = 0.0 * ranges  # nan where a rate is unknown
         return np.divide(ranges, largest, out=no_ratio, where=largest > _NEGLIGIBLE_RATE)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         # Of the block with the smallest ratio r: r / largest and -1 / largest.
         slope = super().subgradient(means)
         if slope.any():
@@ -277,21 +341,15 @@ class RatioGap(RangeGap):
             slope /= largest
         return slope
 
-    def estimates(self, means):
-        if not means.are_rates:
-            raise ValueError(
-                "Limits of ratios need rates that are shares of samples; F1, costs and other "
-                "weighted counts are none. Pass a tolerance in place of the ratio, or "
-                "confidence_level=None."
-            )
-        return LogRates(means)
+    def estimates(self, means: Any) -> Any:
+        return LogRates(means) if means.are_rates else LogMeans(means)
 
-    def one_sample_change(self, means, size):
+    def one_sample_change(self, means: np.ndarray, size: float) -> float:
         # One sample changes a rate by 1 / size, and the ratio by so much of the largest rate.
         largest = min((means[list(block)].max() for block in self.blocks), default=1.0)
         return min(1.0, 1.0 / (size * max(largest, _NEGLIGIBLE_RATE)))
 
-    def rescale_means(self, means, factor):
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         shrunk = np.array(means)
         for block in map(list, self.blocks):
             largest, smallest = means[block].max(), means[block].min()
@@ -301,23 +359,36 @@ class RatioGap(RangeGap):
                 shrunk[block] *= (largest + smallest) / (largest + shrunk[block].min())
         return shrunk
 
-    def width_and_scale(self, tolerance):
+    def width_and_scale(self, tolerance: float) -> tuple[float, float]:
         return 0.0, 1.0 - tolerance
 
 
 class TotalRangeGap(RangeGap):
-    """Largest minus smallest mean of each block of events, added over the blocks."""
+    """Largest minus smallest mean of each block of events, added over the blocks.
 
-    is_range = False
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import TotalRangeGap
+    >>> float(TotalRangeGap(((0, 1), (2, 3)))(np.array([0.5, 0.75, 0.25, 0.5])))
+    0.5
+    """
+
     value_and_subgradient = Gap.value_and_subgradient
 
-    def __call__(self, means):
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+        """The sum over the cells; one cell alone needs none."""
+        gap = super().from_cells(cells, constraint)
+        return gap if len(gap.blocks) > 1 else RangeGap(gap.blocks)
+
+    def __call__(self, means: np.ndarray) -> Any:
         return self._ranges(means).sum(axis=0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         return _range_slope(self.blocks, means)
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         # One difference of each block, added, in all combinations.
         _check_forms(np.prod([len(block) * (len(block) - 1.0) for block in self.blocks]))
         total = sparse.csr_array((1, n_events))
@@ -328,7 +399,7 @@ class TotalRangeGap(RangeGap):
             total = total[first] + differences[second]
         return total
 
-    def aux_at(self, means):
+    def aux_at(self, means: np.ndarray) -> np.ndarray:
         # Smallest mean and range of each block.
         lowest = [means[list(block)].min() for block in self.blocks]
         return np.column_stack((lowest, self._ranges(means))).ravel()
@@ -388,14 +459,33 @@ class ExcessOverOverall(Gap):
     """Excess of a group's mean over the overall mean; the largest over the groups, at least 0.
 
     `pairs` hold the event of a group, and the event of all samples of its cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import ExcessOverOverall
+    >>> float(ExcessOverOverall(((0, 2), (1, 2)))(np.array([0.75, 0.25, 0.5])))
+    0.25
     """
 
     pairs: tuple
 
-    side = "above the overall value"
+    compares, side = "overall", "above the overall value"
 
     below = 0.0
     """Factor of an excess below 0 in the gap: 0 leaves it out, -1 counts it as one above."""
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+        """The gap between each group and all samples of its cell."""
+        pairs = tuple(
+            (event, overall)
+            for block, overall in zip(cells.blocks, cells.overall, strict=True)
+            for event in block
+        )
+        # Where each cell has one group, which is all of it, nothing is compared.
+        is_compared = any(cells.counts[event] != cells.counts[overall] for event, overall in pairs)
+        return cls(pairs) if is_compared else RangeGap(())
 
     @cached_property
     def _group_and_overall_events(self):
@@ -416,10 +506,10 @@ class ExcessOverOverall(Gap):
         excesses = self._excesses(means)
         return (excesses > 0) + self.below * (excesses < 0)
 
-    def __call__(self, means):
+    def __call__(self, means: np.ndarray) -> Any:
         return self._sizes(means).max(axis=0, initial=0.0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         # Of the group that is farthest off; 0 if none is.
         is_farthest = np.arange(len(self.pairs)) == self._sizes(means).argmax()
         return self._slope(self._signs(means) * is_farthest, means)
@@ -432,13 +522,13 @@ class ExcessOverOverall(Gap):
         np.subtract.at(slope, overall, weights)
         return slope
 
-    def rescale_means(self, means, factor):
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         # Groups move toward the overall mean.
         shrunk, (group, overall) = np.array(means), self._group_and_overall_events
         shrunk[group] = means[overall] + factor * self._excesses(means)
         return shrunk
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         excesses = self._excess_forms(n_events)
         return sparse.vstack((excesses, self.below * excesses), "csr") if self.below else excesses
 
@@ -458,7 +548,15 @@ class ExcessOverOverall(Gap):
 
 
 class DistanceToOverall(ExcessOverOverall):
-    """Distance of a group's mean from the overall mean, in either direction; the largest counts."""
+    """Distance of a group's mean from the overall mean, in either direction; the largest counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import DistanceToOverall
+    >>> float(DistanceToOverall(((0, 2), (1, 2)))(np.array([0.5, 0.0, 0.375])))
+    0.375
+    """
 
     side, below = "from the overall value", -1.0
 
@@ -471,13 +569,13 @@ class MeanPositiveExcess(ExcessOverOverall):
 
     side = "above the overall value on average"
 
-    def __call__(self, means):
+    def __call__(self, means: np.ndarray) -> Any:
         return self._sizes(means).mean(axis=0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         return self._slope(self._signs(means) / len(self.pairs), means)
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         # The excesses of every set of groups and, times `below`, of the others, averaged.
         n_pairs = len(self.pairs)
         _check_forms(2.0**n_pairs)
@@ -486,7 +584,7 @@ class MeanPositiveExcess(ExcessOverOverall):
         factors = sparse.csr_array(np.where(is_inside, 1.0, self.below) / n_pairs)
         return factors[not self.below :] @ self._excess_forms(n_events)
 
-    def aux_at(self, means):
+    def aux_at(self, means: np.ndarray) -> np.ndarray:
         # What each group adds to the gap.
         return self._sizes(means)
 
@@ -513,13 +611,13 @@ class SignedMeanExcess(ExcessOverOverall):
 
     side = "above the overall value on average, where groups offset each other"
 
-    def __call__(self, means):
+    def __call__(self, means: np.ndarray) -> Any:
         return self._excesses(means).mean(axis=0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         return self._slope(np.full(len(self.pairs), 1.0 / len(self.pairs)), means)
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         # The gap itself is linear.
         return sparse.csr_array(self.subgradient(np.zeros(n_events))[np.newaxis])
 
@@ -530,26 +628,44 @@ class SignedMeanExcess(ExcessOverOverall):
 
 @dataclass(frozen=True)
 class LargestMean(Gap):
-    """The largest mean of some events."""
+    """The largest mean of some events.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import LargestMean
+    >>> float(LargestMean((0, 1))(np.array([0.5, 0.25])))
+    0.5
+    """
 
     events: tuple
 
-    def __call__(self, means):
+    compares = "bound"
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+        """The largest mean of all events."""
+        return cls(tuple(range(len(cells.labels))))
+
+    def __call__(self, means: np.ndarray) -> Any:
         return means[list(self.events)].max(axis=0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         slope = np.zeros_like(means)
         slope[self.events[means[list(self.events)].argmax()]] = 1.0
         return slope
 
-    def rescale_means(self, means, factor):
+    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+        return -np.inf, tolerance
+
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         # The means are losses or rates, at least 0, and shrink towards that.
         return factor * means
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means):
+    def estimates(self, means: Any) -> Any:
         return RatesAgainstBound(means) if isinstance(means, Rates) else means
 
     def _rows(self, tolerance):
@@ -559,26 +675,44 @@ class LargestMean(Gap):
 
 @dataclass(frozen=True)
 class Shortfall(Gap):
-    """By how much the smallest mean of some events is below the largest value of a mean."""
+    """By how much the smallest mean of some events is below the largest value of a mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.constraints import Shortfall
+    >>> float(Shortfall((0, 1))(np.array([0.5, 0.25])))  # 1 - .25
+    0.75
+    """
 
     events: tuple
     largest: float = 1.0
 
-    def __call__(self, means):
+    compares, degree = "bound", None
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+        """The shortfall of all events, below the largest gap of the constraint."""
+        return cls(tuple(range(len(cells.labels))), constraint.largest_gap)
+
+    def __call__(self, means: np.ndarray) -> Any:
         return self.largest - means[list(self.events)].min(axis=0)
 
-    def subgradient(self, means):
+    def subgradient(self, means: np.ndarray) -> np.ndarray:
         slope = np.zeros_like(means)
         slope[self.events[means[list(self.events)].argmin()]] = -1.0
         return slope
 
-    def rescale_means(self, means, factor):
+    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+        return self.largest - tolerance, np.inf
+
+    def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         return self.largest + factor * (means - self.largest)
 
-    def linear_forms(self, n_events):
+    def linear_forms(self, n_events: int) -> Any:
         return sparse.eye_array(n_events, format="csr")[list(self.events)]
 
-    def estimates(self, means):
+    def estimates(self, means: Any) -> Any:
         bounded = RatesAgainstBound(means) if isinstance(means, Rates) else means
         return ComplementEstimates(bounded, self.largest)
 
@@ -599,25 +733,24 @@ AGGREGATES: dict[tuple[str, str], type[Gap]] = {
 """Gaps by the reference and aggregate of a constraint."""
 
 
-def make_gap(cells, reference, aggregate):
-    """The gap between the groups of each cell, or between each of them and all samples of the cell.
+class MutualOrderGap(RangeGap):
+    """Difference between the rates of each order of two groups, whose pairs are events."""
 
-    `cells` are the events, as `CellEvents`.
-    """
-    kind = AGGREGATES[reference, aggregate]
-    if reference == "groups":
-        # A cell with a single group has nothing to compare it with. One block alone needs no sum.
-        blocks = tuple(block for block in cells.blocks if len(block) > 1)
-        return kind(blocks) if len(blocks) > 1 else RangeGap(blocks)
-    pairs = tuple(
-        (event, overall)
-        for block, overall in zip(cells.blocks, cells.overall, strict=True)
-        for event in block
-    )
-    # Where each cell has one group, which is all of it, nothing is compared.
-    if all(cells.counts[event] == cells.counts[overall] for event, overall in pairs):
-        return RangeGap(())
-    return kind(pairs)
+    is_range = True
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
+        """The gap of events whose groups are a query, and those of two documents."""
+        number = {label: code for code, (_, label) in enumerate(cells.labels)}
+        # Each order of a pair of groups is compared with the other one.
+        blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
+        return cls(tuple(block for block in blocks if block[0] < block[1]))
+
+
+class IntervalGap(Gap):
+    """The gap of criteria on ranks, which is no function of means: the class alone is used."""
+
+    compares, degree = "groups", 0
 
 
 # Rows that solvers see: values and derivatives at given scores and auxiliary unknowns.

@@ -19,6 +19,7 @@ from skfair.constraints._constraint import (
     positives,
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
+from skfair.constraints._gap import IntervalGap
 from skfair.constraints._partial_bound import BoundPartialParity, IntervalEvents
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
 from skfair.groups import intervals_by_group
@@ -50,6 +51,7 @@ class PartialParity(Constraint):
     """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
 
     reference, aggregate, attributes = "groups", "max", "intersections"
+    gap = IntervalGap
     unit = "rate"
 
     scale = "normalized"
@@ -409,6 +411,7 @@ class PartialDemographicParity(ThresholdParity):
     """
 
     metric = "partial_demographic_parity_difference"
+    rate_name = "selection_rate"
     cells = staticmethod(all_samples)
 
     def __init__(
@@ -458,6 +461,7 @@ class PartialEqualOpportunity(ThresholdParity):
     """
 
     metric = "partial_equal_opportunity_difference"
+    rate_name: str | None = "true_positive_rate"
     applies_to = ("scores",)
     cells = staticmethod(positives)
 
@@ -515,6 +519,7 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
     """
 
     metric = "partial_equalized_odds_difference"
+    rate_name = None
     cells = staticmethod(each_class)
 
     def _measure(self, scored, positive):

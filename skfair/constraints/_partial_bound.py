@@ -534,12 +534,16 @@ class BoundPartialParity:
     uncompared: IntervalEvents | None = None
 
     metric_input = "ranks"
-    is_ratio = False
 
     @property
     def name(self):
         """Name in messages and reports."""
         return type(self.criterion).__name__
+
+    @property
+    def gap(self):
+        """The class of its gap."""
+        return self.criterion.gap
 
     @property
     def events(self):
@@ -574,7 +578,7 @@ class BoundPartialParity:
         """What partitions contribute to the criterion, as `PartitionSums`."""
         return PartitionSums(self)
 
-    def gap(self, scores):
+    def value(self, scores):
         """The gap by the public metric; nan if no member of a group ranks in its interval."""
         return self.criterion.difference(
             self.interval_events.samples, self.interval_events.group_intervals, scores
@@ -620,7 +624,7 @@ class BoundPartialParity:
         here = self.linearize_at(scores)
         thresholds = here.criterion.thresholds(here.interval_events, here.tolerance, scores)
         sums = share_moments(here, scores, thresholds)
-        return make_share_report(here, (here.gap(scores), thresholds, sums))
+        return make_share_report(here, (here.value(scores), thresholds, sums))
 
     def estimates(self, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""

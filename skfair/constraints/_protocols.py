@@ -106,8 +106,9 @@ class MetricConstraint(Protocol):
         What of the scores the metric depends on: their signs, their order, or their values. Only
         "values" change continuously with the scores, and only they are subject to the tolerance of
         a solver. Rows of "ranks" suit scores near those where they are linearised.
-    is_ratio : bool
-        Whether the gap is 1 minus a ratio, and the tolerance 1 minus the smallest ratio allowed.
+    gap : Gap
+        What is compared, with the attributes of `Gap`: of a ratio the tolerance is 1 minus the
+        smallest one allowed. It is a function of rates where the criterion is one.
     is_correctable : bool
         Whether an offset by the residual makes the rows count what the metric counts.
     adds_up : bool
@@ -128,7 +129,7 @@ class MetricConstraint(Protocol):
     >>> from skfair.surrogates import Sigmoid
     >>> samples = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
     >>> parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), tolerance=0.1)
-    >>> parity.gap(np.array([2.0, -1.0]))
+    >>> parity.value(np.array([2.0, -1.0]))
     1.0
     """
 
@@ -136,14 +137,14 @@ class MetricConstraint(Protocol):
     tolerance: float
     rows: SmoothConstraint
     metric_input: str
-    is_ratio: bool
+    gap: Any
     is_correctable: bool
     adds_up: bool
     events: Any
     criterion: Any
     uncompared: Any
 
-    def gap(self, scores):
+    def value(self, scores):
         """The gap by the public metric; nan where it is unknown."""
 
     def linearize_at(self, scores):
@@ -189,8 +190,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     smooth, exact : tuple of callable
         (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
         counts; two of each are numerator and denominator of a quotient.
-    rate_gap : Gap
-        How rates become one gap.
     offset : ndarray of shape (n_sums,) or 0.0
         Added to the smooth sums.
     one_row : bool
@@ -210,7 +209,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     target: np.ndarray
     smooth: tuple
     exact: tuple
-    rate_gap: Any
     offset: Any
     one_row: bool
     rates_to_rows: Any
@@ -227,9 +225,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
 
     def rates(self, sums):
         """Rates of the events, (n_events,): the sums, or quotients of two."""
-
-    def gap_of(self, sums):
-        """The gap of sums, or of each column of (n_sums, n_columns)."""
 
     def rows_at(self, sums, aux=None):
         """Values of the rows at sums, and their slope by these; aux of None is the best one."""

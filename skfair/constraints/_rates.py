@@ -38,7 +38,7 @@ class ConstraintOnRate(Constraint):
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__}({find_rate(self.measure).name!r}) {self.side}".rstrip()
+        return f"{type(self).__name__}({find_rate(self.measure).name!r}) {self.gap.side}".rstrip()
 
     @property
     def table(self) -> Any:
@@ -49,9 +49,14 @@ class ConstraintOnRate(Constraint):
         return tuple(count / max(measure.denominator) for count in measure.numerator)
 
     @property
+    def compared_rate(self) -> Rate:
+        """The rate that is compared or bounded."""
+        return find_rate(self.measure)
+
+    @property
     def largest_gap(self) -> float:
-        """Largest possible gap: the largest value of the rate."""
-        return find_rate(self.measure).largest
+        """Largest possible gap: the largest value of the rate, or 1 of a ratio."""
+        return 1.0 if self.gap.is_ratio else find_rate(self.measure).largest
 
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """The samples that are averaged over, or all.
@@ -192,13 +197,12 @@ class MaximumRate(BoundedRate):
     MaximumRate(bound=0.1, measure='false_positive_rate')
     """
 
+    gap = LargestMean
+
     @property
     def tolerance(self) -> float:
         """The bound, under the name that all constraints share."""
         return self.bound
-
-    def _gap(self, events):
-        return LargestMean(tuple(range(len(events.labels))))
 
 
 @constraint_docs
@@ -235,6 +239,8 @@ class MinimumRate(BoundedRate):
     True
     """
 
+    gap = Shortfall
+
     @property
     def tolerance(self) -> float:
         """The largest value of the rate less the floor."""
@@ -247,6 +253,3 @@ class MinimumRate(BoundedRate):
                 f"{self} sets a floor to a rate without a largest value. Bound the inverse rate by "
                 "MaximumRate instead."
             )
-
-    def _gap(self, events):
-        return Shortfall(tuple(range(len(events.labels))), find_rate(self.measure).largest)

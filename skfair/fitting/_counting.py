@@ -111,7 +111,7 @@ def flip_effects(constraint):
 
 def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
-    excess = constraint.gap_of(sums) - constraint.tolerance
+    excess = constraint.gap(constraint.rates(sums)) - constraint.tolerance
     return np.nan_to_num(excess, nan=np.inf) if constraint.is_quotient else excess
 
 
@@ -192,7 +192,7 @@ def evaluate_lines(problem, effects, starts):
     max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, MIN_ERROR] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
-    if not any(one.is_ratio or one.is_quotient for one in problem.constraint):
+    if not any(one.gap.is_ratio or one.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]
@@ -685,7 +685,7 @@ class RankCounter(PartitionedCounter):
 
     def _gaps(self, parameters):
         condensed = self.problem.condense_all(parameters)
-        return np.array([constraint.gap(scores) for constraint, scores in condensed])
+        return np.array([constraint.value(scores) for constraint, scores in condensed])
 
     def summarize_model(self, parameters):
         """Objective, number of rows and report of a model."""
@@ -694,7 +694,7 @@ class RankCounter(PartitionedCounter):
             one.criterion.thresholds(one.interval_events, one.tolerance, scores)
             for one, scores in condensed
         ]
-        gaps = [constraint.gap(scores) for constraint, scores in condensed]
+        gaps = [constraint.value(scores) for constraint, scores in condensed]
         reduce = self.problem.partitions.reduce
         objective, moments = reduce(_sum_above_thresholds, parameters, thresholds)
         return self._summarize_model(
@@ -704,7 +704,8 @@ class RankCounter(PartitionedCounter):
 
 def _gap_of_moments(constraint, moments):
     """The gap, from the sums of a constraint's moments over partitions."""
-    return constraint.gap_of(moments[0][: len(constraint.exact) * constraint.n_events])
+    sums = moments[0][: len(constraint.exact) * constraint.n_events]
+    return constraint.gap(constraint.rates(sums))
 
 
 def _measure_models(block, points):

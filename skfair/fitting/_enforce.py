@@ -144,10 +144,12 @@ def enforce(fitter, strategy):
     if strategy is None:
         return fitter.fit_smooth()
     if not fitter.is_constraint_active:
-        plain = fitter.fit_unconstrained()
+        plain = fitter.plain_fit
         if plain.keeps_bound:
             return plain if plain.has_stable_decisions else search_intercept(fitter, plain)
-        fitter = fitter.start_at(fitter.shrink_scores(plain))
+        # Linear models start at scores of 0, where smooth rates are nearly linear.
+        if not fitter.has_linear_model:
+            fitter = fitter.start_at(fitter.shrink_scores(plain))
     first = fitter.fit_smooth()
     if first.keeps_bound and not first.result.multipliers.any():
         return first if first.has_stable_decisions else search_intercept(fitter, first)

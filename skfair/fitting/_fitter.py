@@ -122,6 +122,16 @@ class Fitter:
         solver = limit_iterations(self.solver, _MAX_ROUGH_STEPS)
         return self.fit(problem, x, clone(solver).set_params(tol=max(_ROUGH_TOL, self.tol)))
 
+    @cached_property
+    def plain_fit(self):
+        """The fit without constraint, from the start."""
+        return self.fit_unconstrained()
+
+    @property
+    def has_linear_model(self):
+        """Whether scores are linear in all parameters."""
+        return self.problem.model.last_layer(self.start) is self.problem.model
+
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters

@@ -237,7 +237,7 @@ class _Evidence:
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
-        self.is_ratio = [one.is_ratio for one in constraint]
+        self.is_ratio = [one.gap.is_ratio for one in constraint]
         self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
         self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
@@ -597,7 +597,7 @@ def _smallest_tolerance(constraint, posterior):
     size = posterior.sizes.min()
     if constraint.metric_input == "ranks":
         return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
-    return constraint.rate_gap.one_sample_change(posterior.means, size)
+    return constraint.gap.one_sample_change(posterior.means, size)
 
 
 def _assign_folds(constraint, n_samples, clusters=None):

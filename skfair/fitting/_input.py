@@ -157,7 +157,7 @@ def check_missing_group_settings(estimator, constraints, without_groups):
     setting = _group_model_setting(estimator)
     if setting is None:
         return
-    ranked = [one for one in constraints if one.rate(step_function, LogisticLoss()) is None]
+    ranked = [one for one in constraints if not one.terms(step_function, LogisticLoss())]
     remedies = {
         f"{name}={getattr(estimator, name)!r}, by which predictions depend on the group,": (
             f"{name}={value!r}"

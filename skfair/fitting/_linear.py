@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
+from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
@@ -250,7 +250,7 @@ class PartialParityMixin:
         # The auxiliary unknowns of statistical parity are its thresholds.
         thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
         criterion = make_criterion(self.criterion, self.interval)
-        if not isinstance(criterion, PartialStatisticalParity):
+        if not criterion.adds_up:
             thresholds = thresholds[:0]
         thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
         return super()._outcome_attributes(fitter, guarantee, training) | thresholds
@@ -430,7 +430,7 @@ def _check_partitionable(estimator, constraints, solver, columns):
         )
     if columns.get("group_probabilities") is not None:
         raise ValueError(f"Partitioned samples cannot have group_probabilities{remedy}")
-    compare_ranks = [type(constraint) is PartialStatisticalParity for constraint in constraints]
+    compare_ranks = [getattr(constraint, "adds_up", False) for constraint in constraints]
     if any(compare_ranks) and not all(compare_ranks):
         raise ValueError(
             "Percentiles of partitioned samples cannot be compared together with rates, but the "
@@ -454,9 +454,7 @@ def _check_partitionable(estimator, constraints, solver, columns):
 
 def _is_by_group_and_class(constraint):
     """Whether a constraint is on rates whose cells depend on groups and classes alone."""
-    return (
-        constraint.rate(step_function, LogisticLoss()) is not None and not constraint.uses_features
-    )
+    return constraint.terms(step_function, LogisticLoss()) != () and not constraint.uses_features
 
 
 def _problem_of_representatives(estimator, constraints, training, summary):

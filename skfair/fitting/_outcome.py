@@ -114,7 +114,9 @@ def warn_of_outcome(estimator, constraint, guarantee):
 
 def advise_relaxation(constraints):
     """Advice by which bounds are easier to keep."""
-    changes = {"lower the ratio" if one.is_ratio else "raise the tolerance" for one in constraints}
+    changes = {
+        "lower the ratio" if one.gap.is_ratio else "raise the tolerance" for one in constraints
+    }
     return " or ".join(sorted(changes)).capitalize()
 
 
@@ -156,7 +158,7 @@ def _describe_limits(constraints, limits):
     rounded = np.ceil(1e3 * limits) / 1e3
     return ", ".join(
         f"a ratio of {1.0 - limit:.3g} ({one.name})"
-        if one.is_ratio
+        if one.gap.is_ratio
         else f"a tolerance of {limit:.3g} ({one.name})"
         for one, limit in zip(constraints, rounded, strict=True)
     )
@@ -180,7 +182,7 @@ def _describe_violation(constraint, candidate):
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
         f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."
     )
-    if one.is_ratio:
+    if one.gap.is_ratio:
         excess = (
             f"The ratio of {one.name} is {1.0 - gap:.4g} on the training data, less than "
             f"{1.0 - one.tolerance:g}."
@@ -324,11 +326,11 @@ _ROUGH_MARGIN = 0.05
 
 
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
-    """`warn_of_cost` for the fitter of a linear model, with a fit without constraint made here.
+    """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
-    It is fitted to a subsample, and both are judged on all samples, or on the subsample of the warm
-    start where there are very many. Where the population is to keep the tolerance, rare decisions
-    are warned of, too.
+    Of many samples this is fitted to a subsample, and both are judged on all samples, or on the
+    subsample of the warm start where there are very many. Where the population is to keep the
+    tolerance, rare decisions are warned of, too.
     """
     if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
@@ -336,7 +338,10 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
+    if problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
+        plain = fitter.plain_fit.parameters
+    else:
+        plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
     if is_guaranteed:
         scores = (problem.predict_scores(one) for one in (candidate.parameters, plain))
@@ -468,16 +473,21 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = part.report(scores).dropna(subset="tolerance").reset_index(drop=True)
+    report = {name: column.to_numpy() for name, column in part.report(scores).items()}
+    is_bounded = ~np.isnan(report["tolerance"])
+    report = {name: column[is_bounded] for name, column in report.items()}
     # The group whose rate is farthest from the mean rate of its cell.
-    report["total"] = report["rate"] * report["n"]
-    sums = report.groupby(["cell", "threshold"], dropna=False)[["total", "n"]].transform("sum")
-    mean = sums["total"] / sums["n"]
-    row = int((report["rate"] - mean).abs().to_numpy().argmax())
-    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
+    cells, thresholds = (
+        np.unique(report[name], return_inverse=True)[1] for name in ("cell", "threshold")
+    )
+    strata = cells * (thresholds.max() + 1) + thresholds
+    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["rate"], 1.0))
+    mean = (totals / np.maximum(sizes, 1.0))[strata]
+    row = int(np.argmax(np.abs(report["rate"] - mean)))
+    cell, group, n, rate = (report[name][row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
-    if part.is_ratio:
+    if part.gap.is_ratio:
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "

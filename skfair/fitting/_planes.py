@@ -100,7 +100,7 @@ class Plane:
             for low, change in _outcomes(one):
                 of_event = self._tabulate(rows, event, shares * change[rows], one.n_events)
                 sums.append(one.events.means(low)[:, np.newaxis] + of_event)
-            gaps.append(one.gap_of(np.concatenate(sums)))
+            gaps.append(one.gap(one.rates(np.concatenate(sums))))
         return np.nan_to_num(gaps, nan=np.inf)
 
 
@@ -142,7 +142,7 @@ def effects(problem, scores):
         sums = one.exact_means(scores)
         rates = one.rates(sums)
         # By how much each rate is away from where there is no gap.
-        weights = np.nan_to_num(rates - one.rate_gap.rescale_means(rates, 0.0))
+        weights = np.nan_to_num(rates - one.gap.rescale_means(rates, 0.0))
         if one.is_quotient:
             sizes = np.maximum(sums[one.n_events :], _TINY)
             weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))

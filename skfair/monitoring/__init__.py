@@ -2,5 +2,6 @@
 
 from skfair.monitoring._batches import outcome_use as outcome_use
 from skfair.monitoring._monitor import GapMonitor
+from skfair.monitoring._monitor import seal as seal
 
 __all__ = ["GapMonitor"]

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.constraints import as_terms
 from skfair.groups import (
     Groups,
     Samples,
@@ -409,7 +408,7 @@ def evaluate(constraint, samples, scores):
         )
     values, *sizes = (
         np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
-        for term in as_terms(constraint.rate(step_function, LogisticLoss()))
+        for term in constraint.terms(step_function, LogisticLoss())
     )
     if not sizes or not is_share(values, sizes[0]):
         return cells, values

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,16 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from skfair import constraints
-from skfair.constraints import (
-    CONSTRAINTS,
-    PARTIAL_CRITERIA,
-    BoundedGroupLoss,
-    Constraint,
-    MaximumRate,
-    MinimumRate,
-    RankingParity,
-    as_terms,
-)
+from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
 from skfair.monitoring._batches import (
@@ -39,6 +31,7 @@ from skfair.monitoring._batches import (
     restore_time,
     restore_times,
 )
+from skfair.monitoring._recent import ALARM_SHARE, Window
 from skfair.monitoring._state import (
     CellEvidence,
     Comparison,
@@ -63,6 +56,9 @@ if TYPE_CHECKING:
 # Parameters of a monitor, as its first batch fixes them, and what follows from them.
 
 
+_HYPOTHESES = {"RangeGap": DifferenceHypotheses, "LargestMean": MeanHypotheses}
+"""Hypotheses on the means of groups, by the name of the gap that a tolerance bounds."""
+
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
 
@@ -82,6 +78,7 @@ class Settings:
     delay: Any
     value_range: tuple
     max_weight: float
+    windows: tuple
 
     def changed_names(self, params):
         """Names of the parameters that have another value than these."""
@@ -91,8 +88,7 @@ class Settings:
     @cached_property
     def hypothesis(self):
         """What certificates and alarms are about."""
-        is_bound = isinstance(self.constraint, BoundedGroupLoss | MaximumRate)
-        return MeanHypotheses() if is_bound else DifferenceHypotheses()
+        return _HYPOTHESES[self.constraint.gap.name]()
 
     @cached_property
     def range(self):
@@ -118,6 +114,11 @@ class Settings:
     def tolerance_position(self):
         """Position of the tolerance among the levels."""
         return int(np.searchsorted(self.levels, self.scaled_tolerance))
+
+    @property
+    def change_needed(self):
+        """Statistic of the e-detector that raises an alarm, beside windows or alone."""
+        return self.run_length * (ALARM_SHARE if self.windows else 1.0)
 
     def unscale(self, level):
         """A level between 0 and 1 in units of the mean."""
@@ -152,6 +153,8 @@ def check_settings(params):
     is_range = is_range and low_high[0] < low_high[1]
     copies = {"constraint": _check_constraint(params["constraint"])}
     copies |= {"value_range": tuple(low_high)} if is_range else {}
+    is_windows = np.ndim(params["windows"]) == 1 and all(map(_is_length, params["windows"]))
+    copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
     settings = Settings(**params | copies)
     check_level(settings.confidence_level)
     is_weight = _is_number(weight) and weight > 0
@@ -163,6 +166,7 @@ def check_settings(params):
         ("value_range", is_range, "two finite numbers, the smaller first"),
         ("max_weight", is_weight, "a positive number"),
         ("run_length", is_length, "a number of batches greater than 1"),
+        ("windows", is_windows, "numbers of batches, integers of at least 1, or empty"),
         ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
     ):
         if not is_valid:
@@ -182,30 +186,23 @@ def _resolve_constraint(constraint):
 def _check_constraint(constraint):
     """A copy of the constraint, if it is a difference of means or a bound on them."""
     resolved = _resolve_constraint(constraint)
-    is_supported = (
-        not isinstance(resolved, (*PARTIAL_CRITERIA.values(), RankingParity))
-        and resolved.reference == "groups"
-        and resolved.aggregate == "max"
-        and resolved.ratio is None
-        and not isinstance(resolved, MinimumRate)
-        and _has_mean_rates(resolved)
-    )
-    if not is_supported:
+    resolved._check_parameters()
+    if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
         raise ValueError(
             "constraint must be the largest difference between the means of two groups "
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
-            f"equality), BoundedGroupLoss or MaximumRate; got {constraint}. In place of a floor "
-            "bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) for recall. "
-            "Other criteria can be certified once, by skfair.audit.certify."
+            f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
+            f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
+            "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
+            "for recall. Other criteria can be certified once, by skfair.audit.certify."
         )
-    resolved._check_parameters()
     return resolved
 
 
 def _has_mean_rates(constraint):
     """Whether rates are means, or shares of samples that all count the same."""
-    terms = as_terms(constraint.rate(step_function, LogisticLoss()))
+    terms = constraint.terms(step_function, LogisticLoss())
     if len(terms) == 1:
         return True
     # What the four outcomes count: decisions and targets -1 and +1.
@@ -216,6 +213,11 @@ def _has_mean_rates(constraint):
 
 def _is_number(value):
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _is_length(value):
+    """Whether a value is a positive integer."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
 
 
 def _equal(first, second):
@@ -229,14 +231,14 @@ def _equal(first, second):
 # Monitors as text in JSON.
 
 
-_VERSION = 2
+_VERSION = 3
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(Row, Settings, State, MeanHypotheses, Verdict),
+        *(Row, Settings, State, MeanHypotheses, Verdict, Window),
     )
 }
 """Classes that a file may name, besides the public constraints."""
@@ -246,17 +248,31 @@ _SCALAR_DECODERS = {"float": float, "time": restore_time, "duration": pd.Timedel
 """Functions that read values from text."""
 
 
+def seal(stored):
+    """What is stored, with the digest of everything else in it."""
+    stored = {name: value for name, value in stored.items() if name != "sha256"}
+    text = json.dumps(stored, sort_keys=True)
+    return stored | {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
+
+
 def encode_content(content):
     """Text in JSON of the attributes of a monitor by name."""
     content = {name: _encode(value) for name, value in content.items()}
-    return json.dumps(add_header("GapMonitor", _VERSION, {"content": content}))
+    return json.dumps(seal(add_header("GapMonitor", _VERSION, {"content": content})))
 
 
 def decode_content(text, names):
     """The attributes, with these names, that `encode_content` wrote."""
     advice = " Of a file pass the content, as in Path('monitor.json').read_text()."
-    content = load_content(text, "GapMonitor", _VERSION, advice=advice)
-    return _decode_fields(content.get("content"), names, "content")
+    stored = load_content(text, "GapMonitor", _VERSION, advice=advice)
+    whole = add_header("GapMonitor", _VERSION, stored)
+    if seal(whole) != whole:
+        raise ValueError(
+            "The text of a monitor must be as GapMonitor.to_json wrote it, but its SHA-256 digest "
+            "is another one: it is damaged, or was edited. Take a copy of it, or begin another "
+            "monitor."
+        )
+    return _decode_fields(stored.get("content"), names, "content")
 
 
 def _encode(value):
@@ -354,6 +370,8 @@ def _decode(value, path):
 # Monitor of a gap over time, valid at every look.
 
 
+_WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extremes")
+
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
@@ -371,11 +389,13 @@ class GapMonitor(BaseEstimator):
     - *Was the tolerance ever exceeded?* An e-process against "the gap was always at most the
       tolerance", for all groups at once and a mixture over all starts of an excess. It remains
       valid where rates change, as by season. Without `run_length` it raises the alarm.
-    - *Is it exceeded since some time?* Shiryaev and Roberts' e-detector ([3]_). With `run_length`
-      it raises the alarm.
+    - *Is it exceeded since some time?* Shiryaev and Roberts' e-detector ([3]_), and the pooled
+      rates of the last batches (`windows`), which assume no rate to be constant ([5]_). With
+      `run_length` either of them raises the alarm.
 
     With `run_length` everything but the second question restarts after an alarm: certificate,
-    interval and detector are then about the samples since that alarm. The k-th restart may err with
+    interval and detector are then about the samples since that alarm, and only windows since it
+    raise another. The k-th restart may err with
     a share :math:`w_k` of the error, :math:`w_0 = .9` and :math:`w_k = .1 / (k (k + 1))`. These add
     up to 1, so that in the whole life of a monitor a certificate is ever false with probability
     :math:`\alpha` at most, and an interval ever wrong with probability :math:`\alpha` at most.
@@ -431,11 +451,22 @@ class GapMonitor(BaseEstimator):
         and losses. Rates of decisions, whose largest value is known, do not use it.
     max_weight : float, default=1.0
         Largest `sample_weight` that can occur.
+    windows : tuple of int, default=(3, 6, 12)
+        Numbers of the last batches whose pooled rates are judged after each batch. Needs
+        `run_length`: a page says falsely that a window is above the tolerance with probability
+        ``1 / (4 * run_length)``, and that one is within it with ``1 / (2 * run_length)``, at most.
+        Windows with unequal weights, or without two groups of sufficient size, are not judged.
 
     Attributes
     ----------
     status_ : {"certified", "monitoring", "alarm"}
-        State after the last batch. An alarm takes precedence over a certificate.
+        State after the last batch. An alarm takes precedence over a certificate. A certificate is
+        about the mean since the start or restart, and lapses while a window is above the tolerance
+        or has limits that exclude this mean.
+    windows_ : DataFrame
+        One row per window: "n_batches", "start" (time of its first batch), "gap", "low", "high"
+        (limits of the gap), "verdict" ("above", "within" or "open") and "extremes" (names, means
+        and samples of the two groups that differ most, or of the one with the largest mean).
     evidence_for_ : float
         E-value for the tolerance: the smallest of those of all pairs.
     evidence_needed_ : float
@@ -444,7 +475,8 @@ class GapMonitor(BaseEstimator):
     evidence_against_ : float
         E-value against "the tolerance was never exceeded".
     change_evidence_ : float
-        Statistic of the e-detector, to be compared with `run_length`.
+        Statistic of the e-detector, to be compared with ``4 * run_length``, or without windows with
+        `run_length`.
     was_exceeded_ : bool
         Whether the evidence against was ever as large as ``1 / (1 - confidence_level)``.
     alarms_ : DataFrame
@@ -456,6 +488,8 @@ class GapMonitor(BaseEstimator):
         alarms; None without an alarm.
     n_batches_ : int
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
+    decision_times_ : list
+        Times of the batches of decisions, without those of late outcomes alone.
     outstanding_ids_ : list
         Ids of the samples whose outcome has not come.
     n_outstanding_ : int
@@ -472,6 +506,8 @@ class GapMonitor(BaseEstimator):
     .. [3] J. Shin, A. Ramdas and A. Rinaldo, "E-detectors: a nonparametric framework for sequential
        change detection", New England Journal of Statistics in Data Science 2, 2024.
     .. [4] J. Ville, "Étude critique de la notion de collectif", 1939.
+    .. [5] W. Hoeffding, "On the distribution of the number of successes in independent trials",
+       Annals of Mathematical Statistics 27, 1956.
 
     See Also
     --------
@@ -510,6 +546,7 @@ class GapMonitor(BaseEstimator):
         delay: Any = None,
         value_range: tuple[float, float] = (0.0, 1.0),
         max_weight: float = 1.0,
+        windows: tuple[int, ...] = (3, 6, 12),
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -519,6 +556,7 @@ class GapMonitor(BaseEstimator):
         self.delay = delay
         self.value_range = value_range
         self.max_weight = max_weight
+        self.windows = windows
 
     def update(
         self,
@@ -664,6 +702,26 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         frame = pd.DataFrame(self._state.alarms, columns=["batch", "time", "since"])
         return frame.assign(time=restore_times(frame["time"]), since=restore_times(frame["since"]))
+
+    @property
+    def decision_times_(self) -> list:
+        """Times of the batches of decisions, without those of late outcomes alone."""
+        self._check_updated()
+        times = [row.time for row in self._state.rows if row.has_decisions]
+        return [restore_time(time) for time in times]
+
+    @property
+    def windows_(self) -> pd.DataFrame:
+        """One row per window of the last batches, see the class."""
+        import pandas as pd
+
+        self._check_updated()
+        rows = [
+            (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
+            for one in self._state.rows[-1].verdict.windows
+        ]
+        frame = pd.DataFrame(rows, columns=_WINDOW_COLUMNS)
+        return frame.assign(start=restore_times(frame["start"]))
 
     def to_frame(self) -> pd.DataFrame:
         """Counts and rates by batch and group.

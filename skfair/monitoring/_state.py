@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -21,6 +20,12 @@ from skfair.monitoring._batches import (
     sort_samples,
     tabulate,
     to_target,
+)
+from skfair.monitoring._recent import (
+    add_tables,
+    is_large,
+    judge_windows,
+    pool_tables,
 )
 from skfair.statistics import constrained_rate
 from skfair.utils._checks import join_names, warn
@@ -73,6 +78,24 @@ class DifferenceHypotheses:
     def tested_value(self, means):
         """Largest difference of these means, 0 of fewer than two."""
         return float(np.ptp(means)) if len(means) else 0.0
+
+    def count_contrasts(self, n_groups):
+        """Number of ordered pairs."""
+        return n_groups * (n_groups - 1)
+
+    def lower_limit(self, means, low, high):
+        """Lower limit of the largest difference, from limits of the means."""
+        differences = np.subtract.outer(means, means)
+        return float((differences - np.hypot.outer(means - low, high - means)).max(initial=0.0))
+
+    def upper_limit(self, means, low, high):
+        """Upper limit of the largest difference, from limits of the means."""
+        differences = np.subtract.outer(means, means) + np.hypot.outer(high - means, means - low)
+        return float(differences[~np.eye(len(means), dtype=bool)].max(initial=0.0))
+
+    def find_extremes(self, means):
+        """Positions of the smallest and the largest mean."""
+        return means.argmin(), means.argmax()
 
     def project_means(self, q, n, level):
         """Means nearest to q whose largest difference is at most the level: clip(q, c, c + level).
@@ -135,6 +158,22 @@ class MeanHypotheses:
     def tested_value(self, means):
         """The largest of these means, 0 without any."""
         return float(np.max(means, initial=0.0))
+
+    def count_contrasts(self, n_groups):
+        """Number of groups."""
+        return n_groups
+
+    def lower_limit(self, means, low, high):
+        """Lower limit of the largest mean, from limits of all."""
+        return float(np.max(low, initial=0.0))
+
+    def upper_limit(self, means, low, high):
+        """Upper limit of the largest mean, from limits of all."""
+        return float(np.max(high, initial=0.0))
+
+    def find_extremes(self, means):
+        """Position of the largest mean."""
+        return (means.argmax(),)
 
     def project_means(self, q, n, level):
         """Means nearest to q that are at most the level."""
@@ -505,9 +544,7 @@ class Comparison:
     def is_large(self):
         """Whether each group has enough samples so far to be compared."""
         counts = sum((total[0] for total in self.totals.values()), np.zeros(len(self.groups)))
-        if self.min_group_size == "auto":
-            return counts >= min(AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE * counts.sum())
-        return counts >= (self.min_group_size or 1)
+        return is_large(counts, self.min_group_size)
 
     def is_compared(self, cell):
         """Whether each group is compared within a cell."""
@@ -553,6 +590,7 @@ class Verdict:
     change_evidence: float
     was_exceeded: bool
     status: str
+    windows: list
 
 
 @dataclass(frozen=True, eq=False)
@@ -727,7 +765,11 @@ def advance_state(settings, state, row, cohorts):
     alarms = state.alarms
     n_restarts = sum(one["batch"] < row.number for one in alarms)
     was_exceeded = bool(state.rows) and state.rows[-1].verdict.was_exceeded
-    verdict = judge(settings, comparisons, n_restarts, was_exceeded)
+    windows = judge_windows(settings, comparisons, [*state.rows[: row.number - 1], row])
+    # Windows raise an alarm that no earlier one was about.
+    last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
+    has_excess = any(one.verdict == "above" and one.first_batch > last_alarm for one in windows)
+    verdict = judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess)
     # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
     is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
     if is_again:
@@ -748,23 +790,13 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
         columns = codes, names, cells, values, weights
         for cell, table in comparisons[name].count_and_bet(number, cohort.time, *columns).items():
             key = cohort.time, name, cell
-            tables[key] = _add_tables(table, tables[key]) if key in tables else table
-
-
-def _add_tables(*tables):
-    """The sum of two tables; groups may have joined between them."""
-    narrow, wide = sorted(tables, key=np.size)
-    total = wide.copy()
-    total[:, : narrow.shape[1]] += narrow
-    return total
+            tables[key] = add_tables(table, tables[key]) if key in tables else table
 
 
 def _gap_of_tables(settings, comparisons, tables):
     """The largest gap of a cell in the samples of a batch alone; nan without samples."""
-    cells = {}
-    for (_, name, cell), table in tables.items():
-        cells[name, cell] = _add_tables(table, cells.get((name, cell), np.zeros((3, 0))))
     gaps = []
+    cells = pool_tables([(*key, table) for key, table in tables.items()])
     for (name, _), (_, weights, sums) in cells.items():
         present = (weights > 0) & comparisons[name].is_large()[: len(weights)]
         gaps.append(settings.hypothesis.tested_value(sums[present] / weights[present]))
@@ -777,14 +809,20 @@ def _last_decision_time(row):
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 
-def judge(settings, comparisons, n_restarts, was_exceeded):
-    """What the evidence says after so many restarts; `was_exceeded` is what it said before."""
+def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
+    """What the evidence says after so many restarts; `was_exceeded` is what it said before.
+
+    `has_excess` says whether a window since the last alarm is above the tolerance.
+    """
     comparisons = list(comparisons.values())
     gaps = [one.gap for one in comparisons]
     log_against = float(log_evidence_against(gaps)) if gaps else 0.0
     change = float(change_evidence(gaps)) if gaps else 0.0
     was_exceeded = was_exceeded or log_against >= -np.log1p(-settings.confidence_level)
-    is_alarm = was_exceeded if settings.run_length is None else change >= settings.run_length
+    if settings.run_length is None:
+        is_alarm = was_exceeded
+    else:
+        is_alarm = has_excess or change >= settings.change_needed
     # Certificates: evidence on every pair of groups; without a pair there is none.
     logs = [one.log_certificates() for one in comparisons]
     log_for = np.min([np.full(len(settings.levels), np.inf), *logs], axis=0)
@@ -803,7 +841,10 @@ def judge(settings, comparisons, n_restarts, was_exceeded):
     # A wider interval holds too: limits that exclude the gap so far are about other rates.
     estimate = max((one.estimate() for one in comparisons), default=0.0)
     low, high = min(low, estimate), max(high, estimate)
-    is_certified = log_for_tolerance >= log_needed
+    # A certificate is about the mean since the start, and lapses where recent batches differ.
+    gap = settings.unscale(estimate)
+    has_changed = any(one.verdict == "above" or not one.low <= gap <= one.high for one in windows)
+    is_certified = log_for_tolerance >= log_needed and not has_changed
     return Verdict(
         *(settings.unscale(level) for level in (estimate, low, high)),
         evidence_for=_to_e_value(log_for_tolerance),
@@ -812,6 +853,7 @@ def judge(settings, comparisons, n_restarts, was_exceeded):
         change_evidence=change,
         was_exceeded=bool(was_exceeded),
         status="alarm" if is_alarm else "certified" if is_certified else "monitoring",
+        windows=windows,
     )
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ConstraintSystem, as_terms, bind_all
+from skfair.constraints import ConstraintSystem, bind_all
 from skfair.fitting import (
     Fitter,
     Guarantee,
@@ -134,11 +133,11 @@ def group_codes(groups):
 
 def _decision_effects(constraint, cell, problem):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
-    rate = constraint.rate(step_function, LogisticLoss())
+    terms = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
-    if rate is None or problem.classes is None:
+    if not terms or problem.classes is None:
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, problem.samples.target) for one in as_terms(rate)]
+    return [_term_effects(one, cell, problem.samples.target) for one in terms]
 
 
 def _term_effects(rate, cell, target):
@@ -282,16 +281,16 @@ class EventModel(NamedTuple):
         knows_groups = group_estimator == "sensitive_features"
         classifier = default_model_names(features)[0] if knows_groups else group_estimator
         group_classifier = DummyClassifier() if knows_groups else classifier
-        fit = partial(fit_classifier, features=features, weights=weights)
         group_models, subset_models = [], []
         for subset, (_, source) in zip(events.subsets, events.sources, strict=True):
             inside = subset[rows]
             # Group given the subset, and membership in the subset where nothing else gives it.
             recorded = np.flatnonzero(inside & (codes >= 0))
-            group_models.append(fit(group_classifier, target=codes, rows=recorded))
-            is_learned, all_rows = source == "learned", np.arange(len(rows))
+            known = safe_indexing(features, recorded), codes[recorded], weights[recorded]
+            group_models.append(fit_classifier(group_classifier, *known))
+            is_learned = source == "learned"
             subset_models.append(
-                fit(classifier, target=inside, rows=all_rows) if is_learned else None
+                fit_classifier(classifier, features, inside, weights) if is_learned else None
             )
         return cls(base, group_estimator, group_models, subset_models)
 

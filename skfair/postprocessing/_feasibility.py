@@ -14,13 +14,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
-from skfair.constraints import (
-    ConstraintSystem,
-    LargestMean,
-    RangeGap,
-    Shortfall,
-    spread_over_samples,
-)
+from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import Guarantee, search_lines
 from skfair.postprocessing._events import group_codes, make_fitters
@@ -194,7 +188,7 @@ class _LinearProgram(NamedTuple):
         parities = [
             [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
             for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
-            if one.is_quotient and isinstance(one.rate_gap, RangeGap)
+            if one.is_quotient and one.gap.is_range
         ]
         if not parities:
             return np.nan, *self.minimize(np.nan)
@@ -303,12 +297,12 @@ def _quotient_rows(constraint, sums, decisions, level):
     plain, positive = (sizes + size_changes @ one for one in decisions)
     # Denominators are largest where all decisions are positive, or all negative.
     smallest = _MIN_DENOMINATOR * np.maximum(sizes, positive)
-    if isinstance(constraint.rate_gap, RangeGap):
+    if constraint.gap.is_range:
         smallest = np.maximum(smallest, _MIN_COMPARED_DENOMINATOR * plain)
     # Rows without an excess: denominators are not below the smallest ones.
     no_sizes = 0.0 * sizes, 0.0 * size_changes
     sides = [(smallest - sizes, -size_changes, *no_sizes)]
-    low, high = _quotient_limits(constraint, level)
+    low, high = constraint.gap.mean_limits(constraint.tolerance, level)
     for sign, bound in ((-1.0, low), (1.0, high)):
         if np.isfinite(bound):
             values, changes = counts - bound * sizes, count_changes - bound * size_changes
@@ -320,27 +314,16 @@ def _quotient_rows(constraint, sums, decisions, level):
     return _Rows(constant, changes, np.empty((len(constant), 0)), sizes, size_changes)
 
 
-def _quotient_limits(constraint, level):
-    """Smallest and largest quotient of every group, with the smallest one at a level."""
-    gap, tolerance = constraint.rate_gap, constraint.tolerance
-    if isinstance(gap, Shortfall):
-        return gap.largest - tolerance, np.inf
-    if isinstance(gap, LargestMean):
-        return -np.inf, tolerance
-    return level, level / (1.0 - tolerance) if constraint.is_ratio else level + tolerance
-
-
 def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected, n_levels = [], 0
     for one in constraints:
         if one.metric_input != "decisions":
             continue
-        gap = one.rate_gap
-        if one.is_quotient and not isinstance(gap, LargestMean | Shortfall):
+        gap = one.gap
+        if one.is_quotient and gap.compares != "bound":
             # One parity of quotients, of one block of groups.
-            is_range = isinstance(gap, RangeGap) and gap.is_range
-            if n_levels or not is_range or len(gap.blocks) != 1:
+            if n_levels or not gap.is_range or len(gap.blocks) != 1:
                 continue
             n_levels += 1
         elif one.rates_to_rows is None:

@@ -2,11 +2,10 @@
 
 A classifier of the group should not overfit, for what it says of the training data must hold for
 new data. Few columns get trees of few leaves or logistic regression. Many dense columns, such as
-embeddings, get logistic regression of all columns, and classifiers of the columns that differ most
-between the labels.
+embeddings, get logistic regression of all columns, and another one of the columns that differ most
+between the labels, with steps where these show that it is not linear.
 """
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,6 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
-
-from skfair.utils._sklearn import safe_indexing
 
 MAX_NARROW_COLUMNS = 64
 """Dense columns up to which trees of all columns cost little."""
@@ -42,7 +39,7 @@ def default_model_names(features):
     if not is_finite:
         return ["boosted"]
     is_narrow = np.shape(features)[1] <= MAX_NARROW_COLUMNS
-    return ["boosted", "linear"] if is_narrow else ["dense", "screened", "screened trees"]
+    return ["boosted", "linear"] if is_narrow else ["dense", "screened"]
 
 
 def pilot_rows(rows, n_columns):
@@ -53,12 +50,11 @@ def pilot_rows(rows, n_columns):
     return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
 
 
-def fit_classifier(estimator, features, target, *, weights, rows):
-    """A clone fitted to some rows; a constant classifier where the target is constant.
+def fit_classifier(estimator, features, target, weights):
+    """A fitted clone; a constant classifier where the target is constant.
 
     Strings are names of default classifiers.
     """
-    features, target, weights = safe_indexing(features, rows), target[rows], weights[rows]
     if len(np.unique(target)) == 1:
         return DummyClassifier().fit(features, target)
     if isinstance(estimator, str):
@@ -128,6 +124,9 @@ which regularises it too."""
 _MAX_SCALE_RATIO = 4.0
 """Deviation of a column over the median one from which on columns are scaled."""
 
+_MIN_STEP_VARIANCE = 0.01
+"""Smallest variance of a step that is tested."""
+
 _MIN_VARIANCE = 1e-6
 """Smallest variance of a column that is no rounding, relative to its mean square."""
 
@@ -139,7 +138,7 @@ def _fit_dense_logistic(features, target, weights):
     """
     features = _as_floats(features)
     # A few hundred samples show the scale.
-    sampled = features[:: max(1, len(features) // 256)].astype(float)
+    sampled = _sample(features).astype(float)
     deviation, center = sampled.std(axis=0), sampled.mean(axis=0)
     unit = np.median(deviation[deviation > 0]) if deviation.any() else 1.0
     scale = np.maximum(deviation, unit)
@@ -151,16 +150,30 @@ def _fit_dense_logistic(features, target, weights):
     return _unscale(classifier, center, scale)
 
 
-class ScreenedClassifier(NamedTuple):
-    """A classifier of some of many columns, and of products of pairs of columns.
+_QUANTILES = np.arange(1, 6) / 6.0
+"""Quantiles of a column at which it has steps."""
 
-    ``pairs`` has shape (2, n_pairs), ``center`` is subtracted from all columns.
+_STEPS_C = 0.03
+"""Inverse penalty of logistic regression with steps, which are many."""
+
+_MIN_STEP_STATISTIC = 7.0
+"""Mean statistic of steps at the medians, about 2 where logistic regression is right, from which on
+steps are worth their time. It and the two before it were chosen on draws of the benchmark wide-data
+that it does not report."""
+
+
+class ScreenedClassifier(NamedTuple):
+    """Logistic regression of some of many columns, of pairs of columns, and of steps of all these.
+
+    ``pairs`` has shape (2, n_pairs), ``center`` is subtracted from all columns, and ``steps`` has
+    the thresholds of all inputs, (n_steps, n_columns + n_pairs).
     """
 
     classifier: Any
     columns: np.ndarray
     pairs: np.ndarray
     center: np.ndarray
+    steps: np.ndarray
 
     @property
     def classes_(self):
@@ -174,10 +187,14 @@ class ScreenedClassifier(NamedTuple):
     def transform(self, features):
         """The columns that the classifier gets."""
         first, second = (features[:, one] - self.center[one] for one in self.pairs)
-        return np.hstack((features[:, self.columns], first * second), dtype=float)
+        product = first * second
+        # Roots of products have no long tails.
+        root = np.copysign(np.sqrt(np.abs(product)), product)
+        inputs = np.hstack((features[:, self.columns], root))
+        return np.hstack((inputs, *(inputs > step for step in self.steps)))
 
 
-def _fit_screened(fit, features, target, weights):
+def _fit_screened(features, target, weights):
     """A classifier of the columns, squares and products that differ most between the labels."""
     features = _as_floats(features)
     codes = np.unique(target, return_inverse=True)[1]
@@ -208,8 +225,31 @@ def _fit_screened(fit, features, target, weights):
             products[min(leading, partner), max(leading, partner)] = scores[partner]
     pairs = np.transpose(pairs + sorted(products, key=products.get)[-_N_PAIRS:])
     columns = np.union1d(columns, pairs.ravel())
-    screened = ScreenedClassifier(None, columns, pairs, mean.astype(features.dtype))
-    return screened._replace(classifier=fit(screened.transform(features), target, weights))
+    no_steps = np.empty((0, len(columns) + pairs.shape[1]))
+    linear = ScreenedClassifier(None, columns, pairs, mean.astype(features.dtype), no_steps)
+    inputs = linear.transform(features)
+    linear = linear._replace(classifier=_fit_loose_logistic(inputs, target, weights))
+    # Steps at quantiles, of a few hundred samples, where the residuals depend on them.
+    steps = np.quantile(_sample(inputs), _QUANTILES, axis=0)
+    residuals = weights[:, np.newaxis] * (
+        np.eye(codes.max() + 1)[codes] - linear.classifier.predict_proba(inputs)
+    )
+    median = steps[len(steps) // 2]
+    if _measure_residual_steps(residuals, inputs > median) < _MIN_STEP_STATISTIC:
+        return linear
+    stepped = linear._replace(steps=steps)
+    classifier = _fit_loose_logistic(stepped.transform(features), target, weights, C=_STEPS_C)
+    return stepped._replace(classifier=classifier)
+
+
+def _measure_residual_steps(residuals, steps):
+    """Mean score statistic of steps, sums over the labels of squared covariances with residuals."""
+    mean = steps.mean(axis=0)
+    variance = mean * (1.0 - mean)
+    variance[variance < _MIN_STEP_VARIANCE] = np.inf
+    deviations = residuals.T @ steps - residuals.sum(axis=0)[:, np.newaxis] * mean
+    squares = (residuals**2).sum(axis=0)[:, np.newaxis]
+    return _measure_association(squares, deviations, variance).mean()
 
 
 def _measure_association(shares, deviations, variance):
@@ -222,10 +262,10 @@ def _largest(scores, number):
     return np.sort(np.argsort(-scores, kind="stable")[:number])
 
 
-def _fit_loose_logistic(features, target, weights):
+def _fit_loose_logistic(features, target, weights, C=1.0):
     """Logistic regression of a few columns of unit scale, for columns as they are."""
     center, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-300)
-    classifier = _fit_logistic((features - center) / scale, target, weights, **_LOOSE)
+    classifier = _fit_logistic((features - center) / scale, target, weights, C=C, **_LOOSE)
     return _unscale(classifier, center, scale)
 
 
@@ -234,6 +274,11 @@ def _unscale(classifier, center, scale):
     classifier.coef_ = classifier.coef_ / scale
     classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
     return classifier
+
+
+def _sample(features):
+    """A few hundred samples."""
+    return features[:: max(1, len(features) // 256)]
 
 
 def _as_floats(features):
@@ -246,7 +291,6 @@ _FIT = {
     "boosted": _fit_boosting,
     "linear": _fit_scaled_logistic,
     "dense": _fit_dense_logistic,
-    "screened": partial(_fit_screened, _fit_loose_logistic),
-    "screened trees": partial(_fit_screened, _fit_boosting),
+    "screened": _fit_screened,
 }
 """Fits of default classifiers by name, functions of features, target and weights."""

@@ -98,12 +98,12 @@ def _find_windows(constraint, codes, groups):
     windows = []
     for one in constraint:
         is_searched = one.metric_input == "decisions" and not one.is_quotient
-        if not (is_searched and (one.rate_gap.is_range or one.is_ratio) and one.tolerance < 1.0):
+        if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
         (exact,) = one.exact
         negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
         averages = one.events.averaging_matrix
-        for block in one.rate_gap.blocks:
+        for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members, weights = averages.indices[start:end], averages.data[start:end]
@@ -112,13 +112,13 @@ def _find_windows(constraint, codes, groups):
                 is_falling = (effects < 0.0).any()
                 if others or code in rates or (is_falling and (effects > 0.0).any()):
                     return None
-                if is_falling and one.is_ratio:
+                if is_falling and one.gap.is_ratio:
                     return None
                 # A difference of rates is that of what they lack to 1, which rises.
                 group, sign = groups[code], -1.0 if is_falling else 1.0
                 rates[code] = _sum_at(group.cuts, sign * effects[group.order])
                 rates[code] += sign * (weights * negative[members]).sum()
-            windows.append(_Window(rates, one.tolerance, one.is_ratio))
+            windows.append(_Window(rates, one.tolerance, one.gap.is_ratio))
     return windows
 
 

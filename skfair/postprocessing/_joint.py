@@ -21,7 +21,6 @@ from scipy.special import expit, logit, softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.constraints import as_terms
 from skfair.fitting import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
@@ -33,7 +32,6 @@ from skfair.postprocessing._feasibility import sums_and_changes
 from skfair.postprocessing._group_models import (
     default_model_names,
     fit_classifier,
-    pilot_rows,
     small_boosting,
 )
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
@@ -51,16 +49,6 @@ _MIN_PROBABILITY = 1e-4
 
 _STACK_C = 100.0
 """Inverse penalty of the stack, whose columns are few."""
-
-_STACK_TOL = 1e-4
-
-_SPREAD_OUT = 0.8
-"""Ratio of log-losses of the group by all columns, and by few, below which many columns show it:
-trees of few columns add nothing."""
-
-_TREES_GAIN = 0.995
-"""Ratio of log-losses of a stack with trees, and without, below which trees are worth their time.
-Both ratios were chosen on draws of the benchmark wide-data that it does not report."""
 
 _SMOOTHING = 0.05
 """Width of the decisions' threshold in the dual, in units of the probability times two: the
@@ -88,16 +76,16 @@ def suits_joint_probabilities(problems, events, constraints):
     follows = all(source != "learned" for _, source in events.sources)
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES
     is_small &= 2 * (events.codes.max() + 1) <= _MAX_OUTCOMES
-    rates = [constraint.rate(step_function, LogisticLoss()) for constraint in constraints]
+    terms = [constraint.terms(step_function, LogisticLoss()) for constraint in constraints]
     # A quotient alone, whose searches are not convex, is led better by the log-odds.
-    is_quotient = len(rates) == 1 and len(as_terms(rates[0])) > 1
+    is_quotient = len(terms) == 1 and len(terms[0]) > 1
     return follows and is_small and not is_quotient
 
 
 # Joint probabilities.
 
 
-_LEARNS_CLASS = {"boosted", "screened", "screened trees"}
+_LEARNS_CLASS = {"boosted", "screened"}
 """Kinds of classifiers that learn group and class; others learn the group."""
 
 
@@ -113,7 +101,7 @@ class FoldModel(NamedTuple):
     def fit(cls, base, kinds, training, codes, rows):
         """Fit a classifier of each kind to some rows, of the group or of group and class."""
         features = final_step_features(base, safe_indexing(training.samples.X, rows))
-        weights, everything = training.samples.weights[rows], np.arange(len(rows))
+        weights = training.samples.weights[rows]
         classifiers, n_labels = [], []
         for kind in kinds:
             labels, n_groups = codes[rows], codes.max() + 1
@@ -121,33 +109,20 @@ class FoldModel(NamedTuple):
                 labels = 2 * labels + (training.samples.target[rows] > 0)
             # More trees than for the group alone: the class is learned as well.
             estimator = small_boosting(20, 0.3) if kind == "boosted" else kind
-            classifiers.append(
-                fit_classifier(estimator, features, labels, weights=weights, rows=everything)
-            )
+            classifiers.append(fit_classifier(estimator, features, labels, weights))
             n_labels.append(2 * n_groups if kind in _LEARNS_CLASS else n_groups)
         return cls(base, list(kinds), classifiers, n_labels)
 
-    def predict(self, features):
-        """Probabilities of the labels of each classifier, of shape (n_samples, n_labels)."""
-        by_classifier = []
-        for classifier, n_labels in zip(self.classifiers, self.n_labels, strict=True):
-            by_classifier.append(np.zeros((count_samples(features), n_labels)))
-            columns = predict_probabilities(classifier, features)
-            by_classifier[-1][:, classifier.classes_] = columns
-        return by_classifier
-
     def log_ratios(self, X):
         """Logarithms of the probabilities, over that of the first label of each classifier."""
-        return self.log_ratios_of(final_step_features(self.base, X))
-
-    def log_ratios_of(self, features):
-        """The same, of preprocessed features."""
-        logs = [np.log(np.maximum(one, _MIN_PROBABILITY)) for one in self.predict(features)]
-        return np.hstack([one[:, 1:] - one[:, :1] for one in logs])
-
-    def join(self, other):
-        """The model with the classifiers of another one, too."""
-        return FoldModel(self.base, *(a + b for a, b in zip(self[1:], other[1:], strict=True)))
+        features, ratios = final_step_features(self.base, X), []
+        for classifier, n_labels in zip(self.classifiers, self.n_labels, strict=True):
+            probabilities = np.zeros((count_samples(features), n_labels))
+            columns = predict_probabilities(classifier, features)
+            probabilities[:, classifier.classes_] = columns
+            logs = np.log(np.maximum(probabilities, _MIN_PROBABILITY))
+            ratios.append(logs[:, 1:] - logs[:, :1])
+        return np.hstack(ratios)
 
 
 class JointProbabilities(NamedTuple):
@@ -245,12 +220,12 @@ def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
     outcomes = 2 * codes + (training.samples.target > 0)
     bases = bases if len(bases) == len(folds) else bases * len(folds)
     best, lowest = None, np.inf
-    stacks, fitted = _choose_stacks(bases[0], training, odds, outcomes, folds[0])
-    pairs = list(zip(bases, folds, strict=True))[len(fitted) :]
-    for kinds in stacks:
-        models = fitted + Parallel(n_jobs=n_jobs)(
+    names = default_model_names(final_step_features(bases[0], training.samples.X))
+    # Logistic regressions of many columns are stacked, others are tried one by one.
+    for kinds in [names] if "dense" in names else [[name] for name in names]:
+        models = Parallel(n_jobs=n_jobs)(
             delayed(FoldModel.fit)(base, kinds, training, codes, train)
-            for base, (train, _) in pairs
+            for base, (train, _) in zip(bases, folds, strict=True)
         )
         log_ratios = [
             model.log_ratios(safe_indexing(training.samples.X, test))
@@ -261,53 +236,11 @@ def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
         columns[np.concatenate([test for _, test in folds]), 1:] = np.concatenate(log_ratios)
         joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
         probabilities = joint.predict(columns)
-        loss = _log_loss(probabilities, outcomes, weights)
+        likelihoods = probabilities[np.arange(len(codes)), outcomes]
+        loss = -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
         if loss < lowest:
             best, lowest = (joint, *joint.split(probabilities)), loss
     return best
-
-
-def _log_loss(probabilities, outcomes, weights):
-    """Weighted sum of the negative logarithms of the outcomes' probabilities."""
-    likelihoods = probabilities[np.arange(len(outcomes)), outcomes]
-    return -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
-
-
-def _choose_stacks(base, training, odds, outcomes, fold):
-    """Sets of kinds of small models, of which all samples choose, and models of the first fold.
-
-    Of many columns a subsample of the first fold decides whether trees are worth their time. If it
-    has all samples of that fold, its models are returned.
-    """
-    train, test = fold
-    features = final_step_features(base, safe_indexing(training.samples.X, test))
-    names = default_model_names(features)
-    if "dense" not in names:
-        return [[name] for name in names], []
-    rows = pilot_rows(train, np.shape(features)[1])
-    pilot = FoldModel.fit(base, names[:-1], training, outcomes // 2, rows)
-    dense, screened = pilot.predict(features)
-    screened = screened.reshape(len(test), -1, 2).sum(axis=2)
-    groups, weights = outcomes[test] // 2, training.samples.weights[test]
-    losses = [_log_loss(one, groups, weights) for one in (dense, screened)]
-    if losses[0] > _SPREAD_OUT * losses[1]:
-        trees = FoldModel.fit(base, names[-1:], training, outcomes // 2, rows)
-        parts = [np.hstack((odds[test], one.log_ratios_of(features))) for one in (pilot, trees)]
-        without, with_trees = (
-            _validate_stack(columns, outcomes[test], weights)
-            for columns in (parts[0], np.hstack((parts[0], parts[1][:, 1:])))
-        )
-        if with_trees < _TREES_GAIN * without:
-            pilot = pilot.join(trees)
-    return [pilot.kinds], [pilot] if len(rows) == len(train) else []
-
-
-def _validate_stack(columns, outcomes, weights):
-    """Log-loss of every second sample by a stack that is fitted to the others."""
-    held_out = np.arange(len(outcomes)) % 2 == 0
-    stack = _fit_stack(columns[~held_out], outcomes[~held_out], weights[~held_out])
-    probabilities = JointProbabilities([], *stack).predict(columns[held_out])
-    return _log_loss(probabilities, outcomes[held_out], weights[held_out])
 
 
 def _fit_stack(columns, outcomes, weights):
@@ -318,7 +251,7 @@ def _fit_stack(columns, outcomes, weights):
     from sklearn.linear_model import LogisticRegression  # takes long to import
 
     scaler = StandardScaler()
-    regression = LogisticRegression(C=_STACK_C, max_iter=1000, tol=_STACK_TOL)
+    regression = LogisticRegression(C=_STACK_C, solver="newton-cholesky")
     # Two occurring outcomes have one row of coefficients, more have one each.
     regression.fit(scaler.fit_transform(columns), outcomes, sample_weight=weights / weights.mean())
     rows, offsets = regression.coef_, regression.intercept_

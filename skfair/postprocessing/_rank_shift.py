@@ -23,8 +23,6 @@ import numpy as np
 
 from skfair.constraints import (
     ConstraintSystem,
-    PartialDemographicParity,
-    PartialEqualOpportunity,
 )
 from skfair.fitting import Guarantee, fit_with_guarantee
 from skfair.groups import Groups, Samples, tabulate_scores
@@ -144,6 +142,11 @@ class RankedSamples:
         return RankedSamples(y_score, positive, groups, weights, self.intervals)
 
     @cached_property
+    def target(self):
+        """Classes -1 and +1, (n_samples,)."""
+        return np.where(self.positive, 1.0, -1.0)
+
+    @cached_property
     def _table(self):
         return tabulate_scores(self.y_score, self.groups.codes, len(self.groups.labels))
 
@@ -201,8 +204,7 @@ class RankedSamples:
 
     def gap(self, criterion, scores):
         """The public metric of a constraint on percentiles, for other scores of the samples."""
-        target = np.where(self.positive, 1.0, -1.0)
-        samples = Samples(target, self.groups, self.weights)
+        samples = Samples(self.target, self.groups, self.weights)
         return criterion.difference(samples, self.intervals, scores)
 
     def positive_rates(self, scores):
@@ -270,7 +272,7 @@ def search_rates(samples, criterion, tolerance, callback):
 
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
-    if not isinstance(criterion, PartialDemographicParity | PartialEqualOpportunity):
+    if not criterion.is_correctable:
         return _bisect_gap(samples, criterion, tolerance, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
     total = _eligible_samples(samples, criterion)
@@ -355,5 +357,4 @@ def check_interval_sizes(samples, criterion, name):
 
 def _eligible_samples(samples, criterion):
     """Samples that a criterion compares if their rank is in the interval, (n_samples,)."""
-    is_by_class = isinstance(criterion, PartialEqualOpportunity)
-    return samples.positive if is_by_class else np.full_like(samples.positive, True)
+    return np.logical_or.reduce(list(criterion.cells(samples).values()))

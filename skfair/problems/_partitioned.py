@@ -221,7 +221,7 @@ class PartitionedRankProblem(PartitionedProblem):
     >>> partitions = make_partitions([problem.contribution(rows) for rows in blocks(80, size=50)])
     >>> problem = PartitionedRankProblem.from_problem(problem, partitions)
     >>> constraint, scores = problem.condense(0, np.array([1.0, 0.0]))
-    >>> constraint.gap(scores)
+    >>> constraint.value(scores)
     1.0
     """
 

@@ -4,6 +4,7 @@ from skfair.statistics._estimates import (
     AUCs,
     ComplementEstimates,
     Estimates,
+    LogMeans,
     LogRates,
     Means,
     OutcomeMeans,

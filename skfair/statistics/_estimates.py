@@ -279,34 +279,6 @@ class Rates(_EventMeans):
         return rate_limits(self.values, self.sizes, level, self._quantile(level))
 
 
-class LogRates(Estimates):
-    """Logarithms of rates, whose differences are ratios; the gap is 1 minus the smallest ratio.
-
-    A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
-    the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
-    ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
-    stated where a small group has a rate near 1 (``python -m benchmarks tails``).
-    """
-
-    def __init__(self, rates):
-        self._rates, self.sizes, self.correlation = rates, rates.sizes, rates.correlation
-        self.values = np.log(np.where(rates.values > 0, rates.values, 0.5 / (rates.sizes + 1.0)))
-
-    def limits(self, level):
-        """Logarithms of the limits of the rates, as in `Estimates.limits`."""
-        rates, (low, high) = self._rates, self._rates.limits(level)
-        exact_low, exact_high = clopper_pearson_limits(
-            rates.values * rates.sizes, rates.sizes, level
-        )
-        with np.errstate(divide="ignore"):
-            low, high = np.log(np.minimum(low, exact_low)), np.log(np.maximum(high, exact_high))
-        return low, np.maximum(high, self.values)
-
-    def gap(self, form):
-        """1 minus the ratio whose logarithm is minus the form."""
-        return -np.expm1(-form)
-
-
 class RatesAgainstBound(Estimates):
     """Rates, each of which is compared with a bound.
 
@@ -324,6 +296,54 @@ class RatesAgainstBound(Estimates):
             rates.values * rates.sizes, rates.sizes, level
         )
         return np.minimum(low, exact_low), np.maximum(high, exact_high)
+
+
+class LogMeans(Estimates):
+    """Logarithms of means, whose differences are ratios; the gap is 1 minus the smallest ratio.
+
+    A lower limit that is not above 0 is at minus infinity. `smallest`, (n_events,), replaces means
+    of 0; they raise an error where it is 0.
+    """
+
+    def __init__(self, means, smallest=0.0):
+        self._means, self.counts = means, means.counts
+        self.sizes, self.correlation = means.sizes, means.correlation
+        values = np.where(means.values > 0, means.values, smallest)
+        if not values.min(initial=1.0) > 0:
+            raise ValueError(
+                "A ratio compares means above 0, such as those of losses, but the mean of a group "
+                f"is {means.values.min():g}. Bound a difference instead, with gap = RangeGap."
+            )
+        self.values = np.log(values)
+
+    @property
+    def has_unreliable_limits(self):
+        """Mask of the estimates whose limits are known to hold less often than stated."""
+        return self._means.has_unreliable_limits
+
+    def limits(self, level):
+        """Logarithms of the limits of the means, as in `Estimates.limits`."""
+        low, high = self._means.limits(level)
+        with np.errstate(divide="ignore"):
+            low, high = np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
+        return low, np.maximum(high, self.values)
+
+    def gap(self, form):
+        """1 minus the ratio whose logarithm is minus the form."""
+        return -np.expm1(-form)
+
+
+class LogRates(LogMeans):
+    """Logarithms of rates.
+
+    A rate of 0 is replaced by half a success, and its lower limit is minus infinity. The limits of
+    the rates are exact ones, or Wilson's if these are wider: made of them, one-sided limits of
+    ratios err in at most 5.2 % of samples at .95. Far out in the tails they err more often than
+    stated where a small group has a rate near 1 (``python -m benchmarks tails``).
+    """
+
+    def __init__(self, rates):
+        super().__init__(RatesAgainstBound(rates), 0.5 / (rates.sizes + 1.0))
 
 
 class ComplementEstimates(Estimates):

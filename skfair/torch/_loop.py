@@ -315,7 +315,7 @@ def _bind_constraints(setting, labels, occupied):
                 'pass the samples of each stratum, with constraint="demographic_parity", in a call '
                 "of its own."
             )
-        if one.rate(surrogate, LogisticLoss()) is None:
+        if not one.terms(surrogate, LogisticLoss()):
             raise ValueError(
                 f"{one.name} compares ranks, which few samples do not show; train without it, and "
                 "enforce it in the last layer: ConstrainedTorchClassifier(solver=None)."

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from time import monotonic, sleep
 from uuid import uuid4
 
 from threadpoolctl import ThreadpoolController
@@ -112,3 +113,46 @@ def write_bytes(content, path):
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+# Files that two processes may change.
+
+
+_LONGEST_WAIT = 60.0
+"""Seconds for which a process waits until another one is done with a file."""
+
+
+@contextmanager
+def lock_file(path):
+    """Keep other processes that lock the same file out; raise if they take too long.
+
+    The lock is that of the operating system on a file beside it, which ends with its process.
+    """
+    beside = Path(f"{os.path.realpath(path)}.lock")
+    with beside.open("a+b") as file:
+        deadline = monotonic() + _LONGEST_WAIT
+        while not _try_to_lock(file):
+            if monotonic() > deadline:
+                raise OSError(
+                    f"{path} must be used by one process at a time, but another one has held "
+                    f"{beside.name} for {_LONGEST_WAIT:g} seconds; wait until it has ended."
+                )
+            sleep(0.02)
+        yield
+
+
+def _try_to_lock(file):
+    """Whether this process holds the lock of an open file now, until the file is closed."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -27,9 +27,17 @@ from skfair.constraints import (
     PartialStatisticalParity,
     applicable_constraint_names,
 )
+from skfair.groups import Samples, check_groups
+from skfair.losses import SquaredLoss, step_function
 from skfair.metrics import METRICS, get_scorer
 from skfair.regression import ConstrainedERMRegressor
-from skfair.statistics import gap_interval, ratio_interval, required_sample_size
+from skfair.statistics import (
+    gap_interval,
+    gap_upper_limit,
+    ratio_interval,
+    required_sample_size,
+)
+from tests.gap_clients import LossRatio, SquareParity
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -653,14 +661,47 @@ class _HighScoreParity(Constraint):
     def cells(self, samples):
         return {"all": np.ones(len(samples.target), dtype=bool)}
 
-    def rate(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores - 0.5)
+    def terms(self, surrogate, loss):
+        return (lambda scores, target: surrogate(scores - 0.5),)
 
 
 def test_a_constraint_without_a_public_metric_can_be_certified():
     high = pd.Series(MODEL.decision_function(FRESH[0]) > 0.5).groupby(FRESH_GROUP).mean()
     certificate = certify_held_out(constraint=_HighScoreParity(), tolerance=0.5)
     assert certificate.gap == pytest.approx(np.ptp(high))
+
+
+def test_squares_of_numbers_have_squared_units_or_none():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    group, y = np.arange(400) % 2, 3.0 * X[:, 0] + 5.0
+    settings = {"sensitive_features": group, "constraint": SquareParity(), "tolerance": 50.0}
+    plain = LinearRegression().fit(X[:200], y[:200])
+    certificate = certify(plain, X[200:], y[200:], **settings | {"sensitive_features": group[200:]})
+    squares = pd.Series(plain.predict(X[200:]) ** 2).groupby(group[200:]).mean()
+    assert certificate.gap == pytest.approx(np.ptp(squares))
+    assert certificate.unit == "units of the target, to the power 2"
+    # A fit of this package squares what is left of its own mean target.
+    with pytest.raises(ValueError, match="depends on the mean, as that of squares does"):
+        certify(ConstrainedERMRegressor().fit(X, y, sensitive_features=group), X, y, **settings)
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_limits_of_ratios_of_losses_hold_as_often_as_stated(n):
+    rng, group, n_wrong = np.random.default_rng(0), np.repeat([0, 1], n), 0
+    for _ in range(300):
+        losses = rng.exponential(size=2 * n) * np.where(group, 0.8, 1.0)
+        samples = Samples(np.zeros(2 * n), check_groups(group, 2 * n), np.ones(2 * n))
+        bound = LossRatio(loss="squared").bind(samples, step_function, SquaredLoss(), 0.5)
+        estimates = bound.estimates(np.sqrt(2.0 * losses))
+        n_wrong += gap_upper_limit(*estimates, 0.95) < 0.2
+    assert n_wrong <= 25  # 15 are expected at most
+
+
+def test_a_ratio_of_means_needs_positive_ones():
+    samples = Samples(np.zeros(4), check_groups([0, 0, 1, 1], 4), np.ones(4))
+    bound = LossRatio(loss="squared").bind(samples, step_function, SquaredLoss(), 0.5)
+    with pytest.raises(ValueError, match="means above 0, .* with gap = RangeGap"):
+        bound.estimates(np.array([0.0, 0.0, 1.0, 2.0]))
 
 
 def test_a_gap_within_the_tolerance_may_be_certified_on_more_samples():

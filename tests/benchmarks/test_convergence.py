@@ -37,7 +37,7 @@ def test_steps_of_a_course_are_those_of_the_solver(problem):
     last = problem.evaluate(x)
     assert points[-1]["train objective"] == points[-1]["test objective"] == last.fun
     assert points[-1]["train violation"] == last.violation
-    assert points[-1]["train gap"] == problem.constraint[0].gap(last.scores)
+    assert points[-1]["train gap"] == problem.constraint[0].value(last.scores)
 
 
 @pytest.mark.parametrize(

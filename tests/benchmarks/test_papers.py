@@ -1,14 +1,22 @@
 """The index of the papers names everything once, and only commands that exist."""
 
+import inspect
+import re
+from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import timing
+import skfair
+from benchmarks import record_tables, timing
 from benchmarks.papers.index import LINEAR_ROWS, NO_COMMAND, PAPERS, Entry, names, papers, table
 from benchmarks.runner import BENCHMARKS
 from benchmarks.tables import show
 from benchmarks.timing import QUICK
+from skfair import classification, cluster, solvers
+from skfair.groups import check_groups
+from skfair.models import MLPModel
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = [entry for paper in PAPERS for entry in paper.entries]
@@ -53,7 +61,53 @@ def test_the_index_and_its_documentation_say_the_same():
         documented = table(paper)
         for entry in paper.entries:
             assert entry.items in documented and entry.items in printed
-            assert entry.finding in documented and entry.finding in printed
+            assert entry.dated_finding in documented and entry.dated_finding in printed
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: f"{e.items} {e.command}")
+def test_findings_of_benchmarks_name_the_day_of_their_runs(entry):
+    assert bool(entry.date) == ("benchmarks" in entry.command), "tests run the other commands"
+    assert not entry.date or date.fromisoformat(entry.date).isoformat() == entry.date
+    assert entry.dated_finding.endswith(f" Run on {entry.date}." if entry.date else entry.finding)
+
+
+PRESETS = {
+    f"{name}.{preset}": getattr(method, preset)
+    for package in (classification, cluster, solvers)
+    for name, method in inspect.getmembers(package, inspect.isclass)
+    for preset in dir(method)
+    if re.fullmatch(r"from_(\w*paper|benchmark|public_code)", preset)
+}
+MEASURED = re.compile(r"\b(seconds|minutes|hours|faster|slower|near|nearer|far|better|lower)\b")
+COMMAND = re.compile(r"``python -m benchmarks ([\w-]+)``,\s+(\d{4}-\d\d-\d\d)")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_a_preset_says_of_measurements_names_a_command_and_a_day(name):
+    text = inspect.getdoc(PRESETS[name])
+    runs = COMMAND.findall(text)
+    assert bool(MEASURED.search(text)) == bool(runs)
+    assert all(command in BENCHMARKS and date.fromisoformat(day) for command, day in runs)
+
+
+def test_there_are_presets_of_all_papers():
+    classes = {name.partition(".")[0] for name in PRESETS}
+    assert {"AlternatingFront", "DCADMM", "PLADA", "SSLALM", "IDCA"} <= classes
+    assert len(PRESETS) >= 15
+
+
+def test_what_the_page_says_of_networks_and_groups():
+    page = " ".join((ROOT / "doc" / "papers.rst").read_text(encoding="utf-8").split())
+    n_parameters = MLPModel(np.zeros((1, 9)), hidden_layer_sizes=(64, 32)).n_parameters
+    assert n_parameters == 9 * 64 + 64 + 64 * 32 + 32 + 32 + 1 == 2753
+    assert "32 + 32 + 1 = 2,753" in page
+    # Of four combinations of two attributes three occur.
+    attributes = np.array([["a", "x"], ["a", "y"], ["b", "x"]])
+    assert len(check_groups(attributes, 3).labels) == 3
+    assert "groups are the combinations that occur in the data" in page
+    sources = Path(skfair.__file__).parent.rglob("*.py")
+    assert not [path for path in sources if "tensorflow" in path.read_text(encoding="utf-8")]
+    assert "no counterpart here" in page
 
 
 def test_an_entry_lists_what_is_smaller_or_different():
@@ -95,19 +149,45 @@ def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
 
 
 def test_declared_sizes_are_those_of_the_data():
-    from benchmarks.papers.plada.time_course import ADULT, _case
+    from benchmarks.papers.partial_fairness.cases import PRINTED_NAMES, case
+    from benchmarks.papers.plada.time_course import DATA, _case
 
     try:
-        cases = {"Adult": _case(ADULT), "COMPAS": _case("COMPAS")}
+        cases = [_case(name) for name in DATA]
+        scored = [case(name, 0).train.X.shape[1] for name in PRINTED_NAMES]
     except OSError:
         pytest.skip("the data are not on this disk")
-    for name, split in cases.items():
-        n_samples = sum(len(part.y) for part in (split.train, split.test))
-        assert LINEAR_ROWS[f"samples of {name}"][1] == n_samples
+    n_samples = tuple(len(split.train.y) + len(split.test.y) for split in cases)
+    n_columns = tuple(split.train.X.shape[1] for split in cases)
+    assert [here for _, here in LINEAR_ROWS.values()] == [n_samples, n_columns]
+    (entry,) = (e for e in ENTRIES if e.items == "Figures 3-5" and "densities" in e.command)
+    assert [here for _, here in entry.sizes.values()] == [tuple(scored)]
 
 
 def test_compas_is_among_the_figures_of_plada():
     from benchmarks.papers.plada import time_course
 
     (entry,) = (e for e in ENTRIES if e.items == "Figures 1, 2" and "erm" in e.command)
-    assert "COMPAS" in time_course.DATA and "COMPAS" in entry.extent
+    assert "COMPAS" in time_course.DATA and "COMPAS" in str(entry.sizes)
+
+
+def test_rates_on_the_page_are_those_of_the_records(monkeypatch):
+    from benchmarks.papers.plada.time_course import DATA, STEPS, STUDY_RATE, _exponent
+    from benchmarks.record_tables import RecordTable
+
+    monkeypatch.setattr(record_tables, "FOLDER", ROOT / "benchmarks" / "papers" / "recorded")
+    lines = {(line["problem"], line["method"]): line for line in RecordTable(STUDY_RATE)._lines()}
+    rates = {
+        steps: [
+            _exponent({f"T = {n}": float(lines[name, steps][f"T = {n}"]) for n in (1000, 3000)})
+            for name in DATA
+        ]
+        for steps in STEPS
+    }
+    of_theorem, of_table = (
+        [f"{rate:.2f}".replace("-0.", "-.") for rate in rates[steps]]
+        for steps in ("steps of the theorem", "steps of Table 2")
+    )
+    page = " ".join((ROOT / "doc" / "papers.rst").read_text(encoding="utf-8").split())
+    assert "{}, {} and {} on Adult".format(*of_theorem) in page
+    assert "and {}, {} and {} with those".format(*of_table) in page

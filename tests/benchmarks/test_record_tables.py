@@ -2,17 +2,10 @@
 
 import csv
 
-import pytest
-
 from benchmarks import record_tables
 from benchmarks.record_tables import RecordTable
-from benchmarks.records import Run, load_or_run
-from benchmarks.timing import FULL
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(record_tables, "FOLDER", tmp_path / "recorded")
+from benchmarks.records import RecordFolder, Run, load_or_run
+from benchmarks.timing import FULL, QUICK
 
 
 def run(method, made, settings="k = 2, 1 run", **figures):
@@ -35,6 +28,19 @@ def test_a_record_comes_back_as_it_was():
         (record,) = results.values()
         assert record == {"CPU s": 1.5, "seconds": [1.5], "status": "a, b"}
     assert made == ["s-FSC"]
+
+
+def test_numbers_have_six_digits():
+    nested = {"points": [{"x": 2 / 3, "n": 12345678}, (1 / 7, "a")]}
+    load_or_run("study", [run("s-FSC", [], cut=1e7 / 3, **nested)], FULL, RecordTable)
+    record = RecordTable("study").load(run("s-FSC", []))
+    assert record["cut"] == 3333330.0
+    assert record["points"] == [{"x": 0.666667, "n": 12345678}, [0.142857, "a"]]
+
+
+def test_only_complete_runs_are_kept_in_tables():
+    assert record_tables.store_of(FULL) is RecordTable
+    assert record_tables.store_of(QUICK) is RecordFolder
 
 
 def test_a_line_names_the_commit_and_the_day():

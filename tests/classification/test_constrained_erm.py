@@ -328,8 +328,8 @@ def test_a_user_defined_constraint(data):
         def cells(self, samples):
             return {"all": np.ones(len(samples.target), dtype=bool)}
 
-        def rate(self, surrogate, loss):
-            return lambda scores, target: surrogate(scores - 1.0)
+        def terms(self, surrogate, loss):
+            return (lambda scores, target: surrogate(scores - 1.0),)
 
     X, y, groups = data
     fitted = model(HighScoreParity(tolerance=0.05)).fit(X, y, sensitive_features=groups)

@@ -337,12 +337,12 @@ def test_a_wrong_derivative_fails_the_check_and_is_warned_of(data):
         def cells(self, samples):
             return {"all": np.ones(len(samples.target), dtype=bool)}
 
-        def rate(self, surrogate, loss):
+        def terms(self, surrogate, loss):
             def backwards(scores, target):
                 value, slope, curvature = surrogate(scores)
                 return Pointwise(value, -slope, curvature)
 
-            return backwards
+            return (backwards,)
 
     with pytest.raises(ValueError, match="slope of .* rate is wrong"):
         check_constraint(Wrong())

@@ -140,9 +140,9 @@ def test_a_group_without_positive_decisions_has_an_unknown_gap():
     target, groups = np.array([1.0, -1.0, 1.0, -1.0]), check_groups([0, 0, 1, 1], 4)
     samples = Samples(target, groups, np.ones(4))
     bound = PredictiveParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
-    assert np.isnan(bound.gap(np.array([1.0, 1.0, -1.0, -1.0])))
-    assert np.isnan(bound.gap(-np.ones(4)))
-    assert bound.gap(np.ones(4)) == 0.0
+    assert np.isnan(bound.value(np.array([1.0, 1.0, -1.0, -1.0])))
+    assert np.isnan(bound.value(-np.ones(4)))
+    assert bound.value(np.ones(4)) == 0.0
 
 
 def make_problem(kind, n_samples=600):

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -56,7 +58,8 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     written = capsys.readouterr().out
     assert "3,600 samples in 2 groups by sex were read in 6 batches, from 2026-01-01" in written
     assert "Alarm since 2026-05-01" in written and "most likely since 2026-04-01" in written
-    assert page.count('<p class="finding">') == 3
+    assert page.count('<p class="finding">') == 4
+    assert "Above the tolerance: in the last 3 months, from 2026-04-01 to 2026-06-01" in written
     # One marker and one bar of the band for each month; three gaps are above the tolerance.
     assert "<svg" in page and page.count("<rect") == 6
     assert page.count("<circle") == page.count("<path") == 3
@@ -68,7 +71,10 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
     run(path, "--target", "y", "--by", "quarter", "--weight", "w", "--run-length", "50")
     assert "in 2 batches" in capsys.readouterr().out
     run(path, "--constraint", "demographic_parity", "--tolerance", "0.5")
-    assert "The tolerance is kept" in capsys.readouterr().out
+    written = capsys.readouterr().out
+    assert "Within the tolerance: in the last 3 months, from 2026-04-01 to 2026-06-01" in written
+    # The gap of recent months is twice that since the start, of which the certificate was.
+    assert "has lapsed: it was about the mean since the start" in written
 
 
 @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ def test_the_figures_are_written_as_json(path):
         FINDING_STATUS,
     )
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 3
+    assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 4
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
     assert results["since"] == "2026-04-01T00:00:00" and results["run_length"] == 100
     assert results["alarms"][0]["batch"] == 5
@@ -334,3 +340,54 @@ def test_an_alarm_of_an_earlier_month_stands_until_a_certificate(run_length, tmp
     assert "alarm" in [batch["status"] for batch in results["batches"]]
     assert results["status"] != "certified" and any("Alarm since" in s for s in results["findings"])
     assert status == FINDING_STATUS
+
+
+def test_periods_that_come_late_are_refused(tmp_path, capsys):
+    state, months = tmp_path / "state.json", LOG.assign(month=DATES.month)
+    for month, name in ((1, "a"), (3, "b"), (2, "c")):
+        months[months["month"] == month].to_csv(tmp_path / f"{name}.csv", index=False)
+    read_results(tmp_path / "a.csv", "--state", str(state))
+    read_results(tmp_path / "b.csv", "--state", str(state))
+    before = state.read_bytes()
+    with pytest.raises(SystemExit, match="2"):
+        read_results(tmp_path / "c.csv", "--state", str(state))
+    late = (months["month"] == 2).sum()
+    assert f"but {late:,} decisions are of periods (2026-02-01)" in capsys.readouterr().err
+    assert state.read_bytes() == before
+
+
+def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):
+    rng, tables = np.random.default_rng(1), []
+    for month in range(18):
+        sex = rng.choice(["f", "m"], 165)
+        rate = np.where(sex == "f", 0.35 if month < 12 else 0.15, 0.37)
+        date = f"{2024 + month // 12}-{month % 12 + 1:02d}-15"
+        yes = np.where(rng.random(165) < rate, "yes", "no")
+        tables.append(pd.DataFrame({"date": date, "sex": sex, "decision": yes}))
+    path = tmp_path / "log.csv"
+    pd.concat(tables).to_csv(path, index=False)
+    results = read_results(path, "--tolerance", "0.1")
+    batches = pd.DataFrame(results["batches"])
+    # Certified in the first year, and not six months after the gap has doubled the tolerance.
+    assert "certified" in batches["status"][:12].to_numpy()
+    assert not (batches["status"][15:] == "certified").any()
+    assert "Above the tolerance: in the last" in capsys.readouterr().out
+
+
+def run_in_process(path, state):
+    command = [sys.executable, "-m", "skfair", "monitor", str(path), *COLUMNS]
+    return subprocess.Popen(
+        [*command, "--positive", "yes", "--state", str(state), "--out", str(path) + ".json"],
+        stdout=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.slow
+def test_two_processes_at_once_lose_no_month(tmp_path):
+    for trial in range(3):
+        state = tmp_path / f"state{trial}.json"
+        paths = [write_log(tmp_path, months, name=f"{months}.csv") for months in (2, 3)]
+        processes = [run_in_process(path, state) for path in paths]
+        assert {process.wait(timeout=120) for process in processes} <= {0, FINDING_STATUS}
+        monitor = GapMonitor.from_json(state.read_text(encoding="utf-8"))
+        assert monitor.summary()["n"].tolist() == BY_MONTH[:3].tolist()

@@ -128,7 +128,7 @@ def minimize_violation(bound, scores):
 def test_rows_are_feasible_if_and_only_if_the_gap_is_within_tolerance(spec, single, kind):
     samples, _, scores = sample(kind)
     bound = bind(spec, samples, single)
-    gap = bound.rate_gap(smooth_sums(bound, scores))
+    gap = bound.gap(smooth_sums(bound, scores))
     met, violated = replace(bound, tolerance=1.001 * gap), replace(bound, tolerance=0.999 * gap)
     assert minimize_violation(met, scores) <= 1e-12
     assert minimize_violation(violated, scores) >= 1e-3 * gap / 20
@@ -142,8 +142,8 @@ def test_names_of_groups_do_not_matter(spec):
     samples, groups, scores = sample("four")
     renamed = np.array(list("dbca"))[np.searchsorted(list("abcd"), groups)]
     other = samples._replace(groups=encode(renamed))
-    assert bind(spec, other).gap(scores) == pytest.approx(
-        bind(spec, samples).gap(scores), rel=1e-12
+    assert bind(spec, other).value(scores) == pytest.approx(
+        bind(spec, samples).value(scores), rel=1e-12
     )
 
 
@@ -159,7 +159,7 @@ def test_one_group(spec, single):
         assert (rows.lower, rows.upper) == (-np.inf, 0.5)
     else:
         assert len(values) == len(rows.lower) == rows.n_aux == 0
-        assert bound.gap(scores) == 0
+        assert bound.value(scores) == 0
 
 
 @specs
@@ -205,15 +205,15 @@ def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
     bound = bind(spec, samples, single)
     decisions = np.where(scores > 0, 1.0, -1.0)
     order = np.random.default_rng(3).permutation(N_SAMPLES)[:20]
-    expected = [bound.gap(decisions)]
+    expected = [bound.value(decisions)]
     flipped = decisions.copy()
     for i in order:
         flipped[i] *= -1
-        expected.append(bound.gap(flipped))
+        expected.append(bound.value(flipped))
     flip_times = np.full(N_SAMPLES, len(order))
     flip_times[order] = np.arange(len(order))
     sums = _sums_along(bound, flip_effects(bound), decisions, flip_times, len(order))
-    gaps = bound.gap_of(sums)
+    gaps = bound.gap(bound.rates(sums))
     np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
@@ -251,7 +251,7 @@ def test_a_system_stacks_the_rows_of_its_constraints(kind):
         rows.upper, np.concatenate([component.rows.upper for component in components])
     )
     np.testing.assert_array_equal(
-        system.gaps(scores), [component.gap(scores) for component in components]
+        system.gaps(scores), [component.value(scores) for component in components]
     )
     assert system.tolerances.tolist() == [component.tolerance for component in components]
 
@@ -327,7 +327,7 @@ def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     v = np.arange(1.0, 1 + len(result.values))
     np.testing.assert_allclose(result.jacobian.adjoint(v), direct.jacobian.adjoint(v), atol=1e-14)
     np.testing.assert_allclose(result.curvature(v), direct.curvature(v), atol=1e-14)
-    assert subset.gap(scores[rows]) == pytest.approx(expected.gap(scores[rows]), rel=1e-13)
+    assert subset.value(scores[rows]) == pytest.approx(expected.value(scores[rows]), rel=1e-13)
     np.testing.assert_array_equal(subset.counts, expected.counts)
     mask = np.isin(np.arange(N_SAMPLES), rows)
     np.testing.assert_allclose(
@@ -397,7 +397,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
     samples = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
     bound, rows = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
     placed = _embed(bound, rows, len(scores))
-    assert placed.gap(scores) == pytest.approx(bound.gap(scores[rows]))
+    assert placed.value(scores) == pytest.approx(bound.value(scores[rows]))
     aux = bound.rows.initial_aux(scores[rows])
     np.testing.assert_allclose(placed.rows.initial_aux(scores), aux)
     values = bound.rows(scores[rows], aux).values

@@ -1,8 +1,22 @@
 import numpy as np
 import pytest
 
-from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity, check_constraint
-from skfair.losses import Pointwise
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    Constraint,
+    DemographicParity,
+    LossParity,
+    MeanParity,
+    MinimumRate,
+    PartialEqualizedOdds,
+    PartialEqualOpportunity,
+    RangeGap,
+    RatioGap,
+    check_constraint,
+)
+from skfair.losses import Pointwise, pointwise_score
+from skfair.metrics import METRICS, RATES
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
@@ -22,8 +36,8 @@ def test_parameters_do_not_matter(constraint):
 
 def make_with_rate(change):
     class Changed(DemographicParity):
-        def rate(self, surrogate, loss):
-            return lambda scores, target: change(surrogate(scores))
+        def terms(self, surrogate, loss):
+            return (lambda scores, target: change(surrogate(scores)),)
 
     return Changed()
 
@@ -91,3 +105,54 @@ def test_too_few_samples_are_refused(n_samples):
     with pytest.raises(ValueError, match=f"at least 60 samples, .* but it has {n_samples};"):
         check_constraint(DemographicParity(), X=np.zeros((n_samples, 2)))
     check_constraint(DemographicParity(), X=np.zeros((60, 2)))
+
+
+class ScoreParity(Constraint):
+    """Equal mean scores, without a table."""
+
+    def cells(self, samples):
+        return {"all": np.ones(len(samples.target), dtype=bool)}
+
+
+@pytest.mark.parametrize(
+    ("members", "error", "match"),
+    [
+        ({"metric": "my_gap"}, ValueError, "'my_gap' is not registered; register it, or leave"),
+        ({}, ValueError, "neither a table nor a method terms"),
+        ({"terms": lambda self, *_: pointwise_score}, TypeError, r"return \(function,\)"),
+        ({"terms": lambda self, *_: (pointwise_score,) * 2}, ValueError, "at least 0, but there"),
+        ({"gap": RatioGap, "reference": "overall"}, ValueError, "always RatioGap, .* leave out"),
+    ],
+)
+def test_declarations_that_clients_cannot_use_are_refused(members, error, match):
+    params = {name: members.pop(name) for name in ["reference"] if name in members}
+    kind = type("Changed", (ScoreParity,), {"terms": MeanParity.terms} | members)
+    kind = kind if members else ScoreParity
+    with pytest.raises(error, match=match):
+        check_constraint(kind(**params))
+
+
+def test_gaps_of_ones_own_inherit_no_name_and_no_limits():
+    class Doubled(RangeGap):
+        def __call__(self, means):
+            return 2.0 * super().__call__(means)
+
+    assert (Doubled.name, Doubled.is_range, Doubled.compares) == ("Doubled", False, "groups")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "name"),
+    [
+        (DemographicParity(ratio=0.8), "selection_rate"),
+        (MinimumRate("recall", 0.5), "true_positive_rate"),
+        (PartialEqualOpportunity(), "true_positive_rate"),
+    ],
+)
+def test_the_compared_rate_is_that_of_decisions(constraint, name):
+    assert constraint.compared_rate == RATES[name]
+
+
+def test_what_is_no_rate_is_compared_by_its_metric_or_unknown():
+    assert LossParity().compared_rate is METRICS["loss_parity_difference"]
+    assert PartialEqualizedOdds().compared_rate is METRICS["partial_equalized_odds_difference"]
+    assert ScoreParity().compared_rate is None

@@ -37,7 +37,7 @@ def gaps_by_stratum(strata):
     for stratum in np.unique(strata, axis=0):
         inside = np.reshape(strata == stratum, (N, -1)).all(axis=1)
         alone = DemographicParity().bind(make_samples(None, inside), Sigmoid(), LogisticLoss(), 0.1)
-        gaps.append(alone.gap(SCORES[inside]))
+        gaps.append(alone.value(SCORES[inside]))
     return gaps
 
 
@@ -57,15 +57,15 @@ def test_groups_are_compared_within_each_stratum(strata, X):
     bound = bind(ConditionalDemographicParity(strata), X)
     assert len(bound.labels) == 6
     gaps = gaps_by_stratum(DEGREE)
-    assert bound.gap(SCORES) == pytest.approx(max(gaps), rel=1e-13)
+    assert bound.value(SCORES) == pytest.approx(max(gaps), rel=1e-13)
     summed = bind(ConditionalDemographicParity(strata, aggregate="sum"), X)
-    assert summed.gap(SCORES) == pytest.approx(sum(gaps), rel=1e-13)
+    assert summed.value(SCORES) == pytest.approx(sum(gaps), rel=1e-13)
 
 
 def test_strata_of_several_columns_are_their_combinations():
     bound = bind(ConditionalDemographicParity(["degree", "town"]))
     expected = max(gaps_by_stratum(np.column_stack((DEGREE, TOWN))))
-    assert bound.gap(SCORES) == pytest.approx(expected, rel=1e-13)
+    assert bound.value(SCORES) == pytest.approx(expected, rel=1e-13)
     assert ("stratum (0, 1)", 0) in bound.labels
 
 
@@ -107,6 +107,6 @@ def test_a_custom_constraint_sees_the_columns():
     alone = DemographicParity().bind(
         make_samples(None, inside.to_numpy()), Sigmoid(), LogisticLoss(), 0.1
     )
-    assert bound.gap(SCORES) == alone.gap(SCORES[inside])
+    assert bound.value(SCORES) == alone.value(SCORES[inside])
     assert issubclass(ParityOfTheWealthy, Constraint)
     check_constraint(ParityOfTheWealthy(), X=FRAME)

@@ -109,7 +109,7 @@ def test_the_table_names_the_events():
 def test_known_rates():
     parity = bind(DemographicParity())
     np.testing.assert_allclose(parity.exact_means(SCORES), [2 / 4, 2 / 3, 1])
-    assert parity.gap(SCORES) == pytest.approx(1 / 2)
+    assert parity.value(SCORES) == pytest.approx(1 / 2)
     errors = bind(ErrorRateParity())
     np.testing.assert_allclose(errors.exact_means(SCORES), [2 / 4, 1 / 3, 1])
 
@@ -119,7 +119,7 @@ def test_empty_cells_are_left_out_and_named():
         bound = bind(EqualOpportunity())
     assert caught[0].filename == __file__
     assert bound.labels == [("positives", "a"), ("positives", "b")]
-    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+    assert bound.value(SCORES) == pytest.approx(1 / 2)
 
 
 def test_a_class_without_samples():
@@ -128,7 +128,7 @@ def test_a_class_without_samples():
         bind(EqualOpportunity(), negatives)
     with pytest.warns(UserWarning, match="3 empty"):
         bound = bind(EqualizedOdds(aggregate="sum"), negatives)
-    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+    assert bound.value(SCORES) == pytest.approx(1 / 2)
 
 
 def test_long_lists_of_empty_cells_are_cut():
@@ -159,15 +159,15 @@ class Quiet(Constraint):
     def cells(self, samples):
         return {"large targets": samples.target > 0}
 
-    def rate(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores)
+    def terms(self, surrogate, loss):
+        return (lambda scores, target: surrogate(scores),)
 
 
 def test_a_custom_constraint():
     with pytest.warns(UserWarning, match="Quiet cannot .* no large targets of group 'c'"):
         bound = bind(Quiet())
     assert bound.name == "Quiet"
-    assert bound.gap(SCORES) == pytest.approx(1 / 2)
+    assert bound.value(SCORES) == pytest.approx(1 / 2)
     assert bound.metric_input == "values"
 
 
@@ -186,7 +186,7 @@ def test_overlapping_groups_of_each_attribute():
 
 def test_a_sum_over_one_cell_is_its_range():
     ranged, summed = bind(DemographicParity()), bind(DemographicParity(aggregate="sum"))
-    assert ranged.gap(SCORES) == summed.gap(SCORES)
+    assert ranged.value(SCORES) == summed.value(SCORES)
     assert len(ranged.rows.lower) == len(summed.rows.lower) == 3
 
 

@@ -38,7 +38,8 @@ def test_cells(constraint, expected):
     ],
 )
 def test_the_default_loss_is_that_of_the_estimator(loss, expected_loss):
-    result = LossParity(loss=loss).rate(Sigmoid(), LogisticLoss())(SCORES, TARGET)
+    (term,) = LossParity(loss=loss).terms(Sigmoid(), LogisticLoss())
+    result = term(SCORES, TARGET)
     for one, other in zip(result, expected_loss(SCORES, TARGET), strict=True):
         np.testing.assert_array_equal(one, other)
     assert LossParity().counts_decisions is False
@@ -53,6 +54,6 @@ def test_the_bound_of_a_group_loss_is_its_tolerance():
 
 def test_a_bound_of_the_squared_loss_is_half_of_one_of_the_squared_error():
     constraint = BoundedGroupLoss(0.5, loss="squared")
-    loss = constraint.bind(SAMPLES, Sigmoid(), LogisticLoss(), 0.1).gap(SCORES)
+    loss = constraint.bind(SAMPLES, Sigmoid(), LogisticLoss(), 0.1).value(SCORES)
     assert loss == pytest.approx(np.mean((SCORES - TARGET) ** 2) / 2)
     assert "half the squared error" in " ".join(BoundedGroupLoss.__doc__.split())

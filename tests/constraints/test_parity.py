@@ -45,18 +45,19 @@ def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign)
     target = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     samples = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
     bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=0.0)
-    assert (bound.gap(np.full(5, sign)) == 0.0) is is_met
+    assert (bound.value(np.full(5, sign)) == 0.0) is is_met
     assert bound.metric_input == "decisions"
 
 
 def test_errors_are_wrong_decisions():
-    rate = ErrorRateParity().rate(step_function, LogisticLoss())
+    (rate,) = ErrorRateParity().terms(step_function, LogisticLoss())
     result = rate(np.array([1.0, 1.0, -1.0]), TARGET)
     np.testing.assert_array_equal(result.value, [0, 1, 1])
 
 
 def test_smooth_errors_fall_with_the_margin():
-    result = ErrorRateParity().rate(Sigmoid(), LogisticLoss())(np.zeros(3), TARGET)
+    (rate,) = ErrorRateParity().terms(Sigmoid(), LogisticLoss())
+    result = rate(np.zeros(3), TARGET)
     np.testing.assert_allclose(result.value, 0.5)
     np.testing.assert_allclose(result.slope, [-0.25, 0.25, -0.25])
 
@@ -65,7 +66,7 @@ def test_the_gap_of_mean_parity_is_that_of_the_means():
     scores, group = np.array([1.0, 3.0, 10.0, 4.0]), list("aabb")
     samples = Samples(scores, check_groups(group, 4), np.array([1.0, 3.0, 1.0, 1.0]))
     bound = MeanParity(tolerance=0.5).bind(samples, Sigmoid(), SquaredLoss(), 0.1)
-    assert bound.gap(scores) == 7.0 - 2.5
-    assert bound.gap(scores) == mean_score_difference(
+    assert bound.value(scores) == 7.0 - 2.5
+    assert bound.value(scores) == mean_score_difference(
         scores, sensitive_features=group, sample_weight=samples.weights
     )

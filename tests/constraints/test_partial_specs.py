@@ -139,11 +139,11 @@ def test_the_gap_is_the_public_metric_and_a_single_group_has_none(criterion, dat
         interval=(0.2, 0.6),
         sample_weight=samples.weights,
     )
-    assert bound.gap(scores) == pytest.approx(expected)
+    assert bound.value(scores) == pytest.approx(expected)
     report = bound.report(scores)
-    assert report["gap"].unique().tolist() == [bound.gap(scores)]
+    assert report["gap"].unique().tolist() == [bound.value(scores)]
     alone = bind(criterion, (samples._replace(groups=Groups.single(600)), scores), 0.1)
-    assert alone.gap(scores) == 0.0
+    assert alone.value(scores) == 0.0
     assert len(alone.rows.lower) == len(alone.rows.upper) == 0
 
 
@@ -171,7 +171,7 @@ def test_a_subset_is_bound_as_if_it_were_all_samples(criterion, data):
     np.testing.assert_allclose(result.rows.initial_aux(scores[rows]), aux)
     values = expected.rows(scores[rows], aux).values
     np.testing.assert_allclose(result.rows(scores[rows], aux).values, values)
-    assert result.gap(scores[rows]) == expected.gap(scores[rows])
+    assert result.value(scores[rows]) == expected.value(scores[rows])
 
 
 @pytest.mark.parametrize("rows", [np.arange(0, 600, 2), np.arange(30)])

@@ -64,14 +64,14 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
     scores = np.random.default_rng(0).normal(size=200)
     tighter = replace(bound, tolerance=0.01).linearize_at(scores)
     assert (tighter.tolerance, bound.tolerance) != (bound.tolerance, 0.01)
-    assert tighter.gap(scores) == bound.gap(scores)
+    assert tighter.value(scores) == bound.value(scores)
     if bound.is_correctable:
         here = bound.linearize_at(scores)
         if bound.metric_input == "ranks":
             offset = replace(here, offset=here.rows.residual(scores))
         else:
             offset = here.correct(scores)
-        assert offset.gap(scores) == bound.gap(scores)
+        assert offset.value(scores) == bound.value(scores)
         if bound.metric_input != "ranks":
             aux = offset.rows.initial_aux(scores)
             exact = offset.rows_at(offset.exact_means(scores))[0]

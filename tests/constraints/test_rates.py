@@ -84,10 +84,10 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
     X, y, groups = make_data(500)
     scores = X @ [1.0, -0.5, 0.2, 0.0]
     rates = by_group(score, y.astype(int), (scores > 0).astype(int), groups, **options)
-    assert bind(RateParity(name), y, groups).gap(scores) == pytest.approx(np.ptp(rates))
-    assert bind(MaximumRate(name, 0.9), y, groups).gap(scores) == pytest.approx(rates.max())
+    assert bind(RateParity(name), y, groups).value(scores) == pytest.approx(np.ptp(rates))
+    assert bind(MaximumRate(name, 0.9), y, groups).value(scores) == pytest.approx(rates.max())
     floor = bind(MinimumRate(name, 0.6), y, groups)
-    assert floor.gap(scores) == pytest.approx(1.0 - rates.min())
+    assert floor.value(scores) == pytest.approx(1.0 - rates.min())
     assert floor.tolerance == pytest.approx(0.4)
     # The rates themselves are reported.
     assert floor.report(scores)["rate"].tolist() == pytest.approx(rates.tolist())
@@ -97,8 +97,8 @@ def test_a_cost_by_hand():
     y, groups = np.array([1, 1, 0, 0, 1, 0]) > 0, np.array(list("aaabbb"))
     scores = np.array([1.0, -1.0, 1.0, -1.0, -1.0, -1.0])
     # a: a true positive, a false negative and a false positive, (5 + 1) / 3; b: 5 / 3.
-    assert bind(RateParity(COST), y, groups).gap(scores) == pytest.approx(1 / 3)
-    assert bind(MaximumRate(COST, 1.0), y, groups).gap(scores) == pytest.approx(2.0)
+    assert bind(RateParity(COST), y, groups).value(scores) == pytest.approx(1 / 3)
+    assert bind(MaximumRate(COST, 1.0), y, groups).value(scores) == pytest.approx(2.0)
 
 
 def test_rates_that_have_a_criterion_give_the_same_fit():
@@ -142,7 +142,7 @@ def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
     excesses = []
     for one, kind in zip(np.ravel(constraint), kinds, strict=True):
         bound = bind(one, y, groups)
-        excesses.append(bound.gap(plain) - bound.tolerance)
+        excesses.append(bound.value(plain) - bound.tolerance)
         rates = report.loc[report["constraint"] == one.name, "rate"]
         assert len(rates) == 3
         if kind == "parity":
@@ -221,7 +221,7 @@ def test_quotients_and_counts_are_guaranteed(constraint):
     # A much larger sample of the population keeps the bound.
     X, y, groups = make_data(100_000, seed=1)
     bound = bind(constraint, y, groups)
-    assert bound.gap(model.decision_function(X)) <= bound.tolerance
+    assert bound.value(model.decision_function(X)) <= bound.tolerance
 
 
 def count_false_certificates(constraint, n_samples, n_draws, truth):
@@ -374,7 +374,7 @@ def test_monitors_of_shares_and_costs_measure_as_reports_do(measure):
     for rows in np.array_split(np.arange(4000), 5):
         monitor.update(decisions[rows], y[rows], sensitive_features=groups[rows])
     # A row is a batch.
-    gap = bind(RateParity(measure), y[rows], groups[rows]).gap(2.0 * decisions[rows] - 1.0)
+    gap = bind(RateParity(measure), y[rows], groups[rows]).value(2.0 * decisions[rows] - 1.0)
     summary = monitor.summary()
     assert summary["gap"].iloc[-1] == pytest.approx(gap, abs=1e-12)
     assert summary["status"].iloc[-1] == "certified"
@@ -449,7 +449,7 @@ def test_bad_tables(tables, match):
 def test_groups_without_selected_samples_have_no_precision():
     X, y, groups = make_data(300)
     scores = np.where(groups == "a", -1.0, 1.0)
-    assert np.isnan(bind(RateParity("precision"), y, groups).gap(scores))
+    assert np.isnan(bind(RateParity("precision"), y, groups).value(scores))
 
 
 def test_networks_keep_a_floor():

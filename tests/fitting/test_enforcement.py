@@ -136,7 +136,7 @@ def test_every_strategy_keeps_the_tolerance(strategy, spec):
     assert best.keeps_bound
     assert best.has_stable_decisions
     (one,) = fitter.constraint
-    assert one.gap(best.scores) <= one.tolerance
+    assert one.value(best.scores) <= one.tolerance
     assert len(np.unique(best.scores > 0)) == 2
     assert best.error <= 0.33  # constant decisions: 0.5
 
@@ -195,7 +195,7 @@ def test_smooth_rates_suffice_where_they_are_the_metric():
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
     best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert fitter.constraint[0].gap(best.scores) == pytest.approx(0.01, abs=1e-6)
+    assert fitter.constraint[0].value(best.scores) == pytest.approx(0.01, abs=1e-6)
     assert best.result.status == "optimal"
 
 
@@ -205,7 +205,7 @@ def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
     best = enforce(replace(fitter, solver=solver), "correction")
     assert best.violation == 0.0
-    assert 0.005 < fitter.constraint[0].gap(best.scores) <= 0.01
+    assert 0.005 < fitter.constraint[0].value(best.scores) <= 0.01
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -216,8 +216,8 @@ def test_decisions_and_losses_keep_their_tolerances_together(seed):
     best = enforce(fitter, "auto")
     parity, loss_parity = fitter.constraint
     assert best.keeps_bound
-    assert parity.gap(best.scores) <= 0.02
-    assert loss_parity.gap(best.scores) <= 0.02
+    assert parity.value(best.scores) <= 0.02
+    assert loss_parity.value(best.scores) <= 0.02
     assert best.error < min((target > 0).mean(), (target < 0).mean())
 
 
@@ -281,7 +281,7 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
     assert len(fitter.problem.subsample.target) <= 500
     best = enforce(fitter, "auto")
     assert best.keeps_bound
-    assert fitter.constraint[0].gap(fitter.problem.model.scores(best.parameters)) <= 0.02
+    assert fitter.constraint[0].value(fitter.problem.model.scores(best.parameters)) <= 0.02
     assert best.error <= exact.error + 0.01
 
 

@@ -45,7 +45,7 @@ def test_gaps_and_errors_are_polynomials_of_the_counts(constraint):
         np.testing.assert_allclose(np.ptp(plane.errors - errors), 0.0, atol=1e-7)
         sums = np.array([one.exact_means(scores) for scores in models])
         sums = grid @ np.linalg.lstsq(counted, sums, rcond=None)[0]
-        np.testing.assert_allclose(plane.gaps[0], one.gap_of(sums.T), atol=1e-6)
+        np.testing.assert_allclose(plane.gaps[0], one.gap(one.rates(sums.T)), atol=1e-6)
 
 
 def test_scores_of_a_point_are_those_of_its_parameters():

@@ -64,7 +64,7 @@ def keeps(constraints, scores):
     X, y, groups = population()
     samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, len(y)), np.ones(len(y)), X)
     bounds = [one.bind(samples, Sigmoid(), LogisticLoss(), 0.0) for one in constraints]
-    return all(one.gap(scores) <= one.tolerance for one in bounds)
+    return all(one.value(scores) <= one.tolerance for one in bounds)
 
 
 def fit(kind, seed):

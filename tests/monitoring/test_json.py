@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skfair.constraints import BoundedGroupLoss, DemographicParity, LossParity
-from skfair.monitoring import GapMonitor
+from skfair.monitoring import GapMonitor, seal
 
 
 def stored_monitor():
@@ -44,6 +44,21 @@ def objects(node):
             yield from objects(one)
 
 
+def sealed(text):
+    """Text in JSON with its digest, so that the fields are read."""
+    return json.dumps(seal(json.loads(text)))
+
+
+def scalars(node, path=()):
+    """Paths of all numbers, texts and nulls of parsed JSON."""
+    if isinstance(node, dict | list):
+        entries = node.items() if isinstance(node, dict) else enumerate(node)
+        for key, one in entries:
+            yield from scalars(one, (*path, key))
+    else:
+        yield path
+
+
 STORED = stored_monitor()
 N_FIELDS = sum(len(one) for one in objects(STORED))
 
@@ -69,7 +84,7 @@ def test_a_missing_field_is_named_at_any_depth(number):
     content, name = fields[number]
     del content[name]
     with pytest.raises(ValueError, match=f"must have the fields .*{name}"):
-        GapMonitor.from_json(json.dumps(damaged))
+        GapMonitor.from_json(json.dumps(seal(damaged)))
 
 
 @pytest.mark.parametrize("name", STORED["content"])
@@ -77,7 +92,7 @@ def test_a_missing_field_of_the_content_is_named(name):
     damaged = json.loads(json.dumps(STORED))
     del damaged["content"][name]
     with pytest.raises(ValueError, match=f"fields {name} in content"):
-        GapMonitor.from_json(json.dumps(damaged))
+        GapMonitor.from_json(json.dumps(seal(damaged)))
 
 
 @pytest.mark.parametrize(
@@ -94,12 +109,12 @@ def test_a_damaged_field_is_named(old, new, match):
     text = json.dumps(STORED)
     assert old in text
     if match is None:
-        monitor = GapMonitor.from_json(text.replace(old, new, 1))
+        monitor = GapMonitor.from_json(sealed(text.replace(old, new, 1)))
         with pytest.raises(ValueError, match="constraint must be"):
             monitor.update([1, 0], sensitive_features=[["f", 0], ["m", 1]])
         return
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(text.replace(old, new, 1))
+        GapMonitor.from_json(sealed(text.replace(old, new, 1)))
 
 
 @pytest.mark.parametrize(
@@ -110,14 +125,37 @@ def test_a_damaged_field_is_named(old, new, match):
         ("monitor.json", "read_text"),
         ('{"format": "skfair.FairnessReport", "version": 1}', "this is other JSON"),
         ('{"format": "skfair.GapMonitor"}', "version None"),
-        ('{"format": "skfair.GapMonitor", "version": 1, "content": {}}', "version 1"),
-        ('{"format": "skfair.GapMonitor", "version": 2, "content": {}}', "constraint, delay"),
-        ('{"format": "skfair.GapMonitor", "version": 2}', "must have the fields"),
+        ('{"format": "skfair.GapMonitor", "version": 2, "content": {}}', "version 2"),
+        ('{"format": "skfair.GapMonitor", "version": 3, "content": {}}', "constraint, delay"),
+        ('{"format": "skfair.GapMonitor", "version": 3}', "must have the fields"),
     ],
 )
 def test_json_of_something_else_is_refused(text, match):
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(text)
+        GapMonitor.from_json(sealed(text) if '"version": 3' in text else text)
+
+
+def test_a_change_of_any_value_is_refused():
+    for path in scalars(STORED):
+        damaged = json.loads(json.dumps(STORED))
+        *parents, last = path
+        node = damaged
+        for key in parents:
+            node = node[key]
+        for other in (None, 7, "seven"):
+            if node[last] == other:
+                continue
+            unchanged, node[last] = node[last], other
+            with pytest.raises(ValueError, match="digest|is other JSON|reads version"):
+                GapMonitor.from_json(json.dumps(damaged))
+            node[last] = unchanged
+
+
+def test_text_that_was_cut_is_refused():
+    text = json.dumps(STORED)
+    for end in range(0, len(text), 97):
+        with pytest.raises(ValueError, match="it is not JSON"):
+            GapMonitor.from_json(text[:end])
 
 
 @pytest.mark.parametrize("state", [3, [], {"type": "State", "value": 3}])
@@ -125,7 +163,7 @@ def test_a_state_that_is_none_is_refused(state):
     damaged = json.loads(json.dumps(STORED))
     damaged["content"]["state"] = state
     with pytest.raises(ValueError, match="state"):
-        GapMonitor.from_json(json.dumps(damaged))
+        GapMonitor.from_json(json.dumps(seal(damaged)))
 
 
 def test_a_callable_has_no_json():

@@ -384,8 +384,8 @@ class OverlappingCells(Constraint):
         everything = np.ones(len(samples.target), dtype=bool)
         return {"one": everything, "two": everything}
 
-    def rate(self, surrogate, loss):
-        return lambda scores, target: surrogate(scores)
+    def terms(self, surrogate, loss):
+        return (lambda scores, target: surrogate(scores),)
 
 
 @pytest.mark.parametrize(

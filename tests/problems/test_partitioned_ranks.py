@@ -53,7 +53,7 @@ def test_the_gap_of_partitions_is_the_public_metric(is_tied, weighted, scale):
             seed, is_tied, weighted, interval=interval, scale=scale
         )
         (bound,) = full.constraint
-        expected = bound.gap(full.predict_scores(parameters))
+        expected = bound.value(full.predict_scores(parameters))
         assert make_counter(partitioned).measure_models([parameters])[0][2][0] == pytest.approx(
             expected, abs=1e-13
         )

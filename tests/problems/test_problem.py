@@ -132,7 +132,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
     scores = evaluation.scores
-    gaps = [one.rate_gap(one.smooth_means(scores)) for one in problem.constraint]
+    gaps = [one.gap(one.smooth_means(scores)) for one in problem.constraint]
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters

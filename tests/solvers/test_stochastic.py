@@ -84,7 +84,7 @@ def test_auxiliary_unknowns_are_settled(problems):
     problem = problems.fair(DemographicParity(), n_groups=3, tolerance=0.1)
     x = problem.initial_point() + 5.0
     assert problem.evaluate(x).violation > 1.0
-    exact = problem.constraint.rate_gap(problem.constraint.smooth_means(problem.evaluate(x).scores))
+    exact = problem.constraint.gap(problem.constraint.smooth_means(problem.evaluate(x).scores))
     assert reset_auxiliary(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
 
 

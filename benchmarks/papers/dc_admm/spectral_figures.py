@@ -58,4 +58,7 @@ def _draw_lines(ax, rows, column, what):
     for i, method in enumerate(dict.fromkeys(row["method"] for row in rows)):
         points = sorted((row[column], row[what]) for row in rows if row["method"] == method)
         places, heights = np.transpose(points)
-        ax.plot(places, heights, "o-", color=pick_cyclic(COLORS, i), label=method, markersize=4)
+        # Equal lines lie on each other, so that the later ones are thinner.
+        style = {"linewidth": 4 - i, "markersize": 10 - 2 * i, "color": pick_cyclic(COLORS, i)}
+        ax.plot(places, heights, "o-", label=method, **style)
+    ax.set_xticks(sorted({row[column] for row in rows}))

@@ -39,7 +39,7 @@ IDCA_NAME, DIRECT = "IDCA", "SSG, best epsilon"
 CANDIDATES = {f"SSG, epsilon {epsilon:g}": epsilon for epsilon in (1e-4, 2e-4, 5e-4, 1e-3)} | {
     f"SSG, epsilon {c:g} / (t + 1)": HarmonicDecay(c) for c in (0.2, 0.5, 1.0, 2.0)
 }
-"""Candidate tolerances of the direct method in the paper (appendix H)."""
+"""Candidate tolerances of the direct method in the paper (section G.7)."""
 
 
 def _solver(method, n_calls):
@@ -113,13 +113,13 @@ def _load_or_solve(method, number, name, n_calls):
     path = FOLDER / f"{'_'.join(words)}.npz"
     if not path.exists():
         criterion, kappas = PROBLEMS[number]
-        solver, problem = _solver(method, n_calls), _problem(name, criterion, kappas[name])
+        solver, problem = _solver(method, n_calls), sharp_problem(name, criterion, kappas[name])
         np.savez_compressed(path, steps=np.array(_solve(solver, problem)))
     with np.load(path) as arrays:
         return [Step(int(n_calls), *heights) for n_calls, *heights in arrays["steps"].tolist()]
 
 
-def _problem(name, criterion, kappa):
+def sharp_problem(name, criterion, kappa):
     """Problem (15) or (21), with a ramp of width 1 without rounding, and a start."""
     problem = case(name, 0)
     rows = problem.train

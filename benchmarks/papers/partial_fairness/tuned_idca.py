@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.papers.partial_fairness.cases import NAMES, TABLE_4, case, evaluate
 from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
+from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Report, half_width
@@ -33,9 +34,9 @@ def partial_tuned(budget):
     """IDCA with T, epsilon and K chosen on validation rows, as in the paper; takes hours.
 
     Means over the stored splits are compared with Table 4. --quick has one split of law school at
-    the smallest kappa, with a tenth of the convex problems.
+    the smallest kappa, with a tenth of the convex problems. Figures 2 to 5 show the first split.
     """
-    stored = load_or_run(STUDY, _runs(budget.fraction), budget)
+    stored = load_or_run(STUDY, _runs(budget.fraction), budget, store_of(budget))
     records = []
     for name in NAMES:
         for kappa, printed in TABLE_4[name].items():
@@ -55,18 +56,50 @@ def _runs(fraction):
         for kappa in TABLE_4[name]:
             if is_quick and (name, kappa) != ("law school", min(TABLE_4["law school"])):
                 continue
-            make = partial(_run, name, kappa, seed, fraction)
-            settings = f"{INNER_ITER} {EPSILONS} {N_SELECTION} {N_PROBLEMS}"
-            yield Run(f"{name} {kappa}", f"fraction {fraction:g}", seed, settings, make)
+            yield _run(name, kappa, seed, fraction)
+
+
+def first_split(kappas, budget):
+    """Coefficients on the first split, with settings chosen as in the paper.
+
+    Parameters
+    ----------
+    kappas : dict of str to sequence of float
+        Tolerances by data set.
+    budget : Budget
+        Whether runs that are not stored may be made.
+
+    Returns
+    -------
+    coefs : dict of tuple to ndarray of shape (n_groups, n_features + 1)
+        By data set and tolerance, without those that are not stored and may not be made.
+    """
+    runs = {
+        (name, kappa): _run(name, kappa, 0, budget.fraction)
+        for name, values in kappas.items()
+        for kappa in values
+    }
+    stored = load_or_run(STUDY, runs.values(), budget, store_of(budget))
+    return {
+        pair: np.array(stored[run.key]["coef"]) for pair, run in runs.items() if run.key in stored
+    }
 
 
 def _run(name, kappa, seed, fraction):
+    """A run on one problem and split."""
+    make = partial(_tune, name, kappa, seed, fraction)
+    settings = f"{INNER_ITER} {EPSILONS} {N_SELECTION} {N_PROBLEMS}"
+    return Run(f"{name} {kappa}", f"fraction {fraction:g}", seed, settings, make)
+
+
+def _tune(name, kappa, seed, fraction):
     """Settings chosen on the validation rows, with their fairness and accuracy on the test rows."""
     problem = case(name, seed)
     settings, n_problems, solution = choose(problem, kappa, fraction)
     point = evaluate(scores_of(solution.coef, problem.test), problem.test, problem.interval)
     record = dict(zip(("T", "epsilon"), settings, strict=True)) | {"K": n_problems}
-    return record | point._asdict() | {"infeasibility": solution.infeasibility}
+    record |= point._asdict() | {"infeasibility": solution.infeasibility}
+    return record | {"coef": solution.coef.tolist()}
 
 
 def choose(problem, kappa, fraction=1.0):

@@ -224,7 +224,7 @@ def _outcome(parts, x):
         single = problem.model
         scores = type(single)(rows.X).evaluate(x).scores  # decisions in double precision
         outcome[part] = _figures(rows, scores) | {
-            "loss gap": float(problem.constraint[0].gap(scores)),
+            "loss gap": float(problem.constraint[0].value(scores)),
             "objective": state({"test": problem}, x)["test objective"],
         }
         outcome[f"{part} scores"] = {

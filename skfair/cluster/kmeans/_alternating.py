@@ -429,8 +429,7 @@ class AlternatingFront(BaseEstimator):
     Parameters
     ----------
     pairs : sequence of (n_a, n_b), default=((25, 0), (20, 4), (15, 3), (5, 2))
-        Numbers of k-means and swap updates. The paper prints none; these are the published
-        code's for its real data.
+        Numbers of k-means and swap updates: those of the published code for its real data.
     n_starts : int, default=30
         Number of clusterings in the first list.
     n_iter : int, default=2500
@@ -445,8 +444,7 @@ class AlternatingFront(BaseEstimator):
     keep_ties : bool, default=False
         If True, a clustering leaves the list only when another is *strictly* better in both cost
         and balance, as Algorithm 3 is printed. Clusterings that share the highest balance then
-        multiply, whatever they cost, and end the run early (Adult, 10 clusters: after 40 to 700
-        of the 2,500 iterations reported). If False, the strict front remains.
+        multiply, whatever they cost, and may end the run early. If False, the strict front remains.
     swap_target, half_swaps, batch_growth
         As in `AlternatingSwaps`.
 
@@ -491,10 +489,10 @@ class AlternatingFront(BaseEstimator):
     def from_paper(cls, dataset: str) -> Self:
         """Settings of an experiment in the text of the paper (Figures 1, 3, 5, 6 and 8).
 
-        Local targets, as Section 3.2 recommends, from random labels; the pairs and the growth of
-        the batch are those of the published code, as the paper prints none. One child per parent
-        and pair (q = 1). What leaves the list is all that is dominated, not by the rule as printed,
-        which is had with ``set_params(keep_ties=True)``: ties then end most runs early.
+        Local targets, as Section 3.2 recommends, from random labels. The pairs and the growth of
+        the batch are those of the published code, as the paper prints none; the sums of its pairs
+        differ, where the paper has one sum. One child per parent and pair (q = 1). All that is
+        dominated leaves the list; ``set_params(keep_ties=True)`` has the rule as printed.
 
         Parameters
         ----------

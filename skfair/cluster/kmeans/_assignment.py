@@ -422,7 +422,6 @@ def controlled_rounding(table):
 
 
 _MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
-_MAX_RELOCATIONS = 12  # relocations from which k-means iterates, of those that are drawn
 
 
 class RunSettings(NamedTuple):
@@ -434,6 +433,11 @@ class RunSettings(NamedTuple):
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
+
+    @property
+    def has_given_centers(self):
+        """Whether all starts are at the same centres."""
+        return not (isinstance(self.init, str) or callable(self.init))
 
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""
@@ -554,50 +558,68 @@ def _assign_nearest(samples, centers):
     return assign_nearest(samples.X, samples.masses, centers)
 
 
-def improve_by_swaps(samples, centers, cost, n_drawn, random_state, lead):
+class LocalMinimum(NamedTuple):
+    """Centres that k-means has led to."""
+
+    centers: np.ndarray  # (n_clusters, n_features)
+    cost: float
+    offsets: np.ndarray | float = 0.0  # (n_clusters,) multipliers of bounds on sizes
+
+
+def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_tried=12, max_rise=np.inf):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
-    sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost are
-    tried by three iterations of k-means. The first that is cheaper then is accepted, and pairs are
-    drawn again, until none is. ``lead`` maps centres to those after the iterations, and their cost.
+    sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost,
+    ``n_tried`` or fewer, are tried by three iterations of k-means, unless their cost is more than
+    ``max_rise`` times that before. The first that is cheaper then is accepted, and pairs are drawn
+    again, until none is. ``lead`` maps centres to the `LocalMinimum` after the iterations.
     """
-    if len(centers) == 1 or n_drawn == 0:
-        return centers
+    if len(start.centers) == 1 or n_drawn == 0:
+        return start
     X, masses, is_improved = samples.X, samples.masses, True
-    while is_improved and cost > 0:
+    while is_improved and start.cost > 0:
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
-        cheapest, labels, nearest, second = _find_removable_clusters(samples, centers)
-        cumulated = np.cumsum(masses * nearest)
+        cheapest, labels, nearest, second = _find_removable_clusters(samples, start)
+        cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))
         numbers = random_state.uniform(0, cumulated[-1], n_drawn)
         rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
         dissolved = random_state.choice(cheapest, n_drawn)
         # Costs before other centres move: members of the cluster go to the second nearest.
         costs = np.empty(n_drawn)
+        offsets = masses * np.broadcast_to(start.offsets, len(start.centers))[labels]
         for k in np.unique(dissolved):
             drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
             distances = squared_distances_by_cluster(X, dense_rows(X, rows[drawn]))
             costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
+            costs[drawn] -= offsets[labels != k].sum()
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
-        for i in np.argsort(costs, kind="stable")[:_MAX_RELOCATIONS]:
-            trial = centers.copy()
-            trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
-            trial, trial_cost = lead(trial)
-            if trial_cost < cost * (1 - _MIN_RELOCATION_GAIN):
-                centers, cost, is_improved = trial, trial_cost, True
+        for i in np.argsort(costs, kind="stable")[:n_tried]:
+            if costs[i] > max_rise * start.cost:
                 break
-    return centers
+            trial = start.centers.copy()
+            trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
+            trial = lead(trial)
+            if trial.cost < start.cost * (1 - _MIN_RELOCATION_GAIN):
+                start, is_improved = trial, True
+                break
+    return start
 
 
-def _find_removable_clusters(samples, centers):
-    """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre."""
-    distances = squared_distances(samples.X, centers)
+def _find_removable_clusters(samples, start):
+    """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre.
+
+    Offsets are added to distances.
+    """
+    n_clusters = len(start.centers)
+    distances = squared_distances(samples.X, start.centers) + start.offsets
     nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
     labels = distances.argmin(axis=1)
     # Without its centre, the members of a cluster go to the second nearest.
-    removal = np.bincount(labels, samples.masses * (second - nearest), minlength=len(centers))
-    cheapest = np.argsort(removal, kind="stable")[: max(2, len(centers) // 3)]
+    rises = second - nearest + np.broadcast_to(start.offsets, n_clusters)[labels]
+    removal = np.bincount(labels, samples.masses * rises, minlength=n_clusters)
+    cheapest = np.argsort(removal, kind="stable")[: max(2, n_clusters // 3)]
     return cheapest, labels, nearest, second
 
 

@@ -26,7 +26,7 @@ def assign_within_capacities(X, centers, capacities):
     scale = max(abs(X).max() if X.shape[0] else 0.0, np.abs(centers).max()) or 1.0
     X, centers = X.astype(np.float64) / scale, centers / scale
     narrow, n_candidates = X.astype(np.float32), N_CANDIDATES
-    bounds = np.zeros(len(centers)), capacities
+    bounds = np.zeros(len(centers)), capacities.astype(float)
     _, dual, _ = assign_sizes(narrow, centers, bounds, SizeDual(np.zeros(len(centers))), SLACK)
     while True:
         selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
@@ -34,9 +34,9 @@ def assign_within_capacities(X, centers, capacities):
         measure_candidates(X, centers, *candidates[:2])
         dual, _ = ascend(candidates, bounds, dual, SLACK, is_strict=True)
         multipliers = np.maximum(dual.multipliers, 0)
-        labels = evaluate(candidates, bounds, True, multipliers, 0.0).labels
+        labels, _ = evaluate(candidates, bounds, multipliers)
         multipliers, is_full = _move_to_free_places(candidates, multipliers, labels, capacities)
-        if is_full and not evaluate(candidates, bounds, True, multipliers, 0.0).n_short:
+        if is_full and not evaluate(candidates, bounds, multipliers)[1]:
             return labels
         dual, n_candidates = dual._replace(multipliers=multipliers), 2 * n_candidates
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +41,7 @@ from skfair.cluster.kmeans._assignment import (
     BALANCE_TOLERANCE,
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
+    LocalMinimum,
     extrapolate,
     improve_by_swaps,
     iterate_lloyd,
@@ -53,7 +55,7 @@ from skfair.cluster.kmeans._problem import (
     draw_stratified,
     recompute_point,
 )
-from skfair.cluster.kmeans._size_dual import bounds_many_sizes
+from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
 from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
 from skfair.utils._parameters import NonNegativeInt, PositiveInt, validate_params
 
@@ -381,6 +383,7 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
+SHARES_OF_ROUNDING = 0.4, 0.8  # by which rows of shares are relaxed at given centres
 MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with their cube
 
 
@@ -475,7 +478,12 @@ class Homotopy(BaseEstimator):
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
-            return solve_sizes(problem, runs, random_state, watch)
+            point, n_iter, status = solve_sizes(
+                problem, runs, self.n_relocations, random_state, watch
+            )
+            if runs.n_clusters < MANY_CLUSTERS and status == "feasible":
+                point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+            return point, n_iter, status
         if samples is not problem:
             _check_number_of_clusters(problem, runs.n_clusters)
         subsample = self._draw_subsample(samples, runs, random_state)
@@ -507,8 +515,9 @@ class Homotopy(BaseEstimator):
             n_iter += end.n_iter
             if end.is_stopped:
                 break
-        if runs.labels is not None:
-            nearby = search_from_labels(problem, level, runs)
+        # Near given labels or centres: rounds may have led to a worse end.
+        if samples is problem and runs.has_given_centers:
+            nearby = search_nearby(problem, level, runs)
             if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
                 ends.append(nearby)
         return ends[-1].point, n_iter, ends[-1].status
@@ -627,16 +636,16 @@ class Homotopy(BaseEstimator):
         rough = [*_map_in_threads(samples.n_jobs, run, starts)]
         # Plain k-means gains little from starts that are not the cheapest so far.
         is_plain = samples.limits.level == 0 and not sized
-        costs = [cost for _, cost in rough]
+        costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
         # Relocations would lead all starts to the same local minimum: only the first has them.
         lead = partial(lead, max_iter=3, tol=0.0)
-        centers = [rough[i][0] for i in chosen]
-        centers[0] = improve_by_swaps(subsample, *rough[0], self.n_relocations, generators[0], lead)
-        starts = [RunStart(c, generators[i]) for c, i in zip(centers, chosen, strict=True)]
-        if sized and centers[0] is not rough[0][0]:
+        ends = [rough[i] for i in chosen]
+        ends[0] = improve_by_swaps(subsample, rough[0], self.n_relocations, generators[0], lead)
+        starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
+        if sized and ends[0] is not rough[0]:
             # Relocations compare costs before repair: the start without them is followed as well.
-            starts.append(RunStart(rough[0][0], generators[0]))
+            starts.append(RunStart(rough[0].centers, generators[0]))
         return starts
 
     def _converge(self, samples, runs, start):
@@ -687,16 +696,28 @@ class RunResult(NamedTuple):
     is_stopped: bool  # by a callback
 
 
-def search_from_labels(problem, level, runs):
-    """The end of integer repair and local search from labels, at no higher cost if they fit."""
-    clustering = problem.clustering_from_labels(runs.labels, runs.n_clusters)
-    dual = problem.assign(ClusteringPoint(clustering), level).dual
-    point = recompute_point(problem, runs.labels, runs.n_clusters, dual)
-    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
-        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-    else:
-        point, status = repair_and_search(problem, point, level, runs)
-    return RunResult(point, 0, status, False)
+def search_nearby(problem, level, runs):
+    """The cheapest end of repair and local search from given labels, or from given centres.
+
+    Labels that keep the limits end at no higher cost.
+    """
+    labels, _ = nearest_centers(problem.X, runs.init)
+    clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
+    ends = []
+    # The fair assignment to given centres, which do not move before. Repair may use what rounding
+    # may exceed a row by, and so may the assignment.
+    for share in SHARES_OF_ROUNDING if runs.labels is None else (0.0,):
+        bounds = problem.limits.bounds + share * problem.limits.rounding
+        relaxed = replace(problem, limits=problem.limits._replace(bounds=bounds))
+        point = relaxed.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+        labels = point.clustering.labels if runs.labels is None else runs.labels
+        point = recompute_point(problem, labels, runs.n_clusters, point.dual)
+        if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+            point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+        else:
+            point, status = repair_and_search(problem, point, level, runs)
+        ends.append(RunResult(point, 0, status, False))
+    return min(ends, key=partial(sort_key, problem))
 
 
 def sort_key(problem, end):
@@ -730,15 +751,14 @@ def _map_in_threads(n_jobs, function, values):
 
 
 def converge(samples, centers, max_iter, tol):
-    """Centres after iterations of plain k-means, and their cost."""
-    _, centers, cost = iterate_lloyd(samples, centers, max_iter, tol)
-    return centers, cost
+    """The end of iterations of plain k-means."""
+    return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
 
 
 def converge_sized(samples, centers, max_iter, tol):
     """The same with clusters of the required sizes: every round is an assignment with a dual."""
     point = iterate_sized(samples, centers, max_iter, tol)
-    return point.clustering.centers, point.cost
+    return LocalMinimum(point.clustering.centers, point.cost)
 
 
 def iterate_sized(samples, centers, max_iter, tol):

@@ -10,10 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.candidates import measure_candidates, repair_sizes, search_candidates
+from skfair._kernels.candidates import (
+    measure_candidates,
+    repair_sizes,
+    search_candidates,
+)
 from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.sparse_samples import member_distances
-from skfair.cluster.kmeans._assignment import RunSettings, extrapolate, member_bounds
+from skfair.cluster.kmeans._assignment import (
+    LocalMinimum,
+    RunSettings,
+    extrapolate,
+    improve_by_swaps,
+    member_bounds,
+)
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     SHORT_SHARE,
@@ -21,6 +31,9 @@ from skfair.cluster.kmeans._size_dual import (
     ascend,
     assign_precisely,
     assign_sizes,
+    can_list_all,
+    list_all,
+    spread_bounds,
 )
 
 MAX_AGE = 5  # rounds for which candidates are used
@@ -29,7 +42,9 @@ GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
 ROUGH_TOL = 1e-3  # the same on subsamples
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
-ROUND_SLACK, ROUGH_SLACK = 0.05, 0.1  # share of a mean size by which a round may miss it
+ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
+LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
+MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
 MAX_PASSES = 5  # of the local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
@@ -37,6 +52,7 @@ MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 def solve_sizes(
     problem: ClusteringProblem,
     runs: RunSettings,
+    n_relocations: int,
     random_state: np.random.RandomState,
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
@@ -51,6 +67,11 @@ def solve_sizes(
         rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
+        # The first start leaves its local minimum, where that takes little time.
+        if not ends and can_list_all(first.n_samples, runs.n_clusters):
+            centers = _relocate(first, rounds, problem, n_relocations, generator)
+            if centers is not rounds.centers:
+                rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
         if rounds.value >= lowest * (1 - MIN_LEAD):
             continue
         lowest = rounds.value
@@ -75,6 +96,34 @@ def solve_sizes(
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def _relocate(samples, rounds, problem, n_drawn, generator):
+    """The centres of rounds after relocations of single ones, in which all sizes are bounded."""
+    settings = RoundSettings(LEAD_ROUNDS, 0.0, ROUGH_SLACK)
+
+    def lead(centers):
+        # Multipliers of centres that were elsewhere would be far from a maximum.
+        dual = SizeDual(np.zeros(len(centers)))
+        return describe(iterate_sizes(samples, centers, dual, problem, settings))
+
+    def describe(rounds):
+        cost = rounds.value * float(samples.largest_weight)
+        return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
+
+    start, limits = describe(rounds), (MAX_RELOCATIONS, MAX_RISE)
+    return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
+
+
+def _scaled_bounds(problem, n_samples, n_clusters):
+    """Minimum and maximum size of each cluster of some of the samples."""
+    bounds = np.array(member_bounds(problem, problem.n_samples))
+    return spread_bounds(*(bounds * n_samples / problem.n_samples), n_clusters)
+
+
+def _slack(share, n_samples, n_clusters):
+    """Number of samples by which sizes may miss their bounds: a share of a mean size."""
+    return max(1.5, share * n_samples / n_clusters)
 
 
 def _take(problem, rows):
@@ -109,12 +158,12 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
     n_samples = X.shape[0]
-    bounds = tuple(
-        np.array(member_bounds(problem, problem.n_samples)) * n_samples / problem.n_samples
-    )
-    slack = max(0.75, settings.slack * n_samples / n_clusters)
+    bounds = _scaled_bounds(problem, n_samples, n_clusters)
+    slack = _slack(settings.slack, n_samples, n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
+    if can_list_all(n_samples, n_clusters):
+        candidates, life = list_all(X, n_clusters), np.inf
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for some rounds, with distances to the centres of each.

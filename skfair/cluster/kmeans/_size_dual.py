@@ -4,47 +4,38 @@ A sample has distances to a few candidate clusters only, of least squared distan
 They suffice if no other cluster could cost less, which every evaluation of the dual tests.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from skfair._kernels.candidates import (
+    FIRST_RIDGE,
+    SHORT_SHARE,
     Candidates,
+    allocate_evaluations,
     evaluate_candidates,
+    maximize_size_dual,
     measure_candidates,
     select_smallest,
-    solve_laplacian,
 )
 from skfair._kernels.limits import intersection_coefficients
 from skfair._kernels.sparse_samples import multiply, squared_norms
-from skfair.cluster.kmeans._assignment import (
-    FIRST_RIDGE,
-    GOOD_GAIN,
-    NEAR_TIE_SHARE,
-    NEAR_TIE_SHARE_RANGE,
-    POOR_GAIN,
-    RIDGE_FALL,
-    RIDGE_GROWTH,
-    RIDGE_RISE,
-)
 
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
-N_CANDIDATES, MAX_CANDIDATES = 16, 64  # of a sample, at first and in rounds
-SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round
+MIN_SAMPLES = 100  # above which samples are many even for few clusters
+MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
+N_CANDIDATES, MAX_CANDIDATES = 16, 64  # of a sample, at first and at most ...
+MAX_LISTED = 32_000_000  # ... and of all samples, which take 12 bytes each, or 16 at last
 LAST_SHORT_SHARE = 1e-5  # the same in the last assignment
 MAX_SELECTIONS = 6  # of candidates in a round
-MIN_RIDGE, MAX_RIDGE = 3e-3, 10.0
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
-MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
 
 
 def bounds_many_sizes(problem, n_clusters, limits):
     """Whether sizes of many clusters are bounded, and nothing else."""
     return (
-        n_clusters >= MANY_CLUSTERS
+        (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
         and bounds_only_sizes(limits)
         and problem.has_equal_weights
         and problem.unit_costs is None
@@ -80,10 +71,8 @@ class SizeEvaluation(NamedTuple):
     value: float
     n_short: int  # number of samples that may need more candidates
     labels: np.ndarray
-    second: np.ndarray  # next best cluster
-    gaps: np.ndarray  # between the two
+    gaps: np.ndarray  # to the next best cluster
     counts: np.ndarray
-    ties: np.ndarray  # samples with a gap below the width
 
 
 def select_candidates(X, centers, multipliers, n_candidates):
@@ -111,93 +100,65 @@ def select_candidates(X, centers, multipliers, n_candidates):
     return Candidates(clusters, distances, limits, multipliers.copy())
 
 
-def evaluate(candidates, bounds, is_strict, multipliers, width):
-    """Evaluate the dual; a strict value is a lower bound of the cost of an assignment."""
-    n_samples, n_clusters = len(candidates.limits), len(multipliers)
-    # Rounds tolerate a few clusters whose multiplier has fallen more than those of others.
-    changes = multipliers - candidates.multipliers
-    shift = float(changes.min() if is_strict else np.quantile(changes, 0.05))
-    labels, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
-    gaps, counts = np.empty(n_samples), np.empty(n_clusters, np.int64)
-    ties = np.empty(n_samples, np.int64)
-    outputs = labels, second, gaps, counts, ties
-    total, n_short, n_ties = evaluate_candidates(candidates, multipliers, shift, width, *outputs)
-    smallest, largest = bounds
-    value = total - np.where(multipliers > 0, largest, smallest) @ multipliers
-    return SizeEvaluation(value, n_short, labels, second, gaps, counts, ties[:n_ties])
+def list_all(X, n_clusters, dtype=np.float32):
+    """All clusters as candidates, with distances that are not measured yet."""
+    shape = X.shape[0], n_clusters
+    clusters = np.empty(shape, np.int32)
+    clusters[:] = np.arange(n_clusters)
+    limits = np.full(shape[0], np.inf, np.float32)
+    return Candidates(clusters, np.empty(shape, dtype), limits, np.zeros(n_clusters))
 
 
-def gradient(counts, multipliers, bounds):
-    """The gradient of the dual; at multipliers of zero only what a bound is missed by."""
-    smallest, largest = bounds
-    residuals = np.maximum(counts - largest, 0) - np.maximum(smallest - counts, 0)
-    bound = np.where(multipliers > 0, largest, smallest)
-    return np.where(multipliers == 0, residuals, counts - bound).astype(float)
+def can_list_all(n_samples, n_clusters):
+    """Whether all clusters are candidates of each sample, as that takes little time."""
+    return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
+
+
+def max_candidates(n_samples):
+    """Number of candidates above which they would take more memory than all else."""
+    return min(max(MAX_LISTED // n_samples, N_CANDIDATES), MAX_CANDIDATES)
+
+
+def evaluate(candidates, bounds, multipliers):
+    """The labels at some multipliers, and the number of samples that may need more candidates."""
+    evaluations = allocate_evaluations(len(candidates.limits), len(multipliers))
+    _, n_short = evaluate_candidates(candidates, bounds, True, multipliers, evaluations)
+    return evaluations.labels[0], n_short
 
 
 def ascend(candidates, bounds, dual, slack, is_strict=False):
-    """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
+    """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
 
-    Stops as well where candidates are too few. Returns the dual and its last evaluation.
+    Stops as well where candidates are too few.
     """
-    multipliers, width, ridge, _ = dual
-    evaluate_at = partial(evaluate, candidates, bounds, is_strict)
-    now, n_samples = evaluate_at(multipliers, width), len(candidates.limits)
-    for _ in range(40):
-        slope = gradient(now.counts, multipliers, bounds)
-        if now.n_short > 2 * SHORT_SHARE * n_samples or np.abs(slope).max() <= slack:
-            break
-        if not NEAR_TIE_SHARE_RANGE[0] <= len(now.ties) / n_samples <= NEAR_TIE_SHARE_RANGE[1]:
-            gaps = now.gaps[:: 1 + n_samples // 4000]
-            width = max(float(np.quantile(gaps, NEAR_TIE_SHARE)) * (1 + 1e-9), 1e-12)
-            now = evaluate_at(multipliers, width)
-        ties = _count_ties(now, width)
-        for _ in range(10):
-            stepped, predicted = _take_step(ties, multipliers, slope, ridge)
-            trial = evaluate_at(stepped, width)
-            gain = trial.value - now.value
-            if gain > 0:
-                break
-            ridge *= RIDGE_GROWTH
-        if not gain > 0:
-            break
-        if gain > GOOD_GAIN * predicted:
-            ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
-        elif gain < POOR_GAIN * predicted:
-            ridge *= RIDGE_RISE
-        multipliers, now = stepped, trial
-        if gain <= MIN_DUAL_GAIN * abs(now.value):
-            break
-    ridge = min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
+    multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
+    at, value, n_short, width, ridge = maximize_size_dual(
+        candidates,
+        bounds,
+        multipliers,
+        dual.width,
+        dual.ridge,
+        float(slack),
+        is_strict,
+        evaluations,
+    )
+    labels, gaps, counts = evaluations.labels[at], evaluations.gaps[at], evaluations.counts[at]
+    now = SizeEvaluation(value, n_short, labels, gaps, counts)
     return dual._replace(multipliers=multipliers, width=width, ridge=ridge), now
 
 
-def _count_ties(now, width):
-    """Weights of a sparse graph of clusters: near ties between them, by twice the width."""
-    pairs = now.labels[now.ties], now.second[now.ties]
-    shape, weights = (len(now.counts),) * 2, np.full(len(now.ties), 0.5 / width)
-    ties = sparse.coo_array((weights, pairs), shape=shape).tocsr()
-    return ties + ties.T
+def largest_residual(counts, multipliers, bounds):
+    """Number of samples by which a size misses a bound, or one whose multiplier is not zero."""
+    smallest, largest = bounds
+    missed = np.maximum(counts - largest, 0) + np.maximum(smallest - counts, 0)
+    spare = np.abs(counts - np.where(multipliers > 0, largest, smallest))
+    return np.where(multipliers == 0, missed, spare).max()
 
 
-def _take_step(ties, multipliers, slope, ridge):
-    """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
-    degrees = np.asarray(ties.sum(axis=1)).ravel()
-    free, step = (multipliers != 0) | (slope != 0), np.zeros(len(slope))
-    damping = ridge * max(degrees[free].mean(), degrees.mean(), 1e-300)
-    scratch = tuple(np.empty((3, len(slope))))
-    graph = ties.indptr, ties.indices, ties.data
-    for _ in range(3):
-        solve_laplacian(*graph, degrees + damping, free, slope, step, 1e-3, scratch)
-        is_crossing = free & (multipliers * (multipliers + step) < 0)
-        if not is_crossing.any():
-            break
-        step[is_crossing] = -multipliers[is_crossing]
-        free &= ~is_crossing
-    crosses = multipliers * (multipliers + step) < 0
-    stepped = np.where(crosses, 0.0, multipliers + step)
-    step = stepped - multipliers
-    return stepped, step @ (slope - 0.5 * (degrees * step - ties @ step))
+def spread_bounds(smallest, largest, n_clusters):
+    """The same minimum and maximum size for each cluster."""
+    return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
 def assign_sizes(X, centers, bounds, dual, slack):
@@ -205,25 +166,30 @@ def assign_sizes(X, centers, bounds, dual, slack):
     for i in range(MAX_SELECTIONS):
         candidates = select_candidates(X, centers, dual.multipliers, dual.n_candidates)
         dual, now = ascend(candidates, bounds, dual, slack)
-        residuals = np.abs(gradient(now.counts, dual.multipliers, bounds)).max()
+        residuals = largest_residual(now.counts, dual.multipliers, bounds)
         is_short = now.n_short > SHORT_SHARE * X.shape[0]
         if not is_short and (i > 0 or dual.n_candidates > N_CANDIDATES or residuals <= 3 * slack):
             break
         if is_short:
-            n_candidates = min(2 * dual.n_candidates, MAX_CANDIDATES)
+            n_candidates = min(2 * dual.n_candidates, max_candidates(X.shape[0]))
             dual = dual._replace(n_candidates=n_candidates)
     return candidates, dual, now
 
 
 def assign_precisely(problem, centers, bounds, dual):
     """The dual at centres to within a sample, on exact distances to enough candidates."""
-    narrow, n_candidates = problem.X.astype(np.float32, copy=False), N_CANDIDATES
+    X, n_clusters, n_candidates = problem.X, len(centers), N_CANDIDATES
+    bounds = spread_bounds(*bounds, n_clusters)
     while True:
-        selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
-        distances = np.empty(selected.distances.shape)
-        measure_candidates(problem.X, centers, selected.clusters, distances)
-        candidates = selected._replace(distances=distances)
+        if can_list_all(X.shape[0], n_clusters):
+            candidates = list_all(X, n_clusters, np.float64)
+        else:
+            narrow = X.astype(np.float32, copy=False)
+            selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
+            candidates = selected._replace(distances=np.empty(selected.distances.shape))
+        measure_candidates(X, centers, *candidates[:2])
         dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        if now.n_short <= LAST_SHORT_SHARE * narrow.shape[0] or n_candidates >= len(centers):
+        is_short = now.n_short > LAST_SHORT_SHARE * X.shape[0]
+        if not is_short or n_candidates >= max_candidates(X.shape[0]):
             return candidates, dual, now
         n_candidates *= 2

@@ -612,10 +612,11 @@ class PLADA(Solver):
     def from_paper(cls, **changes: Any) -> Self:
         r"""The settings of the paper (Table 2; its :math:`\kappa` is not printed).
 
-        The step :math:`\eta` is short: linear models are far from the optimum after seconds, of
-        standardised columns and of others. That of the theorem, the default, is near it. The slack
-        is at most the bound :math:`B_G = 1` of (15) and (17): a gap of rates and a tolerance both
-        are in [0, 1]. Gaps of losses need another bound.
+        The step :math:`\eta` is short: with it linear models are far from the optimum after
+        seconds, and with that of the theorem, the default, near it
+        (``python -m benchmarks erm-time-course``, 2026-11-25). The slack is at most
+        :math:`B_G = 1`, as gaps of rates and tolerances are in [0, 1]. Gaps of losses need another
+        bound.
 
         Parameters
         ----------

@@ -118,6 +118,27 @@ def test_repair_moves_samples_along_the_cheapest_chain():
     assert sizes.tolist() == [2, 2, 2]
 
 
+def test_a_centre_goes_to_the_blob_whose_samples_have_no_place():
+    """Ten blobs of 40 samples, cap 20: with one centre too few a blob's samples go elsewhere."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(10, 8)) * 10, 40, axis=0) + rng.normal(size=(400, 8))
+    model = fit(X, 20, max_cluster_size=20)
+    blobs_of_clusters = [set(np.flatnonzero(model.labels_ == k) // 40) for k in range(20)]
+    assert all(len(members) == 1 for members in blobs_of_clusters)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5])
+def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
+    rng = np.random.default_rng(n_clusters)
+    X, size = rng.normal(size=(150, 3)), 150 // n_clusters
+    model = fit(X, n_clusters, max_cluster_size=size)
+    distances = cdist(X, np.repeat(model.cluster_centers_, size, axis=0), "sqeuclidean")
+    least = distances[linear_sum_assignment(distances)].sum()
+    assert model.lower_bound_ <= least * (1 + 1e-9)
+    assert model.inertia_ == pytest.approx(least, rel=2e-3)
+    assert (model.cluster_sizes_ == size).all()
+
+
 @pytest.mark.slow
 def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch):
     settings = {"max_cluster_size": 25, "n_init": 3}

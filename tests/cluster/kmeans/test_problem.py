@@ -11,6 +11,7 @@ from skfair._kernels.kmeans import clustering_cost
 from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans._assignment import (
+    LocalMinimum,
     RunSettings,
     draw_centers,
     improve_by_swaps,
@@ -195,8 +196,8 @@ def test_lloyd_stops_at_its_tolerance_and_its_number_of_iterations():
 def relocate(samples, centers, n_drawn):
     """Centres after relocations, with iterations of plain k-means."""
     lead = partial(converge, samples, max_iter=3, tol=0.0)
-    _, _, cost_of_centers = iterate_lloyd(samples, centers, 1, 0.0)
-    return improve_by_swaps(samples, centers, cost_of_centers, n_drawn, random_state(), lead)
+    start = LocalMinimum(centers, iterate_lloyd(samples, centers, 1, 0.0)[2])
+    return improve_by_swaps(samples, start, n_drawn, random_state(), lead).centers
 
 
 def test_lloyd_returns_the_cost_of_its_labels_and_means():

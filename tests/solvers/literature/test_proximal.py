@@ -22,7 +22,7 @@ SPECS = {
 def epigraph(problem, start, multiplier, eta):
     """Minimise the proximal function over x and the gap t, of which each piece is a smooth row."""
     bound, model = problem.constraint, problem.model
-    forms = bound.rate_gap.linear_forms(bound.events.n_events)
+    forms = bound.gap.linear_forms(bound.events.n_events)
     size = len(start.x)
 
     def rows(z):
@@ -71,7 +71,7 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     values, combine = at.rows_at_shift(shift)
     assert values[0] == pytest.approx(np.ptp(parity.smooth_means(at.scores) + shift[:n]))
     assert values[1] == pytest.approx(
-        max(0.0, loss.rate_gap(loss.smooth_means(at.scores) + shift[n : n + m]))
+        max(0.0, loss.gap(loss.smooth_means(at.scores) + shift[n : n + m]))
     )
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
     unmoved, jacobian = at.rows_at_shift(np.zeros_like(shift))
@@ -96,7 +96,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         scores = problem.model.evaluate(z[:4]).scores
         return np.concatenate(
             [
-                gap - one.rate_gap.linear_forms(one.events.n_events) @ one.smooth_means(scores)
+                gap - one.gap.linear_forms(one.events.n_events) @ one.smooth_means(scores)
                 for gap, one in zip(z[4:], bounds, strict=True)
             ]
         )

@@ -43,7 +43,7 @@ def test_three_groups_with_a_free_centre(problems):
     result = ProxyLagrangian(max_iter=3000).solve(problem)
     assert result.violation <= 1e-4
     scores = problem.model.scores(result.x[: problem.n_parameters])
-    assert problem.constraint.gap(scores) <= 0.05 + 2e-4
+    assert problem.constraint.value(scores) <= 0.05 + 2e-4
 
 
 def test_a_constraint_on_ranks_is_refused():

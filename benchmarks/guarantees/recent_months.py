@@ -1,0 +1,96 @@
+"""What the last months say: when a gap is found, and how often pages are wrong."""
+
+import numpy as np
+
+from benchmarks.sizes import smallest
+from benchmarks.tables import Check, Report
+from skfair.monitoring import GapMonitor
+
+RUN_LENGTH, TOLERANCE = 100.0, 0.1
+N_STREAMS = {5: 400, 1: 20}  # by the runs of the budget
+CHANGE = 12  # months before the rate of one group falls
+
+FALL = [(0.35 if month < CHANGE else 0.15, 0.37) for month in range(2 * CHANGE)]
+EDGES = {"edge": (0.27, 0.37), "edge near 0": (0.02, 0.12)}
+"""Rates of two groups: by month, and constant ones whose gap is the tolerance."""
+
+
+def read_stream(rates, per_month, seed):
+    """Statuses and verdicts of the windows after each month of a stream of two groups."""
+    rng = np.random.default_rng(seed)
+    monitor = GapMonitor("demographic_parity", TOLERANCE, run_length=RUN_LENGTH)
+    statuses, verdicts = [], []
+    for month, pair in enumerate(rates):
+        sizes = rng.multinomial(per_month, [0.5, 0.5])
+        hits = rng.binomial(sizes, pair)
+        decisions = [np.arange(n) < k for n, k in zip(sizes, hits, strict=True)]
+        groups = np.repeat(["a", "b"], sizes)
+        monitor.update(np.concatenate(decisions).astype(int), sensitive_features=groups, time=month)
+        statuses.append(monitor.status_)
+        verdicts.append(set(monitor.windows_["verdict"]))
+    return statuses, verdicts
+
+
+def describe_fall(per_month, n_streams):
+    """When the alarm comes after one rate has fallen, and what is said six months after."""
+    runs = [read_stream(FALL, per_month, seed) for seed in range(n_streams)]
+    months = np.array(
+        [one.index("alarm") - CHANGE + 1 if "alarm" in one else np.inf for one, _ in runs]
+    )
+    shares = {f"within {limit}": np.mean((months > 0) & (months <= limit)) for limit in (3, 6, 12)}
+    late = CHANGE + 5
+    return {
+        "stream": "fall",
+        "decisions": per_month,
+        "streams": n_streams,
+        "false alarm": np.mean(months <= 0),
+        **shares,
+        "certified 6 later": np.mean([statuses[late] == "certified" for statuses, _ in runs]),
+        "within 6 later": np.mean(["within" in verdicts[late] for _, verdicts in runs]),
+    }
+
+
+def describe_edge(name, per_month, n_streams):
+    """How often pages are wrong about a gap that is the tolerance."""
+    runs = [read_stream([EDGES[name]] * 24, per_month, seed) for seed in range(n_streams)]
+    pages = [one for _, verdicts in runs for one in verdicts[CHANGE - 1 :]]
+    return {
+        "stream": name,
+        "decisions": per_month,
+        "streams": n_streams,
+        "false alarm": np.mean(["alarm" in statuses for statuses, _ in runs]),
+        "above": np.mean(["above" in one for one in pages]),
+        "within": np.mean(["within" in one for one in pages]),
+    }
+
+
+@smallest(N_STREAMS={5: 2, 1: 2})
+def recent_months(budget):
+    """Alarms after a change, certificates that have lapsed, and false pages on the edge."""
+    n = N_STREAMS[budget.n_runs]
+    falls = [describe_fall(per_month, n) for per_month in (165, 1500)]
+    edges = [describe_edge(name, 165, n) for name in EDGES]
+    rare, usual = falls
+    checks = [
+        *(
+            Check(
+                f"165 decisions: alarm within {months} months", [rare[f"within {months}"]], ">=", x
+            )
+            for months, x in ((3, 0.35), (6, 0.8), (12, 0.98))
+        ),
+        Check("1,500: alarm within 3 months", [usual["within 3"]], ">=", 1.0),
+        Check(
+            "six months later: certified, or within the tolerance",
+            [one[f"{name} 6 later"] for one in falls for name in ("certified", "within")],
+            "<=",
+            0.01,
+        ),
+        Check("edge: alarm in 24 months", [one["false alarm"] for one in edges], "<=", 0.05),
+        Check("edge: pages that say above", [one["above"] for one in edges], "<=", 0.0025),
+        Check("edge: pages that say within", [one["within"] for one in edges], "<=", 0.005),
+    ]
+    title = (
+        f"Windows of 3, 6 and 12 months, tolerance {TOLERANCE:g}, run length {RUN_LENGTH:g}; one "
+        f"rate falls after {CHANGE} months from .35 to .15, the other is .37"
+    )
+    return Report(title, falls + edges, checks)

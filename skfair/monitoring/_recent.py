@@ -1,0 +1,155 @@
+"""What the last batches say, whatever was before: limits of pooled rates at every look."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
+from skfair.statistics import rate_limits
+
+ALARM_SHARE = 4.0
+"""The detector, and the windows of a page, each raise a false alarm once in so many run lengths.
+
+By the union bound there is a false alarm in T batches with probability T / (2 run_length) at most,
+and the mean number of batches until one is at least the sum of 1 - T / (2 run_length) over T, which
+is the run length.
+"""
+
+_WITHIN_SHARE = 2.0
+"""A page says falsely that the tolerance is kept in one of so many run lengths at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Gap of the samples that were counted in the last batches, with its limits.
+
+    Attributes
+    ----------
+    n_batches, first_batch : int
+        Length of the window, and number of its first batch.
+    start : int, float, str or None
+        Time of its first batch.
+    gap, low, high : float
+        Largest gap and its limits, in units of the mean.
+    verdict : {"above", "within", "open"}
+        "above" if the lower limit exceeds the tolerance, "within" if the upper one does not.
+    extremes : list of tuples
+        Name, mean and samples of the two groups that differ most, or of the one with the largest
+        mean. The cell stands before the name, if there are several.
+    """
+
+    n_batches: int
+    first_batch: int
+    start: Any
+    gap: float
+    low: float
+    high: float
+    verdict: str
+    extremes: list
+
+
+def is_large(counts, min_group_size):
+    """Whether each group has enough samples to be compared."""
+    if min_group_size == "auto":
+        return counts >= min(AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE * counts.sum())
+    return counts >= (min_group_size or 1)
+
+
+def add_tables(*tables):
+    """The sum of two tables; groups may have joined between them."""
+    narrow, wide = sorted(tables, key=np.size)
+    total = wide.copy()
+    total[:, : narrow.shape[1]] += narrow
+    return total
+
+
+def pool_tables(tables):
+    """Samples, weights and weighted sums by attribute and cell, of tables by time of decision."""
+    cells = {}
+    for _, name, cell, table in tables:
+        cells[name, cell] = add_tables(table, cells.get((name, cell), np.zeros((3, 0))))
+    return cells
+
+
+def judge_windows(settings, comparisons, rows):
+    """The windows at the end of these rows, shortest first; none where nothing can be said.
+
+    A sum of independent values between 0 and 1 whose means differ has smaller tails than a binomial
+    one of the same mean (W. Hoeffding, "On the distribution of the number of successes in
+    independent trials", Annals of Mathematical Statistics 27, 1956), so that limits of pooled rates
+    hold for the mean rate of a window, and no rate is assumed constant. "above" has 1 / (4
+    run_length) of the error, divided among windows and contrasts, "within" 1 / (2 run_length),
+    divided among windows: each contrast must be within the tolerance (intersection-union).
+    """
+    if settings.run_length is None or not settings.windows:
+        return []
+    n_pages = settings.run_length * len(settings.windows)
+    errors = 1.0 / (ALARM_SHARE * n_pages), 1.0 / (_WITHIN_SHARE * n_pages)
+    windows = [
+        _judge_window(settings, comparisons, rows[-length:], *errors)
+        for length in settings.windows
+        if length <= len(rows)
+    ]
+    return [window for window in windows if window is not None]
+
+
+def _judge_window(settings, comparisons, rows, error_above, error_within):
+    """One window; None without two groups to compare, or if weights differ."""
+    pooled = pool_tables([table for row in rows for table in row.tables])
+    if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
+        return None
+    hypothesis, compared = settings.hypothesis, _compared_groups(settings, comparisons, pooled)
+    if not compared:
+        return None
+    # Limits of each cell: lower ones share the error among all contrasts, upper ones do not.
+    n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
+    low = high = 0.0
+    for _, n, rates in compared.values():
+        inner = rate_limits(rates, n, 1.0 - error_above / n_contrasts)
+        outer = rate_limits(rates, n, 1.0 - error_within)
+        low = max(low, hypothesis.lower_limit(rates, *inner))
+        high = max(high, hypothesis.upper_limit(rates, *outer))
+    verdict = "open"
+    if low > settings.scaled_tolerance:
+        verdict = "above"
+    elif high <= settings.scaled_tolerance:
+        verdict = "within"
+    widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
+    gap = hypothesis.tested_value(compared[widest][2])
+    return Window(
+        len(rows),
+        rows[0].number,
+        rows[0].time,
+        *(settings.unscale(level) for level in (gap, low, high)),
+        verdict,
+        _find_extremes(settings, comparisons, widest, *compared[widest]),
+    )
+
+
+def _compared_groups(settings, comparisons, pooled):
+    """Codes, samples and rates of the groups that a window compares, by attribute and cell."""
+    sizes = {}
+    for (name, _), (counts, _, _) in pooled.items():
+        sizes.setdefault(name, np.zeros(len(comparisons[name].groups)))[: len(counts)] += counts
+    compared = {}
+    for (name, cell), (counts, _, sums) in pooled.items():
+        is_compared = is_large(sizes[name], comparisons[name].min_group_size)[: len(counts)]
+        codes = np.flatnonzero(is_compared & (counts > 0))
+        if settings.hypothesis.count_contrasts(len(codes)):
+            compared[name, cell] = codes, counts[codes], sums[codes] / counts[codes]
+    return compared
+
+
+def _find_extremes(settings, comparisons, key, codes, n, rates):
+    """Name, mean and samples of the groups that differ most, or of the one with the largest."""
+    (attribute, cell), (low, high) = key, settings.range
+    prefix = "" if cell == "all" else f"{cell}: "
+    return [
+        (
+            f"{prefix}{comparisons[attribute].groups[codes[i]]}",
+            float(low + rates[i] * (high - low)),
+            int(n[i]),
+        )
+        for i in settings.hypothesis.find_extremes(rates)
+    ]

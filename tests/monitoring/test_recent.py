@@ -1,0 +1,135 @@
+"""Windows of the last batches: limits by hand, alarms, lapses and errors."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from skfair.constraints import DemographicParity, MaximumRate
+from skfair.monitoring import GapMonitor
+
+RUN_LENGTH = 100
+
+
+def feed(monitor, counts, time=None):
+    """Read a batch of these numbers of samples and of selected samples, by group."""
+    groups = np.repeat(list(counts), [n for n, _ in counts.values()])
+    decisions = np.concatenate([np.arange(n) < hits for n, hits in counts.values()]).astype(int)
+    return monitor.update(decisions, sensitive_features=groups, time=time)
+
+
+def limits(hits, n, error):
+    """Clopper and Pearson's limits, or Wilson's where they are wider."""
+    z, p = -np.sqrt(2) * erfcinv(2 - 2 * error), hits / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    width = z / (1 + z * z / n) * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    exact = beta.ppf(error, hits, n - hits + 1), beta.ppf(1 - error, hits + 1, n - hits)
+    return min(exact[0], centre - abs(width)), max(exact[1], centre + abs(width))
+
+
+def erfcinv(value):
+    from scipy.special import erfcinv as inverse
+
+    return inverse(value)
+
+
+def test_limits_of_a_window_are_those_of_its_pooled_counts():
+    monitor = GapMonitor(DemographicParity(), 0.1, run_length=RUN_LENGTH, windows=[2])
+    feed(monitor, {"a": (500, 400), "b": (500, 100)}, 1)
+    feed(monitor, {"a": (300, 150), "b": (200, 40)}, 2)
+    feed(monitor, {"a": (200, 80), "b": (300, 60)}, 3)
+    window = monitor.windows_.iloc[0]
+    # 230 of 500 and 100 of 500; the error 1 / 400 is divided between two ordered pairs.
+    assert window["gap"] == pytest.approx(0.26) and window["start"] == 2
+    assert window["extremes"] == [("b", 0.2, 500), ("a", 0.46, 500)]
+    low, high = limits(230, 500, 1 / 800), limits(100, 500, 1 / 800)
+    assert window["low"] == pytest.approx(0.26 - np.hypot(0.46 - low[0], high[1] - 0.2))
+    low, high = limits(230, 500, 1 / 200), limits(100, 500, 1 / 200)
+    assert window["high"] == pytest.approx(0.26 + np.hypot(low[1] - 0.46, 0.2 - high[0]))
+    # Each of the first batches alone raised an alarm; after it windows begin again.
+    assert window["verdict"] == "above" and monitor.alarms_["batch"].tolist() == [1, 2]
+
+
+def test_limits_of_a_largest_rate():
+    constraint = MaximumRate("selection_rate", 0.3)
+    monitor = GapMonitor(constraint, 0.3, run_length=RUN_LENGTH, windows=[1])
+    feed(monitor, {"a": (500, 230), "b": (500, 100)})
+    window = monitor.windows_.iloc[0]
+    assert window["gap"] == pytest.approx(0.46) and window["extremes"] == [("a", 0.46, 500)]
+    assert window["low"] == pytest.approx(limits(230, 500, 1 / 800)[0])
+    assert window["high"] == pytest.approx(limits(230, 500, 1 / 200)[1])
+
+
+def test_groups_that_are_small_in_a_window_are_left_out_of_it():
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH, windows=[1, 2])
+    feed(monitor, {"a": (5000, 2000), "b": (5000, 2000), "c": (100, 100)}, 1)
+    feed(monitor, {"a": (5000, 2000), "b": (5000, 2000), "c": (2, 2)}, 2)
+    one, two = (window for _, window in monitor.windows_.iterrows())
+    assert one["gap"] == pytest.approx(0.0) and two["gap"] == pytest.approx(0.6)
+
+
+def test_weights_that_differ_are_not_judged_and_equal_ones_are():
+    rng = np.random.default_rng(0)
+    groups, decisions = rng.choice(["a", "b"], 200), rng.integers(2, size=200)
+    for weights, n_windows in ((np.ones(200), 1), (rng.uniform(0.5, 1.0, 200), 0)):
+        monitor = GapMonitor("demographic_parity", 0.5, run_length=RUN_LENGTH, windows=(1,))
+        monitor.update(decisions, sensitive_features=groups, sample_weight=weights)
+        assert len(monitor.windows_) == n_windows
+
+
+@pytest.mark.parametrize("params", [{}, {"run_length": RUN_LENGTH, "windows": ()}])
+def test_without_run_length_or_lengths_there_are_no_windows(params):
+    monitor = GapMonitor("demographic_parity", 0.1, **params)
+    feed(monitor, {"a": (500, 400), "b": (500, 100)})
+    assert not len(monitor.windows_)
+
+
+@pytest.mark.parametrize("windows", [(0,), (1.5,), 3, (True,), "a"])
+def test_windows_are_positive_integers(windows):
+    monitor = GapMonitor("demographic_parity", 0.1, windows=windows)
+    with pytest.raises(ValueError, match="windows must be numbers of batches"):
+        feed(monitor, {"a": (5, 4), "b": (5, 1)})
+
+
+def test_a_window_raises_one_alarm_about_the_same_batches():
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH, windows=(3,))
+    for month in range(8):
+        feed(monitor, {"a": (60, 30), "b": (60, 12 if month > 2 else 28)}, month)
+    alarms = monitor.alarms_["batch"].tolist()
+    assert alarms and np.diff(alarms).min(initial=3) >= 3
+
+
+def read_streams(rates, per_month, n_streams):
+    """Statuses and verdicts of windows by month, of streams of two groups."""
+    for seed in range(n_streams):
+        rng = np.random.default_rng(seed)
+        monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH)
+        statuses, verdicts = [], []
+        for month, (first, second) in enumerate(rates):
+            n = rng.binomial(per_month, 0.5)
+            hits = rng.binomial([n, per_month - n], [first, second])
+            sizes = {"a": (n, hits[0]), "b": (per_month - n, hits[1])}
+            statuses.append(feed(monitor, sizes, month).status_)
+            verdicts.append(set(monitor.windows_["verdict"]))
+        yield statuses, verdicts
+
+
+@pytest.mark.slow
+def test_a_gap_that_appears_is_found_and_certificates_lapse():
+    rates = [(0.35 if month < 12 else 0.15, 0.37) for month in range(24)]
+    months_until_alarm, certified = [], []
+    for statuses, _ in read_streams(rates, 165, 200):
+        assert "alarm" not in statuses[:12]
+        months_until_alarm.append(statuses.index("alarm") - 11 if "alarm" in statuses else np.inf)
+        certified.append(statuses[17] == "certified")
+    shares = [np.mean(np.array(months_until_alarm) <= months) for months in (3, 6, 12)]
+    # Two standard errors below .35, .80 and .98.
+    assert shares[0] > 0.28 and shares[1] > 0.74 and shares[2] > 0.96
+    assert np.mean(certified) <= 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rates", [(0.27, 0.37), (0.02, 0.12)])
+def test_on_the_edge_false_statements_are_rare(rates):
+    pages = [verdicts for _, run in read_streams([rates] * 24, 165, 100) for verdicts in run[11:]]
+    assert np.mean(["above" in one for one in pages]) <= 0.0025
+    assert np.mean(["within" in one for one in pages]) <= 0.01
