@@ -162,7 +162,7 @@ def test_a_front_of_sparse_samples_is_that_of_dense_ones():
     np.testing.assert_allclose(front.balance, expected.balance)
 
 
-def test_distinct_rows_of_blocks_are_told_apart():
+def test_distinct_rows_of_blocks_differ():
     X = sparse.csr_array([[1.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
     blocks = [distinct_rows(X[:3], 9), distinct_rows(X[3:], 9)]
     assert [len(block) for block in blocks] == [2, 3]
