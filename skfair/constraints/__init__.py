@@ -1,11 +1,8 @@
 """Fairness constraints: what must be equal, between which groups, up to which tolerance."""
 
-from skfair.constraints._bound import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
 from skfair.constraints._bound import draw_batch as draw_batch
 from skfair.constraints._bound import move_offset as move_offset
-from skfair.constraints._bound import quotient_curvature as quotient_curvature
-from skfair.constraints._bound import rate_moments as rate_moments
 from skfair.constraints._constraint import VALID_MIN_GROUP_SIZE as VALID_MIN_GROUP_SIZE
 from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import bind_all as bind_all
@@ -53,6 +50,8 @@ from skfair.constraints._protocols import RankConstraint as RankConstraint
 from skfair.constraints._protocols import RateConstraint as RateConstraint
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
+from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS
+from skfair.constraints._reports import rate_moments as rate_moments
 from skfair.utils._checks import Registry
 
 PARTIAL_CRITERIA = Registry(
