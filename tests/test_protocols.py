@@ -26,6 +26,7 @@ from skfair.constraints import (
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._partial_bound import BoundPartialParity
 from skfair.constraints._partial_rows import PairRows, ShareRows
+from skfair.constraints._rows import RateRows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import (
@@ -65,7 +66,10 @@ def members(protocol):
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS
 DECLARED = {
-    BoundConstraint: members(RateConstraint) | ROWS,
+    BoundConstraint: members(RateConstraint),
+    RateRows: ROWS
+    | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
+    | {"sums_curvature"},
     BoundPartialParity: members(RankConstraint),
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,

@@ -74,7 +74,7 @@ def lagrangian_boosting(split, constraint, tolerance, n_trees=100, rate=1.0):
     weights = np.ones(len(target))
     samples = Samples(target, check_groups(train.groups, len(target)), weights)
     loss = LogisticLoss()
-    bound = CONSTRAINTS[constraint]().bind(samples, Sigmoid(0.25), loss, tolerance)
+    bound = CONSTRAINTS[constraint]().bind(samples, Sigmoid(0.25), loss, tolerance).rows
     scores, trees = np.zeros(len(target)), []
     multipliers = np.zeros(len(bound.lower))
     for _ in range(n_trees):

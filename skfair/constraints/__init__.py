@@ -2,12 +2,9 @@
 
 from typing import Annotated
 
-from skfair.constraints._bound import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
 from skfair.constraints._bound import draw_batch as draw_batch
 from skfair.constraints._bound import move_offset as move_offset
-from skfair.constraints._bound import quotient_curvature as quotient_curvature
-from skfair.constraints._bound import rate_moments as rate_moments
 from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
@@ -54,6 +51,8 @@ from skfair.constraints._protocols import RankConstraint as RankConstraint
 from skfair.constraints._protocols import RateConstraint as RateConstraint
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
+from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS
+from skfair.constraints._reports import rate_moments as rate_moments
 from skfair.utils._checks import Registry
 from skfair.utils._sklearn import StrOptions
 

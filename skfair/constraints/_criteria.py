@@ -770,10 +770,10 @@ def _check_row_derivatives(constraint, rows, scores, rng):
 def _check_second_derivatives(constraint, bound, scores, rng):
     """Compare the change of the rows' gradient along a random move with second derivatives."""
     move, step = rng.normal(size=len(scores)), 1e-6
-    aux, v = bound.initial_aux(scores), rng.normal(size=len(bound.lower))
-    rows = bound(scores, aux)
+    aux, v = bound.rows.initial_aux(scores), rng.normal(size=len(bound.rows.lower))
+    rows = bound.rows(scores, aux)
     above, below = (
-        bound(scores + sign * step * move, aux).jacobian.adjoint(v) for sign in (1.0, -1.0)
+        bound.rows(scores + sign * step * move, aux).jacobian.adjoint(v) for sign in (1.0, -1.0)
     )
     change = rows.curvature(v) * move
     if rows.means_curvature is not None:

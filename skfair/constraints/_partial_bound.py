@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintSystem, make_share_report
+from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import CellEvents, cell_events
+from skfair.constraints._reports import make_share_report
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.statistics import (
     AUCs,

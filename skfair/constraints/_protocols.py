@@ -180,8 +180,14 @@ class MetricConstraint(Protocol):
         """
 
 
-class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
-    """A constraint on means of pointwise terms over events, or on quotients of two: its own rows.
+class RateConstraint(MetricConstraint, Protocol):
+    """A constraint on means of pointwise terms over events, or on quotients of two.
+
+    Its rows have, besides what solvers need, ``rates_to_rows``, the linear map from rates to rows,
+    None for one row; ``aux_jacobian``; ``rows_at(sums, aux)``, values of the rows at sums and their
+    slope by these, with the best unknowns for None; ``aux_at(sums)``, these unknowns;
+    ``constant_term(aux)``, the rows where all sums are 0 before the offset; and
+    ``sums_curvature(sums, v)``.
 
     Attributes
     ----------
@@ -194,10 +200,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
         Added to the smooth sums.
     one_row : bool
         Whether the gap is bounded by one piecewise linear row.
-    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
-        Linear map from rates to rows; None for one row.
-    aux_jacobian : ndarray of shape (n_rows, n_aux)
-        Derivative of the rows by the auxiliary unknowns.
     n_events : int
         Number of events that are compared.
     labels : list of (str, object)
@@ -211,8 +213,6 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     exact: tuple
     offset: Any
     one_row: bool
-    rates_to_rows: Any
-    aux_jacobian: np.ndarray
     n_events: int
     labels: list
     is_quotient: bool
@@ -226,23 +226,11 @@ class RateConstraint(MetricConstraint, SmoothConstraint, Protocol):
     def rates(self, sums):
         """Rates of the events, (n_events,): the sums, or quotients of two."""
 
-    def rows_at(self, sums, aux=None):
-        """Values of the rows at sums, and their slope by these; aux of None is the best one."""
-
-    def aux_at(self, sums):
-        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
-
-    def constant_term(self, aux):
-        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
-
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
 
     def residual(self, scores):
         """Exact sums less smooth ones, (n_sums,)."""
-
-    def take_batch(self, positions, start, n_per_event):
-        """The constraint on drawn samples, of which those from `start` on come from its events."""
 
 
 class RankConstraint(MetricConstraint, Protocol):

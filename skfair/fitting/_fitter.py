@@ -496,7 +496,7 @@ def round_to_bits(values, bits):
 
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([one.rows_at(one.exact_means(scores))[0] for one in constraint])
+    values = np.concatenate([one.rows.rows_at(one.exact_means(scores))[0] for one in constraint])
     values = np.nan_to_num(values)  # unknown rates lead nowhere
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 

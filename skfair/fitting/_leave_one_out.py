@@ -259,8 +259,8 @@ def _active_rows(constraint, scores, multipliers):
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
         sums = one.exact_means(scores)
-        values, by_sum = one.rows_at(sums)
-        slack = np.minimum(one.upper - values, values - one.lower)
+        values, by_sum = one.rows.rows_at(sums)
+        slack = np.minimum(one.rows.upper - values, values - one.rows.lower)
         is_active = of_rows != 0
         if one.metric_input == "decisions":
             is_active |= slack <= 2.0 / one.events.count_samples().min()

@@ -133,7 +133,7 @@ def check_feasibility_and_fit(features, request, chances, confidence, callback):
     warn(conflict.describe(), InfeasibleConstraintWarning)
     candidate = search_lines(fitter, fitter.fit_unconstrained())
     # The solution is certified for no constraint.
-    multipliers = np.zeros(len(problem.constraint.upper))
+    multipliers = np.zeros(len(problem.constraint.rows.upper))
     result = replace(candidate.result, multipliers=multipliers)
     candidate = candidate._replace(result=result)
     return problem, Guarantee(candidate, fitter.constraint.tolerances)
@@ -276,13 +276,13 @@ class _LinearProgram(NamedTuple):
 
 def _rate_rows(constraint, sums):
     """Rows of rates whose denominators do not depend on decisions."""
-    values, changes = (constraint.rates_to_rows @ one for one in sums)
+    values, changes = (constraint.rows.rates_to_rows @ one for one in sums)
     sides = []
-    for sign, bounds in ((1.0, constraint.upper), (-1.0, constraint.lower)):
+    for sign, bounds in ((1.0, constraint.rows.upper), (-1.0, constraint.rows.lower)):
         is_bound = np.isfinite(bounds)
         # Above a free smallest rate, the largest one alone may be exceeded.
-        is_smallest = (sign < 0) & constraint.aux_jacobian.any(axis=1)
-        columns = values - bounds, changes, constraint.aux_jacobian, sign * ~is_smallest
+        is_smallest = (sign < 0) & constraint.rows.aux_jacobian.any(axis=1)
+        columns = values - bounds, changes, constraint.rows.aux_jacobian, sign * ~is_smallest
         sides.append([sign * one[is_bound] for one in columns])
     constant, changes, unknowns, sizes = map(np.concatenate, zip(*sides, strict=True))
     return _Rows(constant, changes, unknowns, sizes, 0.0 * changes)
@@ -326,7 +326,7 @@ def _select_linear(constraints):
             if n_levels or not gap.is_range or len(gap.blocks) != 1:
                 continue
             n_levels += 1
-        elif one.rates_to_rows is None:
+        elif one.rows.rates_to_rows is None:
             continue
         selected.append(one)
     return ConstraintSystem(tuple(selected))

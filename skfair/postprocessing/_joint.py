@@ -275,7 +275,7 @@ def _fit_by_expected_rates(problems, objective, constraints, tolerance, callback
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     fitter, candidate = fitters[0], None
     # Rows that are linear in rates; those of other gaps are left to the searches.
-    if all(one.rates_to_rows is not None and not one.is_quotient for one in fitter.constraint):
+    if all(one.rows.rates_to_rows is not None and not one.is_quotient for one in fitter.constraint):
         candidate = _solve_with_corrections(fitter, problems[0], callback)
         fitters = [replace(one, start=candidate.parameters) for one in fitters]
     if candidate is None or not candidate.keeps_bound:
@@ -347,7 +347,7 @@ class _ExpectedRateProgram(NamedTuple):
         effects, constant = [np.empty((0, n_outcomes))], [np.empty(0)]
         for one in fitter.constraint:
             sums, changes = sums_and_changes(one, outcomes, n_outcomes, weights)
-            values, slope = one.rows_at(sums, np.zeros(one.n_aux))
+            values, slope = one.rows.rows_at(sums, np.zeros(one.rows.n_aux))
             effects.append(slope @ changes)
             constant.append(values)
         effects, constant = map(np.concatenate, (effects, constant))
@@ -369,7 +369,8 @@ class _ExpectedRateProgram(NamedTuple):
     def correct(self, multipliers, scores):
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
-            one.rows_at(one.exact_means(scores), np.zeros(one.n_aux))[0] for one in self.constraint
+            one.rows.rows_at(one.exact_means(scores), np.zeros(one.rows.n_aux))[0]
+            for one in self.constraint
         ]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))
         return self._replace(constant=constant)
@@ -381,7 +382,8 @@ class _ExpectedRateProgram(NamedTuple):
         """
         scaled = self.constraint.replace_tolerances(factor * self.constraint.tolerances)
         lower, upper = (
-            np.concatenate([np.empty(0), *(getattr(one, side) for one in scaled)]) - self.constant
+            np.concatenate([np.empty(0), *(getattr(one.rows, side) for one in scaled)])
+            - self.constant
             for side in ("lower", "upper")
         )
         n_rows = len(upper)
@@ -400,7 +402,7 @@ class _ExpectedRateProgram(NamedTuple):
             return value, bounds - np.concatenate((rows, -rows))
 
         # The multipliers of rows with a common auxiliary unknown, such as a mean rate, cancel.
-        aux = block_diag(*[one.aux_jacobian for one in self.constraint]).T
+        aux = block_diag(*[one.rows.aux_jacobian for one in self.constraint]).T
         cancels = [LinearConstraint(np.hstack((aux, -aux)), 0.0, 0.0)] if len(aux) else []
         start, method = np.zeros(2 * n_rows), "SLSQP" if cancels else "L-BFGS-B"
         options = {"maxiter": 200, "ftol": 1e-10}

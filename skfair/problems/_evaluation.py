@@ -339,7 +339,7 @@ class CompiledBlock:
     @cached_property
     def _means_to_rows(self):
         """Linear map from means to rows, (n_rows, n_means); samples of no event are in no row."""
-        combines = [one.rates_to_rows for one in self.block.constraint]
+        combines = [one.rows.rates_to_rows for one in self.block.constraint]
         if not any(map(sparse.issparse, combines)):
             padded = [np.column_stack((one, np.zeros(len(one)))) for one in combines]
             return block_diagonal(padded)

@@ -11,7 +11,6 @@ import numpy as np
 from skfair.constraints import (
     block_diagonal,
     differentiate_means,
-    quotient_curvature,
     spread_over_samples,
 )
 from skfair.problems._evaluation import OnePassEvaluation
@@ -77,7 +76,7 @@ class PartitionedProblem(Problem):
             return np.array(parameters)
         means = self.partitions.reduce(_smooth_means, parameters)
         pairs = zip(self.constraint, means, strict=True)
-        unknowns = [one.aux_at(of_one + one.offset) for one, of_one in pairs]
+        unknowns = [one.rows.aux_at(of_one + one.offset) for one, of_one in pairs]
         return np.concatenate((parameters, *unknowns))
 
     def evaluate(
@@ -129,7 +128,7 @@ class PartitionedProblem(Problem):
         sums = reduce(_smooth_means, x[:p])
         sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
         at = zip(system, sums, system.split_aux(x[p:]), strict=True)
-        rows = [one.rows_at(of_one, aux) for one, of_one, aux in at]
+        rows = [one.rows.rows_at(of_one, aux) for one, of_one, aux in at]
         by_row = system.split_by_constraint(multipliers)
         # Second pass: derivatives of the sums, and curvature weighted by them.
         weights = [slope.T @ v for (_, slope), v in zip(rows, by_row, strict=True)]
@@ -139,7 +138,7 @@ class PartitionedProblem(Problem):
         pairs = zip(rows, of_each, strict=True)
         jacobian[:, :p] = np.concatenate([slope @ of_one for (_, slope), of_one in pairs])
         curvatures = [
-            quotient_curvature(one, of_one, v) if one.is_quotient else np.zeros((len(of_one),) * 2)
+            one.rows.sums_curvature(of_one, v)
             for one, of_one, v in zip(system, sums, by_row, strict=True)
         ]
         hessian[:p, :p] = gram + by_sum.T @ block_diagonal(curvatures) @ by_sum

@@ -515,7 +515,7 @@ class _EpochTrainer:
         """Move the multipliers by the gaps of the latest scores, and the weights of samples."""
         known = np.flatnonzero(np.isfinite(self.scores))
         for i, one in enumerate(self.problem.constraint):
-            if not len(one.lower):
+            if not len(one.rows.lower):
                 continue
             try:
                 one = one if len(known) == len(self.scores) else one.take(known)
@@ -524,8 +524,8 @@ class _EpochTrainer:
             scores = self.scores[known]
             if self.solver.count_decisions:
                 one = one.correct(scores)
-            rows = one(scores, _NO_UNKNOWNS)
-            excess = float(rows.values[0] - one.upper[0])
+            rows = one.rows(scores, _NO_UNKNOWNS)
+            excess = float(rows.values[0] - one.rows.upper[0])
             multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)
             self.multipliers[i] = multiplier
             by_event = np.ravel(rows.jacobian.means_to_rows) * multiplier

@@ -371,7 +371,7 @@ class _CellConstraint:
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
-        if not len(one.lower):  # nothing is compared
+        if not len(one.rows.lower):  # nothing is compared
             return -one.tolerance, np.zeros(len(scores))
         counts = cells.counts.astype(np.float64)
         sizes = self.members @ counts
@@ -382,12 +382,12 @@ class _CellConstraint:
         terms = self._evaluate_terms(scores, cells)
         for steps, (value, _) in zip(self.steps, terms, strict=True):
             totals += steps @ np.bincount(cells.codes, value, len(counts))
-        values, slope_by_mean = one.rows_at(totals / sizes)
+        values, slope_by_mean = one.rows.rows_at(totals / sizes)
         # Chain rule: the row by the means, these by cells, and cells by samples.
         by_event = slope_by_mean[0] / sizes
         for steps, (_, slope) in zip(self.steps, terms, strict=True):
             slopes = slopes + (by_event @ steps)[cells.codes] * slope
-        return values[0] - one.upper[0], slopes
+        return values[0] - one.rows.upper[0], slopes
 
     def _evaluate_terms(self, scores, cells):
         """Value and slope of each term at scores."""

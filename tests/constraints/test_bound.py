@@ -107,16 +107,16 @@ def test_derivatives(spec, single, kind):
 
 def minimize_violation(bound, scores):
     """Least largest excess of a row over all auxiliary unknowns, by linear programming."""
-    rows = bound
-    values = bound.rows(scores, np.zeros(bound.rows.n_aux)).values
+    rows = bound.rows
+    values = rows(scores, np.zeros(rows.n_aux)).values
     capped, floored = np.isfinite(rows.upper), np.isfinite(rows.lower)
     by_aux = np.vstack((rows.aux_jacobian[capped], -rows.aux_jacobian[floored]))
     slacks = np.concatenate(((rows.upper - values)[capped], (values - rows.lower)[floored]))
     result = linprog(
-        np.append(np.zeros(bound.rows.n_aux), 1.0),
+        np.append(np.zeros(rows.n_aux), 1.0),
         np.column_stack((by_aux, -np.ones(len(slacks)))),
         slacks,
-        bounds=[(None, None)] * bound.rows.n_aux + [(0, None)],
+        bounds=[(None, None)] * rows.n_aux + [(0, None)],
     )
     assert result.status == 0
     return result.fun
@@ -194,7 +194,7 @@ def test_correction_counts_the_decisions(spec):
     np.testing.assert_allclose(smooth_sums(half, scores), halfway, atol=1e-15)
     again = half.correct(scores, 0.5)
     np.testing.assert_allclose(smooth_sums(again, scores), (halfway + exact) / 2, atol=1e-15)
-    np.testing.assert_array_equal(bound.rows.correct(scores).offset, corrected.offset)
+    np.testing.assert_array_equal(bound.rows.correct(scores).bound.offset, corrected.offset)
 
 
 @specs
@@ -348,26 +348,26 @@ def test_an_event_must_not_lose_all_samples():
 def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     samples, _, scores = sample(kind)
     bound = replace(bind(spec, samples), offset=np.float64(0.25))
-    rows, drawn = draw_batch(bound, 4, random_state=0)
+    rows, drawn = draw_batch(bound.rows, 4, random_state=0)
     n_events = bound.events.n_events
     assert len(rows) == 4 * n_events
-    np.testing.assert_array_equal(drawn.counts, 4)
+    np.testing.assert_array_equal(drawn.bound.counts, 4)
     inside = bound.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
     assert inside.all(), "every sample drawn for an event is in it"
     rates = bound.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
-    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), by_hand, atol=1e-14)
+    np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
-    again, _ = draw_batch(bound, 4, random_state=0)
+    again, _ = draw_batch(bound.rows, 4, random_state=0)
     np.testing.assert_array_equal(again, rows)
 
 
 def test_draws_go_by_weight():
     samples, _, scores = sample("four")
     bound = bind(DemographicParity(), samples)
-    rows, drawn = draw_batch(bound, 20_000, random_state=1)
+    rows, drawn = draw_batch(bound.rows, 20_000, random_state=1)
     expected = smooth_sums(bound, scores)
-    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), expected, atol=0.01)
+    np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), expected, atol=0.01)
 
 
 @kinds
@@ -383,7 +383,7 @@ def test_samples_of_systems(kind):
     ):
         rates = component.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
-        np.testing.assert_allclose(smooth_sums(one, scores[rows]), by_hand, atol=1e-14)
+        np.testing.assert_allclose(smooth_sums(one.bound, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
     for component, one in zip(components, system.take(rows_twice), strict=True):
         expected = smooth_sums(component.take(rows_twice), scores[rows_twice])

@@ -42,11 +42,11 @@ numbers = hnp.arrays(np.float64, 5, elements=st.floats(-1, 1))
 
 
 def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
-    """A constraint of the gap, one sample an event."""
+    """The rows of a constraint of the gap, one sample an event."""
     events, n = Events.disjoint(np.arange(n_events), n_events), n_events
     settings = {"gap": gap, "tolerance": tolerance, "one_row": as_one_row}
     columns = [], np.arange(n), np.ones(n), np.ones(n)
-    return BoundConstraint("gap", events, *columns, (None,), (None,), **settings)
+    return BoundConstraint("gap", events, *columns, (None,), (None,), **settings).rows
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ import pytest
 
 from skfair.constraints import (
     CONSTRAINTS,
+    REPORT_COLUMNS,
     BoundedGroupLoss,
     ConditionalDemographicParity,
     ConstraintSystem,
     MetricConstraint,
     SmoothConstraint,
 )
-from skfair.constraints._bound import REPORT_COLUMNS
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -74,7 +74,7 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
         assert offset.value(scores) == bound.value(scores)
         if bound.metric_input != "ranks":
             aux = offset.rows.initial_aux(scores)
-            exact = offset.rows_at(offset.exact_means(scores))[0]
+            exact = offset.rows.rows_at(offset.exact_means(scores))[0]
             np.testing.assert_allclose(offset.rows(scores, aux).values, exact, atol=1e-14)
 
 

@@ -300,7 +300,7 @@ def test_standard_errors_of_quotients_are_those_of_reports():
     for measure in ("precision", "treatment_equality", COST):
         bound = bind(RateParity(measure), y, groups)
         estimates, _ = bound.estimates(scores)
-        columns = bound.report_columns(scores)
+        columns = bound.report(scores)
         np.testing.assert_allclose(estimates.values, columns["rate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)

@@ -1,0 +1,149 @@
+"""Rows of constraints on rates, for solvers."""
+
+from dataclasses import replace
+from functools import lru_cache, partial
+
+import numpy as np
+
+from skfair.constraints._gap import (
+    ConstraintValues,
+    ScoreJacobian,
+    differentiate_means,
+    make_rows,
+    spread_over_samples,
+)
+from skfair.groups import Events
+from skfair.losses import as_pointwise
+
+_NO_UNKNOWNS = np.empty(0)
+
+
+class RateRows:
+    """The rows ``lower <= rates_to_rows @ rates + aux_jacobian @ aux <= upper`` of a constraint.
+
+    Attributes
+    ----------
+    bound : BoundConstraint
+        The constraint, of which rows take the smooth sums and the offset.
+    gap : Gap
+        The gap that the rows bound, as `GapRows.gap`.
+    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
+        Linear map from rates to rows; None if rows are not linear in rates.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative of the rows by the auxiliary unknowns.
+    lower, upper : ndarray of shape (n_rows,)
+        Bounds.
+    events : Events
+        Samples of each mean, ``n_events`` in number.
+    """
+
+    def __init__(self, bound):
+        self.bound, self.events, self.n_events = bound, bound.events, bound.events.n_events
+        table = make_rows(bound.gap, self.n_events, bound.tolerance, bound.one_row)
+        self.gap, self.rates_to_rows, self.aux_jacobian, self.lower, self.upper = table
+        self.n_aux = self.aux_jacobian.shape[1]
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        bound, events, is_quotient = self.bound, self.events, self.bound.is_quotient
+        terms, sums = evaluate_terms(bound, bound.smooth, scores)
+        sums = sums + bound.offset
+        values, combine = self.rows_at(sums, aux)
+        slopes = [one.slope for one in terms]
+        curvatures = [one.curvature for one in terms]
+        is_linear = self.rates_to_rows is not None and not is_quotient
+        return ConstraintValues(
+            values,
+            ScoreJacobian(
+                combine,
+                partial(differentiate_means, events, slopes),
+                partial(spread_over_samples, events, slopes),
+            ),
+            self.aux_jacobian,
+            lambda v: spread_over_samples(events, curvatures, combine.T @ v),
+            rows_at_shift=None if is_linear else lambda shift: self.rows_at(sums + shift, aux),
+            means_curvature=partial(self.sums_curvature, sums) if is_quotient else None,
+        )
+
+    def rows_at(self, sums, aux=None):
+        """Values of the rows at sums, (n_rows,), and their slope by these, (n_rows, n_sums).
+
+        Unknowns of None are those at which the rows hold if they can.
+        """
+        rates = self.bound.rates(sums)
+        if self.rates_to_rows is None:
+            value, slope = self.gap.value_and_subgradient(rates)
+            values, combine = np.array([value]), slope[np.newaxis, :]
+        else:
+            aux = self.aux_at(sums) if aux is None else aux
+            values, combine = (
+                self.rates_to_rows @ rates + self.aux_jacobian @ aux,
+                self.rates_to_rows,
+            )
+        if self.bound.is_quotient:  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
+            inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
+            combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
+        return values, combine
+
+    def aux_at(self, sums):
+        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
+        return self.gap.aux_at(self.bound.rates(sums)) if self.n_aux else _NO_UNKNOWNS
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        if not self.n_aux:
+            return _NO_UNKNOWNS
+        return self.aux_at(self.bound.smooth_means(scores) + self.bound.offset)
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
+        if self.bound.is_quotient:
+            return self.aux_jacobian @ aux
+        return self.rows_at(np.zeros(self.n_events) + self.bound.offset, aux)[0]
+
+    def take_batch(self, positions, start, n_per_event):
+        """The rows on drawn samples, of which those from `start` on come from their events."""
+        events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
+        target = self.bound.target[positions]
+        drawn = {"events": events, "counts": counts, "target": target, "uncompared": None}
+        return RateRows(replace(self.bound, **drawn))
+
+    def correct(self, scores):
+        """The rows with the means that the metric counts at these scores."""
+        return self.bound.correct(scores).rows
+
+    def sums_curvature(self, sums, v):
+        """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
+        if not self.bound.is_quotient:
+            return np.zeros((len(sums), len(sums)))
+        rates, inverse = self.bound.rates(sums), _invert_sizes(sums[self.n_events :])
+        if self.rates_to_rows is None:
+            weights = self.gap.subgradient(rates) * v
+        else:
+            weights = self.rates_to_rows.T @ v
+        # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
+        rates = np.nan_to_num(rates)
+        mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
+        return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
+
+
+def evaluate_terms(constraint, terms, scores):
+    """Terms of a constraint at scores as Pointwise, and their sums."""
+    name = f"The rate of {constraint.name}"
+    values = [as_pointwise(one(scores, constraint.target), len(scores), name) for one in terms]
+    sums = [constraint.events.means(one.value) for one in values]
+    return values, np.concatenate(sums) if constraint.is_quotient else sums[0]
+
+
+def _invert_sizes(sizes):
+    """One over the denominators of quotients; 0 where there is none."""
+    return np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0.0)
+
+
+@lru_cache(maxsize=128)
+def batch_events(n_samples, start, n_events, n_per_event):
+    """Events one after the other, from a position on, and counts; equal batches share them."""
+    codes = np.full(n_samples, -1)
+    # Drawn samples lie event by event behind those of the loss, which are in no event.
+    codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
+    return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)
