@@ -457,7 +457,7 @@ class FairnessReport:
             refuse_features(X)
         if k is not None:
             check_top_k_settings(missing, subgroups, assume)
-            estimators, ties = top_k_estimators(columns, positive, measures, samples.weights, k)
+            estimators, ties = top_k_estimators(columns, positive, measures, samples, k)
         elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published
@@ -483,7 +483,7 @@ class FairnessReport:
             by = by | stratify(by, stratum, strata)
         frame, gaps = make_tables(estimators, by, samples.weights, reference, level, min_group_size)
         warn_of_unknown(groups_like_unknown(frame))
-        counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
+        counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
         counts_samples &= not assumption and not ties
         worst = None
         if subgroups:
@@ -500,7 +500,7 @@ class FairnessReport:
             frame,
             gaps,
             kind=kind,
-            n_samples=len(samples.weights),
+            n_samples=samples.groups.n_samples,
             confidence_level=level,
             min_group_size=min_group_size,
             min_share=check_share(min_share),

@@ -18,7 +18,7 @@ from skfair.audit._tables import (
     suppress_small_groups,
     tabulate,
 )
-from skfair.groups import Groups, check_metric_input, fill_missing
+from skfair.groups import check_metric_input, fill_missing
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
 
@@ -200,7 +200,7 @@ def attribute_table(groups, names):
 def make_tables(estimators, by, weights, reference, level, min_group_size):
     """Rows and gaps of all groupings, and rows of all samples."""
     chosen = _check_reference(reference, list(by))
-    overall = Groups.single(len(weights), OVERALL)
+    overall = next(iter(by.values())).merge(OVERALL)
     # Warn of uneven weights once, and not for each measure.
     estimate_means(np.ones(len(weights)), None, overall, weights)
     with warnings.catch_warnings():
