@@ -103,7 +103,7 @@ class Events:
         rows = self.averaging_matrix.indices
         return np.ones(len(rows)) if self.multiplicity is None else self.multiplicity[rows]
 
-    def _take_multiplicity(self, rows):
+    def take_multiplicity(self, rows):
         """Numbers of samples of selected rows, or None."""
         return None if self.multiplicity is None else self.multiplicity[rows]
 
@@ -156,30 +156,28 @@ class Events:
             mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
             entries = (mean_weights, taken.indices, taken.indptr)
             events = _from_matrix(sparse.csr_array(entries, shape=taken.shape))
-            return events.with_multiplicity(self._take_multiplicity(rows))
+            return events.with_multiplicity(self.take_multiplicity(rows))
         codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
         totals = _check_selected_totals(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
         mean_weights = mean_weights / np.append(totals, 1.0)[codes]
         events = Events(self.n_events, len(codes), (codes, mean_weights))
-        return events.with_multiplicity(self._take_multiplicity(rows))
+        return events.with_multiplicity(self.take_multiplicity(rows))
 
     def contribution(self, rows, factors=1.0):
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
-        `factors` multiply the weights.
+        `factors` multiply the weights. Rows are samples of a block, and stand for one each.
         """
         if self.codes_and_mean_weights is None:
             taken = sparse.csr_array(self.averaging_matrix[:, rows])
             factors = np.broadcast_to(factors, taken.shape[1])
             mean_weights = (taken.data * factors[taken.indices], taken.indices, taken.indptr)
-            events = _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
-            return events.with_multiplicity(self._take_multiplicity(rows))
+            return _from_matrix(sparse.csr_array(mean_weights, shape=taken.shape))
         codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         if np.ndim(factors) or factors != 1.0:  # blocks in memory need no copy
             mean_weights = mean_weights * factors
-        events = Events(self.n_events, len(codes), (codes, mean_weights))
-        return events.with_multiplicity(self._take_multiplicity(rows))
+        return Events(self.n_events, len(codes), (codes, mean_weights))
 
     def embed(self, rows, n_samples):
         """The same events among n_samples, of which `rows` are theirs; the others are in none."""
