@@ -26,7 +26,9 @@ def attribute_columns(sensitive_features):
 
     They are arrays of numpy, or of pandas where that has codes of its own.
     """
-    if hasattr(sensitive_features, "get_columns"):  # polars
+    if isinstance(sensitive_features, Groups):  # encoded before
+        columns = list(sensitive_features.labels[sensitive_features.codes].T)
+    elif hasattr(sensitive_features, "get_columns"):  # polars
         columns = [column.to_numpy() for column in sensitive_features.get_columns()]
     elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
         n_columns = sensitive_features.shape[1]
@@ -435,6 +437,17 @@ class Groups:
         """
         return self.regroup(np.zeros(len(self), dtype=np.intp), _one_column([name]))
 
+    def rename(self, attributes: list) -> Groups:
+        """The same disjoint groups, with other names of their attributes.
+
+        Parameters
+        ----------
+        attributes : list
+            At least as many names as there are attributes, of which the first ones count.
+        """
+        names = attributes[: self.labels.shape[1]]
+        return Groups.disjoint(self.codes, self.labels, names, self.ranks, self.multiplicity)
+
     def with_multiplicity(self, multiplicity: np.ndarray | None) -> Groups:
         """The same groups of rows that stand for several samples each.
 
@@ -721,6 +734,12 @@ def check_groups(
     return Groups.disjoint(codes, labels, names)
 
 
+def count_samples(sensitive_features, n_rows):
+    """Number of samples that each row stands for, one unless these are `Groups` of counts."""
+    is_encoded = isinstance(sensitive_features, Groups)
+    return sensitive_features.row_counts if is_encoded else np.ones(n_rows)
+
+
 MAX_NUMERIC_GROUPS = 30
 """Different numbers up to which a numeric attribute is accepted as groups."""
 
@@ -807,7 +826,10 @@ def _numbers_among(labels):
 
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
-    if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
+    if isinstance(sensitive_features, Groups):
+        names = sensitive_features.attributes
+        names = [] if names == list(range(len(names))) else names
+    elif hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
         names = list(sensitive_features.column_names)
     elif hasattr(sensitive_features, "columns"):
         names = list(sensitive_features.columns)

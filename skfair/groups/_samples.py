@@ -7,10 +7,12 @@ from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import (
     Groups,
     check_attribute_label_types,
@@ -319,6 +321,29 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
+
+
+def merge_samples(samples, columns):
+    """Samples with one row for all that have the same group and columns, and these columns.
+
+    They are returned as they are where merging does not pay, and where sums over merged rows might
+    differ in the last digit: with unequal weights, and for groups that overlap.
+    """
+    groups = samples.groups
+    if not groups.is_disjoint or groups.multiplicity is not None or not samples.is_equally_weighted:
+        return samples, columns
+    # Text is compared by pandas; the codes of the groups are integers.
+    plain = {
+        name: pd.Series(column) if column.dtype == object else column
+        for name, column in columns.items()
+    }
+    codes, _, merged = merge_duplicate_rows_with_sizes(groups.codes, None, **plain)
+    if "n_samples" not in merged:
+        return samples, columns
+    counts = merged.pop("n_samples")
+    del merged["squared_weight"]
+    groups = Groups.disjoint(codes, groups.labels, groups.attributes, groups.ranks, counts)
+    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}
 
 
 def _drop_zero_weights(sensitive_features, sample_weight, data):
