@@ -43,13 +43,13 @@ class Audit:
     """Predictions and groups, checked once, about which any number of questions is asked.
 
     Made by :meth:`from_predictions` of arrays, :meth:`from_estimator` of a fitted model,
-    :meth:`from_file` of a file of predictions, and :meth:`from_counts` of a table of counts, such as
-    a database makes by ``GROUP BY``. Each row of a table of counts stands for as many samples as it
-    says. The answers are those of the samples one by one, in time and memory that grow with the
+    :meth:`from_file` of a file of predictions, and :meth:`from_counts` of a table of counts, such
+    as a database makes by ``GROUP BY``. Each row of a table of counts stands for as many samples as
+    it says. The answers are those of the samples one by one, in time and memory that grow with the
     number of rows of the table.
 
-    The task follows from the predictions: real numbers with a real target are a regression, anything
-    else is a classification.
+    The task follows from the predictions: real numbers with a real target are a regression,
+    anything else is a classification.
 
     Attributes
     ----------
@@ -301,8 +301,8 @@ class Audit:
         table = pd.DataFrame(table)
         sensitive_features, control_features = map(_as_list, (sensitive_features, control_features))
         roles = [name for name in (n, outcome, decision, score) if name is not None]
-        _check_columns(table, [*roles, *sensitive_features, *control_features], source)
-        counts = _check_counts(table[n], n)
+        _check_columns(table, [*roles, *sensitive_features, *control_features])
+        counts = check_counts(table[n], n)
         table = table[counts > 0.0].reset_index(drop=True)
         if not len(table):
             raise ValueError(f"The column {n!r} of counts must count samples, but all are 0.")
@@ -480,8 +480,8 @@ class Audit:
             columns["y_proba" if is_share else "y_score"] = scores
         if "y_pred" not in columns and self._k is None:
             raise ValueError(
-                "There are scores, but no decisions to report; ask Audit.top(k) for decisions about "
-                "the k highest scores, or pass y_pred."
+                "There are scores, but no decisions to report. Ask Audit.top(k) for decisions "
+                "about the k highest scores, or pass y_pred."
             )
         return FairnessReport.from_predictions(
             columns.pop("y_true", None),
@@ -538,7 +538,8 @@ class Audit:
         if constraint.get_params(deep=False).get("min_group_size", 0) is None:
             constraint = clone(constraint).set_params(min_group_size=self.min_group_size)
         compares_scores = not constraint.counts_decisions and self._kind == "classification"
-        samples, columns, _ = self._data() if not compares_scores else self._rows(constraint)
+        rows = self._samples, self._columns
+        samples, columns = rows if compares_scores else self._data()[:2]
         name = "y_score" if compares_scores and "y_score" in columns else "y_pred"
         return Certificate.from_predictions(
             columns.get("y_true"),
@@ -679,15 +680,6 @@ class Audit:
         period |= {name: columns[name] for name in ("y_true",) if name in columns}
         return period | {"sample_weight": samples.weights}
 
-    def _rows(self, constraint):
-        """Samples, columns and strata of samples one by one, for a constraint on scores."""
-        if self._samples.groups.multiplicity is not None:
-            raise ValueError(
-                f"{constraint} compares scores of single samples, but this is an audit of counts. "
-                "Pass a constraint on decisions, or audit the samples one by one."
-            )
-        return self._samples, self._columns, self._strata
-
     def _decided(self, columns):
         """Decisions or predicted values; a ValueError where there are scores alone."""
         if "y_pred" not in columns:
@@ -713,22 +705,22 @@ def _as_list(names):
     return [names] if isinstance(names, str) else list(names)
 
 
-def _check_columns(table, names, source):
+def _check_columns(table, names):
     """Raise for columns that a table of counts does not have, or has twice."""
-    wrong = [name for name in names if list(table.columns).count(name) != 1]
-    if wrong:
+    known = list(table.columns)
+    if wrong := [name for name in names if known.count(name) != 1]:
         raise ValueError(
-            f"The table must have each column once, but {join_names(map(repr, wrong))} it has not, "
-            f"or twice; its columns are {join_names(map(repr, table.columns), 20)}."
+            f"The table has no column {wrong[0]!r}, or has it twice; its columns are "
+            f"{join_names(map(repr, known), 20)}."
         )
 
 
-def _check_counts(column, name):
+def check_counts(column, name):
     """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
     counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
     is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
     if not is_count.all():
-        wrong = column.iloc[int((~is_count).argmax())]
+        wrong = column.tolist()[int((~is_count).argmax())]
         raise ValueError(
             f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
             f"but it holds {wrong!r}. Sampling weights are sample_weight of "

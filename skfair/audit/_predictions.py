@@ -429,6 +429,11 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
     samples, (*columns, rows) = check_metric_input(
         sensitive_features, sample_weight, **columns, rows=rows
     )
+    if samples.groups.multiplicity is not None and not constraint.counts_decisions:
+        raise ValueError(
+            f"{constraint} compares scores of single samples, but these are counts of samples. "
+            "Pass a constraint on decisions, or the samples one by one."
+        )
     target, scores = target_and_scores(metric_kind(constraint), columns, **params)
     if X is not None:
         check_consistent_length(predictions[0], X)
