@@ -34,7 +34,8 @@ def read_predictions(options):
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"sample_weight": weights, "pos_label": positive}
     columns |= {} if y_proba is None else {"y_proba": y_proba}
-    columns |= {} if counts is None else {"counts": counts}
+    if counts is not None:
+        columns["counts"] = pd.Series(check_counts(counts, options.count), index=counts.index)
     columns |= {"control_features": table[control]} if control else {}
     # Turn scores into decisions, if the predictions are scores.
     k = _parse_top_k(options)
@@ -56,8 +57,7 @@ def count_samples_of_rows(columns, missing, unknown):
     """Columns of rows that stand for as many samples as ``counts`` says, if there are counts."""
     if "counts" not in columns:
         return columns
-    groups, counts = columns["sensitive_features"], columns.pop("counts")
-    counts = check_counts(counts, counts.name)
+    groups, counts = columns["sensitive_features"], columns.pop("counts").to_numpy()
     if missing != "error" or unknown:
         groups = fill_missing(groups, unknown or ())
     groups = check_groups(groups, len(counts)).with_multiplicity(counts)
