@@ -77,6 +77,7 @@ from benchmarks.peers.wide_data import wide_data
 from benchmarks.robustness.blas_kernels import blas_kernels
 from benchmarks.robustness.interrupts import interrupts
 from benchmarks.robustness.scorers import scorers
+from benchmarks.scale.audit_counts import audit_counts
 from benchmarks.scale.audits import report
 from benchmarks.scale.erm_large import erm_large
 from benchmarks.scale.many_rows import group_loss_gaps, ranking_pairs
@@ -124,6 +125,7 @@ BENCHMARKS = {
     "group-probabilities": group_probabilities,
     "probable-fits": probable_fits,
     "report": report,
+    "audit-counts": audit_counts,
     "reports": reports,
     "selection": selection,
     "monitoring": monitor_benchmark,

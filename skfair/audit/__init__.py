@@ -5,6 +5,8 @@ parity difference, equal opportunity, and errors by groups of protected attribut
 report can be attached to a model card.
 """
 
+from skfair.audit._audit import Audit
+from skfair.audit._audit import check_counts as check_counts
 from skfair.audit._certify import Certificate, certify, limit_metric
 from skfair.audit._changes import ChangeReport
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
@@ -26,6 +28,7 @@ from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
+    "Audit",
     "Certificate",
     "ChangeReport",
     "FairnessReport",

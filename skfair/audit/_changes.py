@@ -26,7 +26,14 @@ from skfair.audit._sections import (
     value_text,
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
-from skfair.groups import Groups, check_metric_input, fill_missing
+from skfair.groups import (
+    Groups,
+    attribute_columns,
+    attribute_names,
+    check_metric_input,
+    count_samples,
+    fill_missing,
+)
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
 from skfair.utils._api import MatrixLike
@@ -254,16 +261,30 @@ def _stack_periods(both):
         # Missing groups and other lengths are errors of one period.
         outcomes = {} if columns["y_true"] is None else {"y_true": columns["y_true"]}
         check_metric_input(groups, weights, y_pred=y_pred, **outcomes)
-        n = len(y_pred)
-        weights = np.ones(n) if weights is None else np.asarray(weights)
+        n, counts = len(y_pred), count_samples(groups, len(y_pred))
+        weights = counts if weights is None else np.asarray(weights)
         arrays = {"y_pred": y_pred, "weights": weights, "period": np.full(n, number)}
-        arrays |= {"unit": np.arange(n), "groups": fill_missing(groups)} | outcomes
+        arrays |= {"unit": np.arange(n), "counts": counts, "groups": _attribute_table(groups)}
+        arrays |= outcomes
         for name, array in arrays.items():
             stacked.setdefault(name, []).append(array)
     groups = stack_groups(stacked.pop("groups"))
     joined = {name: np.concatenate(list(map(np.asarray, one))) for name, one in stacked.items()}
     samples, arrays = check_metric_input(groups, joined.pop("weights"), **joined)
-    return samples, dict(zip(joined, arrays, strict=True))
+    columns = dict(zip(joined, arrays, strict=True))
+    counts = columns.pop("counts")
+    if (counts != 1.0).any():
+        samples = samples._replace(groups=samples.groups.with_multiplicity(counts))
+    return samples, columns
+
+
+def _attribute_table(sensitive_features):
+    """DataFrame of the attributes of the samples, or of rows that stand for several."""
+    if not isinstance(sensitive_features, Groups):
+        return fill_missing(sensitive_features)
+    names = attribute_names(sensitive_features)
+    table = pd.DataFrame(dict(enumerate(attribute_columns(sensitive_features))))
+    return table if names is None else table.set_axis(names, axis=1)
 
 
 # Tables of both periods, and of the changes of gaps.
@@ -280,7 +301,7 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
         n_groups, names = len(groups.labels), [group_text(name) for name in groups.names]
         # Each group in each period is a group of its own.
         labels = np.vstack((groups.labels, groups.labels))
-        both = Groups.disjoint(groups.codes + n_groups * period, labels)
+        both = groups.regroup(groups.codes + n_groups * period, labels)
         for measure, estimator in estimators.items():
             estimates, present = estimator(both, weights, units)
             if estimates is None:

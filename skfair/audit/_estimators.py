@@ -154,18 +154,24 @@ def _distinct_labels(columns):
     return classes
 
 
-def score_measures(scores):
-    """Scoring rate: whether a score is above the median of all samples."""
-    return {"scoring_rate": (scores > np.median(scores), None)}
+def estimate_scoring_rate(scores, groups, weights, units=None):
+    """Shares of the groups above the median score of all samples."""
+    if groups.multiplicity is None:
+        median = np.median(scores)
+    else:  # the mean of the two scores in the middle of all samples
+        order = np.argsort(scores)
+        ends, n = np.cumsum(groups.multiplicity[order]), groups.n_samples
+        middle = np.searchsorted(ends, [(n - 1) // 2, n // 2], side="right")
+        median = np.mean(scores[order[middle]])
+    return estimate_means(scores > median, None, groups, weights, units)
 
 
 def regression_measures(y_true, y_pred):
-    """Measures of predictions of real numbers, by name; `y_true` is None without a target."""
-    measures = score_measures(y_pred)
+    """Means of predictions of real numbers, by name; `y_true` is None without a target."""
     if y_true is None:
-        return measures | {"mean_prediction": (y_pred, None)}
+        return {"mean_prediction": (y_pred, None)}
     errors = y_pred - y_true
-    return measures | {
+    return {
         "mean_target": (y_true, None),
         "mean_prediction": (y_pred, None),
         "mean_error": (errors, None),
@@ -316,7 +322,7 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     return pd.concat(tables, ignore_index=True)
 
 
-def top_k_estimators(columns, positive, measures, weights, k):
+def top_k_estimators(columns, positive, measures, samples, k):
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
     standard = [*REPORTED_RATES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
@@ -325,7 +331,7 @@ def top_k_estimators(columns, positive, measures, weights, k):
         measure.name if measure in BUILTIN_MEASURES else name: measure
         for name, measure in further.items()
     }
-    encoded, by_name, ties = decide_top_k(encoded, by_name, weights, k)
+    encoded, by_name, ties = decide_top_k(encoded, by_name, samples, k)
     check_columns_of(by_name, encoded)
     return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
 
@@ -404,7 +410,7 @@ def _classification_measure_estimators(columns, positive):
     """Estimators of the measures of a classifier, by name; without a target also of scores."""
     truth, predicted = columns.get("y_true"), columns["y_pred"]
     if truth is None and _is_continuous(predicted):
-        return _mean_estimators(score_measures(to_numbers(predicted, "y_pred")))
+        return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
         return _mean_estimators(multiclass_measures(truth, predicted))
     encoded = encode_columns(columns, positive)
@@ -415,14 +421,21 @@ def _classification_measure_estimators(columns, positive):
     if scores is None:
         return measures
     if truth is None:
-        return measures | _mean_estimators(score_measures(scores))
+        return measures | _scoring_rate_estimator(scores)
     return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
+
+
+def _scoring_rate_estimator(scores):
+    """Estimator of the scoring rate, by name."""
+    return {"scoring_rate": partial(estimate_scoring_rate, scores)}
 
 
 def _regression_measure_estimators(columns, positive):
     """Estimators of the measures of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
-    return _mean_estimators(regression_measures(truth, to_numbers(columns["y_pred"], "y_pred")))
+    predicted = to_numbers(columns["y_pred"], "y_pred")
+    means = _mean_estimators(regression_measures(truth, predicted))
+    return _scoring_rate_estimator(predicted) | means
 
 
 def _clustering_measure_estimators(columns, positive):

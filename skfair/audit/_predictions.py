@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
@@ -325,6 +325,31 @@ def check_applies(constraint, estimator):
         )
 
 
+def predict_columns(estimator, X, y, sensitive_features, pos_label):
+    """Task of a fitted model, its predictions, the positive class, and its scores by name.
+
+    The scores are those of a classifier of two classes that has some: ``y_proba``, or ``y_score``.
+    """
+    check_fitted_model(estimator)
+    if is_classifier(estimator) or is_regressor(estimator):
+        warn_of_dependent_samples(X)
+    (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
+    if not is_classifier(estimator):
+        return "regression" if is_regressor(estimator) else "clustering", y_pred, None, {}
+    if len(estimator.classes_) != 2:
+        return "classification", y_pred, pos_label, {}
+    # Decisions of the positive class, and scores if there are any.
+    (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
+        estimator, X, y, sensitive_features, pos_label
+    )
+    pos_label = params["pos_label"]
+    name = "y_proba" if hasattr(estimator, "predict_proba") else "y_score"
+    if name == "y_score" and not hasattr(estimator, "decision_function"):
+        return "classification", y_pred, pos_label, {}
+    (scores,), _ = ARGUMENTS_BY_METRIC_KIND["score"](estimator, X, y, sensitive_features, pos_label)
+    return "classification", y_pred, pos_label, {name: scores}
+
+
 def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
     """Arguments of the constraint's metric, a list of (positional, keyword) arguments.
 
@@ -443,6 +468,11 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
     samples, (*columns, rows) = check_metric_input(
         sensitive_features, sample_weight, **columns, rows=rows
     )
+    if samples.groups.multiplicity is not None and not constraint.counts_decisions:
+        raise ValueError(
+            f"{constraint} compares scores of single samples, but these are counts of samples. "
+            "Pass a constraint on decisions, or the samples one by one."
+        )
     target, scores = target_and_scores(metric_kind(constraint), columns, **params)
     if X is not None:
         check_consistent_length(predictions[0], X)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import is_classifier, is_regressor
 
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import (
@@ -31,14 +30,10 @@ from skfair.audit._formats import (
     render_page,
     sections_to_json,
 )
-from skfair.audit._predictions import (
-    check_fitted_model,
-    warn_of_dependent_samples,
-)
+from skfair.audit._predictions import predict_columns
 from skfair.audit._report_input import (
     AT_RANDOM_ASSUMPTION,
     BOUNDS_REMEDY,
-    attribute_table,
     check_can_model_groups,
     check_group_size,
     check_input,
@@ -53,6 +48,8 @@ from skfair.audit._report_input import (
     make_groupings,
     make_tables,
     refuse_features,
+    sums_suffice,
+    warn_of_counts,
     warn_of_unknown,
 )
 from skfair.audit._sections import (
@@ -66,8 +63,8 @@ from skfair.audit._sections import (
 )
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
-from skfair.groups import check_group_probabilities, make_probable_groups
-from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, Measures, check_strata, check_top_k
+from skfair.groups import check_group_probabilities, make_probable_groups, merge_samples
+from skfair.metrics import Measures, check_strata, check_top_k
 from skfair.statistics import (
     check_group_arguments,
     check_level,
@@ -261,34 +258,17 @@ class FairnessReport(PageReport):
         ValueError
             As for :meth:`from_predictions`.
         """
-        check_fitted_model(estimator)
-        if is_classifier(estimator) or is_regressor(estimator):
-            warn_of_dependent_samples(X)
-        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
-        settings |= {"sensitive_features": sensitive_features}
+        kind, y_pred, pos_label, scores = predict_columns(
+            estimator, X, y, sensitive_features, pos_label
+        )
+        settings |= {"sensitive_features": sensitive_features} | scores
         if settings.get("missing") == "at_random":
             settings = {"X": X} | settings
-        if is_regressor(estimator):
-            return cls.from_predictions(y, y_pred, kind="regression", **settings)
-        if not is_classifier(estimator):
-            return cls.from_predictions(None, y_pred, kind="clustering", **settings)
-        if len(estimator.classes_) == 2:
-            # Decisions of the positive class, and scores if there are any.
-            (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
-                estimator, X, y, sensitive_features, pos_label
-            )
-            pos_label = params["pos_label"]
-            name = "y_proba" if hasattr(estimator, "predict_proba") else "y_score"
-            if name == "y_proba" or hasattr(estimator, "decision_function"):
-                (scores,), _ = ARGUMENTS_BY_METRIC_KIND["score"](
-                    estimator, X, y, sensitive_features, pos_label
-                )
-                settings |= {name: scores}
-        if settings.get("k") is not None:
+        if settings.get("k") is not None and kind == "classification":
             y_pred = None  # decisions are made of scores
-        return cls.from_predictions(
-            y, y_pred, kind="classification", pos_label=pos_label, **settings
-        )
+        if kind == "clustering":
+            y = None
+        return cls.from_predictions(y, y_pred, kind=kind, pos_label=pos_label, **settings)
 
     @classmethod
     def from_predictions(
@@ -452,18 +432,21 @@ class FairnessReport(PageReport):
             if sensitive_features is None:  # groups follow from probabilities, see below
                 sensitive_features = np.zeros(len(group_probabilities), dtype=int)
         samples, columns = check_input(columns, sensitive_features, sample_weight, missing, unknown)
-        stratum = columns.pop("stratum", None)
         missing = "exclude" if unknown and missing == "error" else missing
+        warn_of_counts(samples, columns)
         kind, level = infer_kind(kind, columns), check_level(confidence_level)
         check_group_size(min_group_size)
         positive = find_positive_label(kind, columns, pos_label)
         check_min_published(min_published, kind)
+        if not assume and sums_suffice(kind, columns, missing, measures):
+            samples, columns = merge_samples(samples, columns)
+        stratum = columns.pop("stratum", None)
         assumption, ties = "", None
         if missing != "at_random":
             refuse_features(X)
         if k is not None:
             check_top_k_settings(missing, subgroups, assume)
-            estimators, ties = top_k_estimators(columns, positive, measures, samples.weights, k)
+            estimators, ties = top_k_estimators(columns, positive, measures, samples, k)
         elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published
@@ -489,7 +472,7 @@ class FairnessReport(PageReport):
             by = by | stratify(by, stratum, strata)
         frame, gaps = make_tables(estimators, by, samples.weights, reference, level, min_group_size)
         warn_of_unknown(groups_like_unknown(frame))
-        counts_samples = samples.groups.is_disjoint and not np.ptp(samples.weights)
+        counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
         counts_samples &= not assumption and not ties
         worst = None
         if subgroups:
@@ -497,7 +480,7 @@ class FairnessReport(PageReport):
             worst = find_subgroups(
                 None,
                 columns["y_pred"] == positive,
-                sensitive_features=attribute_table(samples.groups, list(by)),
+                sensitive_features=samples.groups.rename(list(by)),
                 confidence_level=level,
                 min_group_size=min_group_size,
                 missing="group" if missing == "group" else "exclude",
@@ -506,7 +489,7 @@ class FairnessReport(PageReport):
             frame,
             gaps,
             kind=kind,
-            n_samples=len(samples.weights),
+            n_samples=samples.groups.n_samples,
             confidence_level=level,
             min_group_size=min_group_size,
             min_share=check_share(min_share),

@@ -18,7 +18,8 @@ from skfair.audit._tables import (
     suppress_small_groups,
     tabulate,
 )
-from skfair.groups import Groups, check_metric_input, fill_missing
+from skfair.groups import check_metric_input, fill_missing
+from skfair.metrics import Rate, find_measures
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
 
@@ -72,6 +73,35 @@ def check_input(columns, sensitive_features, sample_weight, missing, unknown):
     columns = {name: column for name, column in columns.items() if column is not None}
     samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
     return samples, dict(zip(columns, arrays, strict=True))
+
+
+_MAX_CHECKED_ROWS = 100_000
+"""Rows up to which weights are compared with numbers of samples."""
+
+
+def warn_of_counts(samples, columns):
+    """Warn of weights that look like numbers of samples, as of a table of counts.
+
+    These are whole numbers, at least 2 on average, of rows of which no two are equal.
+    """
+    weights, groups = samples.weights, samples.groups
+    if (
+        groups.multiplicity is not None
+        or not groups.is_disjoint
+        or len(weights) > _MAX_CHECKED_ROWS
+        or weights.mean() < 2.0
+        or not np.ptp(weights)
+        or (weights != np.floor(weights)).any()
+    ):
+        return
+    rows = pd.DataFrame({"group": groups.codes} | columns)
+    if len(rows) > 1 and not rows.duplicated().any():
+        warn(
+            f"The {len(weights)} weights are whole numbers of rows that are all different, so they "
+            "look like numbers of samples. As weights they count as "
+            f"{len(weights)} samples and make intervals too wide. If they are counts, pass the "
+            "table to skfair.audit.Audit.from_counts, or its column by --count."
+        )
 
 
 def make_groupings(samples, missing, estimators, min_published):
@@ -192,15 +222,23 @@ def check_searchable(positive, counts_samples, min_published):
         )
 
 
-def attribute_table(groups, names):
-    """Attributes of each sample, a column each, under the first of the names."""
-    return pd.DataFrame(dict(zip(names, groups.labels[groups.codes].T, strict=False)))
+def sums_suffice(kind, columns, missing, measures):
+    """Whether every number of a report is the same of rows that count, in every bit."""
+    rates = find_measures(measures).values() if len(measures) else ()
+    has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)
+    return (
+        kind == "classification"
+        and missing != "at_random"
+        and has_decisions
+        and ("y_true" in columns or columns["y_pred"].dtype.kind != "f")  # no scores
+        and all(isinstance(one, Rate) and one.is_share for one in rates)
+    )
 
 
 def make_tables(estimators, by, weights, reference, level, min_group_size):
     """Rows and gaps of all groupings, and rows of all samples."""
     chosen = _check_reference(reference, list(by))
-    overall = Groups.single(len(weights), OVERALL)
+    overall = next(iter(by.values())).merge(OVERALL)
     # Warn of uneven weights once, and not for each measure.
     estimate_means(np.ones(len(weights)), None, overall, weights)
     with warnings.catch_warnings():

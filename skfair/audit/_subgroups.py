@@ -19,7 +19,13 @@ from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binar
 from skfair.audit._formats import Report
 from skfair.audit._sections import value_text
 from skfair.audit._tables import name_as_text
-from skfair.groups import MISSING, attribute_columns, attribute_names, check_alignment
+from skfair.groups import (
+    MISSING,
+    attribute_columns,
+    attribute_names,
+    check_alignment,
+    count_samples,
+)
 from skfair.metrics import find_positive
 from skfair.partitions import load_columns
 from skfair.statistics import check_level, clopper_pearson_limits
@@ -44,18 +50,19 @@ class _EncodedColumn(NamedTuple):
     texts: list
 
 
-def _encode_columns(columns, n_bins, missing):
-    """The columns of a table, as levels."""
+def _encode_columns(columns, n_bins, missing, counts):
+    """The columns of a table, as levels; `counts` are the numbers of samples of its rows."""
     names = attribute_names(columns)
     arrays = attribute_columns(columns)
     names = [f"column {number}" for number in range(1, len(arrays) + 1)] if names is None else names
+    series = [pd.Series(array).infer_objects() for array in arrays]
     return [
-        _encode_column(name_as_text(name), pd.Series(array).infer_objects(), n_bins, missing)
-        for name, array in zip(names, arrays, strict=True)
+        _encode_column(name_as_text(name), column, n_bins, missing, counts)
+        for name, column in zip(names, series, strict=True)
     ]
 
 
-def _encode_column(name, column, n_bins, missing):
+def _encode_column(name, column, n_bins, missing, counts):
     """A column as levels; missing values are the last level."""
     is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
     if missing == "error" and is_missing.any():
@@ -66,9 +73,10 @@ def _encode_column(name, column, n_bins, missing):
         )
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     known = column[~is_missing]
-    levels, conditions, texts = (_encode_numbers if is_number else _encode_labels)(
-        name, known, n_bins
-    )
+    if is_number:
+        levels, conditions, texts = _encode_numbers(name, known, n_bins, counts[~is_missing])
+    else:
+        levels, conditions, texts = _encode_labels(name, known)
     # The last level has no condition, or one of its own.
     codes = np.full(len(column), conditions.shape[1])
     codes[~is_missing] = levels
@@ -79,7 +87,7 @@ def _encode_column(name, column, n_bins, missing):
     return _EncodedColumn(codes, conditions, texts)
 
 
-def _encode_labels(name, column, n_bins):
+def _encode_labels(name, column):
     """Levels, conditions and their texts of a column of labels: each label is a condition."""
     codes, labels = pd.factorize(column, sort=True)
     if len(labels) > _MAX_LEVELS:
@@ -93,17 +101,19 @@ def _encode_labels(name, column, n_bins):
     return (codes, conditions, texts) if len(labels) > 1 else (codes, conditions[:0], [])
 
 
-def _encode_numbers(name, column, n_bins):
+def _encode_numbers(name, column, n_bins, counts):
     """As `_encode_labels`, of numbers: ranges of quantile bins, but not that of all bins."""
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
     # Cut at values that occur, so that equal samples share a bin; the largest value is no cut.
-    distinct = np.unique(values)
+    distinct, codes = np.unique(values, return_inverse=True)
     cuts = distinct[:-1]
     if len(distinct) > n_bins:
-        levels = np.arange(1, n_bins) / n_bins
-        cuts = np.unique(np.quantile(values, levels, method="inverted_cdf"))
+        # Quantiles of all samples: the inverse of their cumulative distribution.
+        ends, levels = np.cumsum(np.bincount(codes, counts)), np.arange(1, n_bins) / n_bins
+        places = np.searchsorted(ends, np.ceil(ends[-1] * levels - 1.0), side="right")
+        cuts = distinct[np.unique(places)]
         cuts = cuts[cuts < distinct[-1]]
     n_levels = len(cuts) + 1
     level = np.arange(n_levels)
@@ -139,11 +149,12 @@ class _SearchedSubgroups(NamedTuple):
     ``column_set_numbers``, and its ``table_indices`` in the table of all conjunctions of that set.
     ``n_conditions``, ``n`` and ``hits`` have its number of conditions, of samples, and of those
     whose value is true. ``min_size`` is the smallest ``n``, and ``values`` are those of all
-    samples.
+    samples, or of rows of as many samples as ``counts`` says.
     """
 
     columns: list
     values: np.ndarray
+    counts: np.ndarray
     min_size: float
     column_sets: list
     column_set_numbers: np.ndarray
@@ -155,7 +166,7 @@ class _SearchedSubgroups(NamedTuple):
     @property
     def total(self):
         """Number of all samples, and of those whose value is true."""
-        return len(self.values), int(self.values.sum())
+        return int(self.counts.sum()), int(self.counts[self.values].sum())
 
     def conditions(self, subgroup):
         """Pairs of a column and the number of its condition that a subgroup meets."""
@@ -174,37 +185,38 @@ class _SearchedSubgroups(NamedTuple):
         return " and ".join(column.texts[i] for column, i in self.conditions(subgroup))
 
 
-def _count_subgroups(columns, values, max_conditions, min_size):
+def _count_subgroups(columns, values, counts, max_conditions, min_size):
     """Count all conjunctions of up to so many conditions; keep those that are large enough."""
     depths = range(1, max_conditions + 1)
     subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
-    n, subset, place, size, hits = len(values), [], [], [], []
+    n, subset, place, size, hits = counts.sum(), [], [], [], []
     for number, chosen in enumerate(subsets):
-        counts = _count_conjunctions([columns[j] for j in chosen], values)
-        sizes = counts.sum(axis=1)
+        table = _count_conjunctions([columns[j] for j in chosen], values, counts)
+        sizes = table.sum(axis=1)
         at = np.flatnonzero((sizes >= min_size) & (n - sizes >= min_size))
         subset.append(np.full(len(at), number))
         place.append(at)
         size.append(sizes[at])
-        hits.append(counts[at, 1])
+        hits.append(table[at, 1])
     subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
     depth = np.array([len(one) for one in subsets])[subset]
-    return _SearchedSubgroups(columns, values, min_size, subsets, subset, place, depth, size, hits)
+    return _SearchedSubgroups(
+        columns, values, counts, min_size, subsets, subset, place, depth, size, hits
+    )
 
 
-def _count_conjunctions(columns, values):
+def _count_conjunctions(columns, values, counts):
     """Samples of value 0 and 1 in each conjunction of one condition of each column."""
     # One pass over the samples counts the joint levels; conditions sum over levels.
     joint = np.zeros(len(values), dtype=np.intp)
     for column in columns:
         joint = joint * column.conditions.shape[1] + column.codes
     shape = *(column.conditions.shape[1] for column in columns), 2
-    counts = np.bincount(2 * joint + values, minlength=np.prod(shape)).reshape(shape)
-    counts = counts.astype(np.float64)
+    table = np.bincount(2 * joint + values, counts, np.prod(shape)).reshape(shape)
     for axis, column in enumerate(columns):
-        summed = np.tensordot(column.conditions.astype(np.float64), counts, (1, axis))
-        counts = np.moveaxis(summed, 0, axis)
-    return counts.reshape(-1, 2)
+        summed = np.tensordot(column.conditions.astype(np.float64), table, (1, axis))
+        table = np.moveaxis(summed, 0, axis)
+    return table.reshape(-1, 2)
 
 
 # Departures of subgroups from the rest, and their limits.
@@ -335,14 +347,12 @@ def _select_listed_subgroups(family, candidates, limits, errors, max_listed):
 
 def _departs_outside_listed(family, mask, part, is_free, sign, error):
     """Whether most of a subgroup is outside those listed, and departs there from the rest."""
-    n = np.count_nonzero(part)
-    total = np.count_nonzero(is_free)
-    if n < max(mask.sum(), family.min_size) / 2.0 or n == total:
+    n, total = family.counts[part].sum(), family.counts[is_free].sum()
+    if n < max(family.counts[mask].sum(), family.min_size) / 2.0 or n == total:
         return False
-    hits = np.count_nonzero(family.values[part])
-    counts = np.array([n]), np.array([hits])
-    all_hits = np.count_nonzero(family.values[is_free])
-    return _limit_nearest_zero(*counts, (total, all_hits), error)[0] * sign > 0.0
+    hits, all_hits = (family.counts[rows & family.values].sum() for rows in (part, is_free))
+    part_counts = np.array([n]), np.array([hits])
+    return _limit_nearest_zero(*part_counts, (total, all_hits), error)[0] * sign > 0.0
 
 
 # The search of one measure, and the report.
@@ -623,17 +633,18 @@ def find_subgroups(
     names = _check_measures(measure, y_true)
     outcomes, columns = _check_data(y_true, y_pred, sensitive_features)
     positive = find_positive(*outcomes.values(), pos_label=pos_label)
-    encoded = _encode_columns(columns, n_bins, missing)
+    counts = count_samples(columns, len(outcomes["y_pred"]))
+    encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(outcomes["y_pred"]))
     is_true = outcomes["y_true"] == positive if "y_true" in outcomes else None
     measures = binary_measures(is_true, outcomes["y_pred"] == positive, None)
     searches = []
     for name in names:
-        values, counts = measures[name]
-        samples = np.arange(len(values)) if counts is None else np.flatnonzero(counts)
-        restricted = [column._replace(codes=column.codes[samples]) for column in encoded]
-        min_size = max(min_group_size, min_share * len(samples))
-        family = _count_subgroups(restricted, values[samples], max_conditions, min_size)
+        values, mask = measures[name]
+        rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
+        restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
+        min_size = max(min_group_size, min_share * counts[rows].sum())
+        family = _count_subgroups(restricted, values[rows], counts[rows], max_conditions, min_size)
         _check_any_subgroup(family, name)
         searches.append(_search(name, family, level, direction, max_listed, len(names)))
     tables, rows = zip(*searches, strict=True)
@@ -743,7 +754,7 @@ def _check_any_subgroup(family, measure):
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(
-            f"No subgroup has {ceil(family.min_size):,} of the {len(family.values):,} samples of "
+            f"No subgroup has {ceil(family.min_size):,} of the {family.total[0]:,} samples of "
             f"the {measure}, with as many in the rest. Pass a smaller min_group_size and "
             "min_share, more samples, or columns with several levels."
         )

@@ -41,7 +41,7 @@ def groupings(groups):
     by_name = {}
     for name, column in zip(names, groups.labels.T, strict=True):
         values, codes = np.unique(column, return_inverse=True)
-        by_name[name] = Groups.disjoint(codes[groups.codes], values[:, np.newaxis])
+        by_name[name] = groups.regroup(codes[groups.codes], values[:, np.newaxis])
     if len(names) > 1:
         by_name[group_text(tuple(names))] = groups
     for name, one in by_name.items():
@@ -64,7 +64,7 @@ def suppress_small_groups(estimators, by_name, weights, min_published):
     these with or without its event, is small. Groups with a small count are suppressed, and as
     many others, smallest first, as keep any of them from being computed from the rest.
     """
-    overall = {OVERALL: Groups.single(len(weights), OVERALL)}
+    overall = {OVERALL: next(iter(by_name.values())).merge(OVERALL)}
     if _has_small_counts(estimators, overall[OVERALL], weights, min_published).any():
         raise ValueError(
             f"min_published={min_published} allows no report: all samples together have a count "
@@ -232,7 +232,9 @@ def stratify(by_name, codes, strata):
         for name, groups in by_name.items():
             matrix = sparse.csr_array(inside @ groups.matrix)
             matrix.eliminate_zeros()
-            members = Groups.overlapping(matrix.astype(bool), groups.labels, groups.ranks)
+            members = Groups.overlapping(
+                matrix.astype(bool), groups.labels, groups.ranks, multiplicity=groups.multiplicity
+            )
             within[f"{name}{STRATUM_SEPARATOR}{text}"] = members.select(
                 np.flatnonzero(members.counts)
             )

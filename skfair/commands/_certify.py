@@ -19,7 +19,7 @@ from skfair.commands._options import (
     resolve_output,
     translate_messages,
 )
-from skfair.commands._predictions import read_predictions
+from skfair.commands._predictions import count_samples_of_rows, read_predictions
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.groups import MISSING, fill_missing, is_like_unknown
 from skfair.utils._checks import check_tolerance, join_names, warn
@@ -111,6 +111,7 @@ def _build_certificate(options):
     if options.sensitive:
         columns, n_left_out = _handle_unknown_groups(columns, options)
     with translate_messages(_CERTIFY_OPTIONS):
+        columns = count_samples_of_rows(columns, options.missing, None)
         certificate = Certificate.from_predictions(
             constraint=constraint,
             missing="at_random" if is_modelled else "error",
@@ -162,6 +163,8 @@ def _handle_unknown_groups(columns, options):
             f"{join_names(map(repr, suspect))}. Name them in --unknown, or rename them."
         )
     is_unknown = (groups == MISSING).any(axis=1)
+    counts = columns.get("counts", pd.Series(1, index=groups.index))
+    n_unknown = int(counts[is_unknown].sum())
     if options.missing == "at_random":
         groups = groups.mask(groups == MISSING, None)
     columns = columns | {"sensitive_features": groups}
@@ -169,7 +172,7 @@ def _handle_unknown_groups(columns, options):
         return columns, 0
     if options.missing == "error":
         raise ValueError(
-            f"{is_unknown.sum():,} of {len(groups):,} samples have no known group. Pass --missing "
+            f"{n_unknown:,} of {int(counts.sum()):,} samples have no known group. Pass --missing "
             "exclude to certify the others, --missing group to compare them as a group, or "
             "--missing at_random to estimate it."
         )
@@ -177,4 +180,4 @@ def _handle_unknown_groups(columns, options):
         name: column[~is_unknown] if isinstance(column, pd.Series | pd.DataFrame) else column
         for name, column in columns.items()
     }
-    return known, int(is_unknown.sum())
+    return known, n_unknown

@@ -93,6 +93,7 @@ def add_column_options(command, kinds):
         help="columns that --missing at_random models the groups by",
     )
     add("--weight", help="column of sample weights")
+    add_count_option(command)
     add(
         "--kind",
         choices=kinds,
@@ -108,6 +109,15 @@ def add_column_options(command, kinds):
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
 
 
+def add_count_option(command):
+    """Add the option of files whose rows stand for several samples each."""
+    command.add_argument(
+        "--count",
+        metavar="COLUMN",
+        help="column of the number of samples that a row stands for, as of COUNT(*)",
+    )
+
+
 def add_tolerance_options(command):
     """Add --tolerance and --ratio, of which one is required; return their group of options."""
     bound = command.add_mutually_exclusive_group(required=True)
@@ -121,13 +131,16 @@ def check_column_options(options):
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
     named += [*(getattr(options, "control", None) or []), *options.group_probability]
+    named.append(options.count)
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability, --sensitive, --control and "
-            "--group-probability."
+            "twice among --target, --prediction, --probability, --sensitive, --control, --count "
+            "and --group-probability."
         )
+    if options.count is not None:
+        _check_count_options(options)
     if not options.sensitive and not options.group_probability:
         raise ValueError(
             "Groups are compared: name the columns of protected attributes by --sensitive, or of "
@@ -145,6 +158,19 @@ def check_column_options(options):
         unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
         if unused:
             raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
+
+
+def _check_count_options(options):
+    """Raise for options that need samples one by one."""
+    unused = ["--weight"] * (options.weight is not None)
+    unused += ["--group-probability"] * bool(options.group_probability)
+    unused += ["--missing at_random"] * (options.missing == "at_random")
+    unused += [f"--kind {options.kind}"] * (options.kind not in (None, "classification"))
+    if unused:
+        raise ValueError(
+            f"--count is for classes of samples of equal weight; leave out {join_names(unused)}, "
+            "or pass a file with a row for each sample."
+        )
 
 
 def translate_message(message, phrases=MappingProxyType({})):

@@ -6,6 +6,7 @@ import pandas as pd
 
 from skfair.audit import (
     check_complete_column,
+    check_counts,
     check_missing_marks,
     check_same_notation,
     find_label,
@@ -13,22 +14,28 @@ from skfair.audit import (
     holds_numbers,
     read_columns,
 )
+from skfair.groups import check_groups, fill_missing
 
 
 def read_predictions(options):
     """The columns of the file as arguments of `from_predictions`, and the threshold of scores."""
     roles = [options.target, options.prediction, options.probability, options.weight]
+    roles.append(options.count)
     control = getattr(options, "control", None) or []
     groups = *options.sensitive, *options.group_probability
     names = [name for name in (*roles, *groups, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
-    y_true, y_pred, y_proba, weights = (check_complete_column(table, name) for name in roles)
+    y_true, y_pred, y_proba, weights, counts = (
+        check_complete_column(table, name) for name in roles
+    )
     check_missing_marks(y_true, y_pred)
     _check_numbers(options, y_true, y_pred, y_proba, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     columns = {"sample_weight": weights, "pos_label": positive}
     columns |= {} if y_proba is None else {"y_proba": y_proba}
+    if counts is not None:
+        columns["counts"] = pd.Series(check_counts(counts, options.count), index=counts.index)
     columns |= {"control_features": table[control]} if control else {}
     # Turn scores into decisions, if the predictions are scores.
     k = _parse_top_k(options)
@@ -44,6 +51,17 @@ def read_predictions(options):
         check_same_notation(y_true, y_pred)
     columns |= {"y_true": y_true, "y_pred": y_pred} | _read_groups(table, options)
     return columns, threshold
+
+
+def count_samples_of_rows(columns, missing, unknown):
+    """Columns of rows that stand for as many samples as ``counts`` says, if there are counts."""
+    if "counts" not in columns:
+        return columns
+    groups, counts = columns["sensitive_features"], columns.pop("counts").to_numpy()
+    if missing != "error" or unknown:
+        groups = fill_missing(groups, unknown or ())
+    groups = check_groups(groups, len(counts)).with_multiplicity(counts)
+    return columns | {"sensitive_features": groups, "sample_weight": counts}
 
 
 def _read_groups(table, options):

@@ -21,7 +21,7 @@ from skfair.commands._options import (
     translate_message,
     translate_messages,
 )
-from skfair.commands._predictions import read_predictions
+from skfair.commands._predictions import count_samples_of_rows, read_predictions
 from skfair.metrics import Measure, Rate
 from skfair.utils._checks import join_names
 
@@ -111,11 +111,15 @@ def _writes_only_json(options):
 def _build_report(options):
     """The report that the options ask for."""
     columns, threshold = read_predictions(options)
+    missing, unknown = _choose_missing(options), options.unknown
     with translate_messages():
+        if options.count is not None:
+            columns = count_samples_of_rows(columns, missing, unknown)
+            missing, unknown = "exclude" if unknown and missing == "error" else missing, None
         return FairnessReport.from_predictions(
             kind=options.kind,
-            unknown=options.unknown,
-            missing=_choose_missing(options),
+            unknown=unknown,
+            missing=missing,
             min_share=options.min_share,
             confidence_level=options.confidence,
             title=options.title,
@@ -173,7 +177,7 @@ def _extend_import_path():
 
 def _provenance(options, n_rows, threshold):
     """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
-    roles = ("target", "prediction", "probability", "weight")
+    roles = ("target", "prediction", "probability", "weight", "count")
     named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
     lists = {"sensitive": options.sensitive, "control": options.control}
     lists["probabilities of groups"] = options.group_probability

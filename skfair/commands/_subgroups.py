@@ -6,6 +6,7 @@ from types import MappingProxyType
 from skfair.audit import (
     REPORTED_RATES,
     check_complete_column,
+    check_counts,
     check_missing_marks,
     check_same_notation,
     find_label,
@@ -15,12 +16,14 @@ from skfair.audit import (
 )
 from skfair.commands._options import (
     FINDING_STATUS,
+    add_count_option,
     add_file_options,
     add_output_options,
     output_results,
     resolve_output,
     translate_messages,
 )
+from skfair.groups import check_groups, fill_missing
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 
@@ -78,6 +81,7 @@ def add_subgroups_command(commands):
         help="whether being missing is a condition (default: group)",
     )
     add("--confidence", type=float, default=0.95, help="how often all limits hold (default .95)")
+    add_count_option(command)
     add_output_options(command)
     command.set_defaults(run=partial(_run_subgroups, command))
 
@@ -96,22 +100,29 @@ def _run_subgroups(parser, options):
 def _search_file(options):
     """The report on subgroups that the options ask for."""
     check_level(options.confidence, "--confidence")
-    roles = [options.target, options.prediction]
+    roles = [options.target, options.prediction, options.count]
     names = [name for name in (*roles, *options.sensitive) if name is not None]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, repeated))} is named twice "
-            "among --target, --prediction and --sensitive."
+            "among --target, --prediction, --sensitive and --count."
         )
     table = read_columns(options.file, names)
-    y_true, y_pred = (check_complete_column(table, name) for name in roles)
+    counts = check_complete_column(table, options.count)
+    if counts is not None:
+        counts = check_counts(counts, options.count)
+        table, counts = table[counts > 0.0], counts[counts > 0.0]
+    y_true, y_pred = (check_complete_column(table, name) for name in roles[:2])
     check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
+    columns = table[options.sensitive].apply(parse_column)
+    if counts is not None:
+        columns = check_groups(fill_missing(columns), len(counts)).with_multiplicity(counts)
     with translate_messages(_SUBGROUP_OPTIONS):
         return find_subgroups(
             y_true,
             y_pred,
-            sensitive_features=table[options.sensitive].apply(parse_column),
+            sensitive_features=columns,
             measure=options.measure,
             max_conditions=options.max_conditions,
             direction=options.direction,

@@ -226,8 +226,8 @@ def cell_events(cells, samples, groups, with_overall=False):
         # Count the members of each group in each cell.
         shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
         n_rows = n_members = _count_pairs(pairs, shape)
-        if samples.multiplicity is not None:
-            n_members = _count_pairs(pairs, shape, samples.multiplicity[rows])
+        if groups.multiplicity is not None:
+            n_members = _count_pairs(pairs, shape, groups.multiplicity[rows])
         elif shares is not None:
             n_members = _count_pairs(pairs, shape, shares)
         event_of_pair = np.full(shape, -1)  # outside the cells
@@ -250,6 +250,7 @@ def cell_events(cells, samples, groups, with_overall=False):
                 labels.append((cell, "overall"))
         memberships.append(_table_entries(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
+    events = events.with_multiplicity(groups.multiplicity)
     counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
     return CellEvents(events, counts, labels, order, blocks, overall, empty)
 
@@ -724,7 +725,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         # One warning for each group size that is required, whichever constraints share it.
         if small is not None:
             size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
-            names, counts = small.names, problems[0].group_counts(small)
+            names, counts = small.names, small.counts
             by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1

@@ -313,15 +313,15 @@ def make_representatives(summary, estimator, is_real, is_compared):
     number = {}
     codes = np.array([number.setdefault(group, len(number)) for group, _ in summary.cells])
     labels = np.array([*number], dtype=object)
-    groups = Groups.disjoint(codes, labels, summary.attributes)
+    # Counts are those of all samples, not of their representatives.
+    groups = Groups.disjoint(
+        codes, labels, summary.attributes, multiplicity=np.asarray(summary.counts)
+    )
     warn_of_similar_labels(groups)
-    # Counts of all samples, not of their representatives.
-    vars(groups)["counts"] = np.bincount(codes, summary.counts).astype(np.intp)
     samples = Samples(
         np.zeros(len(codes)),
         groups,
         summary.weights,
-        multiplicity=summary.counts,
         min_group_size=estimator.min_group_size,
     ).largest_first()
     if is_real:

@@ -36,6 +36,9 @@ class Events:
         Number of events.
     n_samples : int
         Number of samples, whether in an event or not.
+    multiplicity : ndarray of shape (n_samples,), or None
+        Number of samples that each row stands for, in which case every array over samples has one
+        entry for each row; None means one each.
 
     Examples
     --------
@@ -48,7 +51,7 @@ class Events:
 
     def __init__(self, n_events, n_samples, codes_and_mean_weights=None, averaging_matrix=None):
         self.n_events, self.n_samples = n_events, n_samples
-        self.codes_and_mean_weights = codes_and_mean_weights
+        self.codes_and_mean_weights, self.multiplicity = codes_and_mean_weights, None
         if averaging_matrix is not None:
             self.averaging_matrix = averaging_matrix
 
@@ -87,6 +90,22 @@ class Events:
         totals = _check_totals(np.bincount(event, weighted, minlength=members.shape[0]))
         mean_weights = (weighted / totals[event], members.indices, members.indptr)
         return _from_matrix(sparse.csr_array(mean_weights, shape=members.shape))
+
+    def with_multiplicity(self, multiplicity):
+        """The same events of rows, each of which stands for so many samples; None: one each."""
+        if multiplicity is not None:
+            self.multiplicity = np.asarray(multiplicity, dtype=np.float64)
+        return self
+
+    @property
+    def member_counts(self):
+        """Number of samples of every membership, as in `memberships`, (n_entries,)."""
+        rows = self.averaging_matrix.indices
+        return np.ones(len(rows)) if self.multiplicity is None else self.multiplicity[rows]
+
+    def take_multiplicity(self, rows):
+        """Numbers of samples of selected rows, or None."""
+        return None if self.multiplicity is None else self.multiplicity[rows]
 
     @cached_property
     def averaging_matrix(self):
@@ -136,17 +155,19 @@ class Events:
             # Divide each weight by the sum of its event, as rows of the matrix are events.
             mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
             entries = (mean_weights, taken.indices, taken.indptr)
-            return _from_matrix(sparse.csr_array(entries, shape=taken.shape))
+            events = _from_matrix(sparse.csr_array(entries, shape=taken.shape))
+            return events.with_multiplicity(self.take_multiplicity(rows))
         codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
         totals = _check_selected_totals(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
         mean_weights = mean_weights / np.append(totals, 1.0)[codes]
-        return Events(self.n_events, len(codes), (codes, mean_weights))
+        events = Events(self.n_events, len(codes), (codes, mean_weights))
+        return events.with_multiplicity(self.take_multiplicity(rows))
 
     def contribution(self, rows, factors=1.0):
         """The weights of selected samples in the events: means of subsets add up to those of all.
 
-        `factors` multiply the weights.
+        `factors` multiply the weights. Rows are samples of a block, and stand for one each.
         """
         if self.codes_and_mean_weights is None:
             taken = sparse.csr_array(self.averaging_matrix[:, rows])

@@ -26,7 +26,9 @@ def attribute_columns(sensitive_features):
 
     They are arrays of numpy, or of pandas where that has codes of its own.
     """
-    if hasattr(sensitive_features, "get_columns"):  # polars
+    if isinstance(sensitive_features, Groups):  # encoded before
+        columns = list(sensitive_features.labels[sensitive_features.codes].T)
+    elif hasattr(sensitive_features, "get_columns"):  # polars
         columns = [column.to_numpy() for column in sensitive_features.get_columns()]
     elif hasattr(sensitive_features, "iloc") and sensitive_features.ndim == 2:
         n_columns = sensitive_features.shape[1]
@@ -294,6 +296,9 @@ class Groups:
         Names of the attributes of disjoint groups.
     ranks : ndarray of int, shape (n_groups,), default=None
         Numbers that sort the groups by label; None if they are sorted.
+    multiplicity : ndarray of int, shape (n_rows,), default=None
+        Number of samples that each row stands for, such as those of a table of counts; None means
+        one each. Then every array over samples has one entry for each row.
 
     Attributes
     ----------
@@ -318,8 +323,9 @@ class Groups:
         matrix: sparse.csr_array | None = None,
         attributes: list | None = None,
         ranks: np.ndarray | None = None,
+        multiplicity: np.ndarray | None = None,
     ):
-        self.labels, self.attributes = labels, attributes or []
+        self.labels, self.attributes, self.multiplicity = labels, attributes or [], multiplicity
         # Position of each group when they are sorted by label.
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
         self._codes, self.is_disjoint = codes, codes is not None
@@ -332,6 +338,7 @@ class Groups:
         labels: np.ndarray,
         attributes: list | None = None,
         ranks: np.ndarray | None = None,
+        multiplicity: np.ndarray | None = None,
     ) -> Groups:
         """Each sample in exactly one group.
 
@@ -345,9 +352,13 @@ class Groups:
             Names of the attributes; None numbers them.
         ranks : ndarray of int, shape (n_groups,), default=None
             Numbers that sort the groups by label; None if they are sorted.
+        multiplicity : ndarray of int, shape (n_samples,), default=None
+            Number of samples that each row stands for; None means one each.
         """
         attributes = attributes or list(range(labels.shape[1]))
-        return Groups(labels, codes=codes, attributes=attributes, ranks=ranks)
+        return Groups(
+            labels, codes=codes, attributes=attributes, ranks=ranks, multiplicity=multiplicity
+        )
 
     @staticmethod
     def overlapping(
@@ -355,6 +366,7 @@ class Groups:
         labels: np.ndarray,
         ranks: np.ndarray | None = None,
         attributes: list | None = None,
+        multiplicity: np.ndarray | None = None,
     ) -> Groups:
         """Groups that may share samples, or that are partly recorded.
 
@@ -369,8 +381,12 @@ class Groups:
             Numbers that sort the groups by label; None if they are sorted.
         attributes : list of length n_attributes, default=None
             Names of the attributes, of groups that are partly recorded.
+        multiplicity : ndarray of int, shape (n_samples,), default=None
+            Number of samples that each row stands for; None means one each.
         """
-        return Groups(labels, matrix=matrix, ranks=ranks, attributes=attributes)
+        return Groups(
+            labels, matrix=matrix, ranks=ranks, attributes=attributes, multiplicity=multiplicity
+        )
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -384,6 +400,72 @@ class Groups:
             Name of the group.
         """
         return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
+
+    def __len__(self) -> int:
+        """Number of rows, each of which may stand for several samples."""
+        return len(self.codes) if self.is_disjoint else self.matrix.shape[0]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, in a group or not."""
+        return len(self) if self.multiplicity is None else int(self.multiplicity.sum())
+
+    @property
+    def row_counts(self) -> np.ndarray:
+        """Number of samples that each row stands for, (n_rows,)."""
+        return np.ones(len(self)) if self.multiplicity is None else self.multiplicity
+
+    def regroup(self, codes: np.ndarray, labels: np.ndarray) -> Groups:
+        """Other disjoint groups of the same rows.
+
+        Parameters
+        ----------
+        codes : ndarray of intp, shape (n_rows,)
+            Group of each row.
+        labels : ndarray of object, shape (n_groups, n_attributes)
+            Labels of each group.
+        """
+        return Groups.disjoint(codes, labels, multiplicity=self.multiplicity)
+
+    def merge(self, name: str = "all") -> Groups:
+        """All rows in one group.
+
+        Parameters
+        ----------
+        name : str, default="all"
+            Name of the group.
+        """
+        return self.regroup(np.zeros(len(self), dtype=np.intp), _one_column([name]))
+
+    def rename(self, attributes: list) -> Groups:
+        """The same disjoint groups, with other names of their attributes.
+
+        Parameters
+        ----------
+        attributes : list
+            At least as many names as there are attributes, of which the first ones count.
+        """
+        names = attributes[: self.labels.shape[1]]
+        return Groups.disjoint(self.codes, self.labels, names, self.ranks, self.multiplicity)
+
+    def with_multiplicity(self, multiplicity: np.ndarray | None) -> Groups:
+        """The same groups of rows that stand for several samples each.
+
+        Parameters
+        ----------
+        multiplicity : ndarray of int, shape (n_rows,), or None
+            Number of samples of each row; None means one each.
+        """
+        matrix = None if self.is_disjoint else self.matrix
+        groups = Groups(
+            self.labels,
+            codes=self._codes,
+            matrix=matrix,
+            attributes=self.attributes,
+            multiplicity=multiplicity,
+        )
+        groups.ranks = self.ranks
+        return groups
 
     @property
     def codes(self) -> np.ndarray:
@@ -454,7 +536,7 @@ class Groups:
             Probability of each group.
         """
         matrix = sparse.csr_array(probabilities)
-        return Groups.overlapping(matrix, self.labels, self.ranks, self.attributes)
+        return self._overlapping(matrix, slice(None))
 
     def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
@@ -469,7 +551,7 @@ class Groups:
         if not self.is_disjoint:
             return groups if len(present) == len(self.labels) else groups.select(present)
         codes = np.searchsorted(present, groups.codes)
-        return Groups.disjoint(codes, self.labels[present], self.attributes, self.ranks[present])
+        return self._disjoint(codes, present, groups.multiplicity)
 
     def subset(self, rows: slice | np.ndarray) -> Groups:
         """Groups of selected samples; groups without members there remain, empty.
@@ -479,9 +561,23 @@ class Groups:
         rows : slice or ndarray of int
             Positions of the samples, which may repeat.
         """
+        multiplicity = None if self.multiplicity is None else self.multiplicity[rows]
         if self.is_disjoint:
-            return Groups.disjoint(self.codes[rows], self.labels, self.attributes, self.ranks)
-        return Groups.overlapping(self.matrix[rows], self.labels, self.ranks, self.attributes)
+            return self._disjoint(self.codes[rows], slice(None), multiplicity)
+        return self._overlapping(self.matrix[rows], slice(None), multiplicity)
+
+    def _disjoint(self, codes, positions, multiplicity):
+        """Disjoint groups of rows, of which labels and ranks are those at the positions."""
+        return Groups.disjoint(
+            codes, self.labels[positions], self.attributes, self.ranks[positions], multiplicity
+        )
+
+    def _overlapping(self, matrix, positions, multiplicity=None):
+        """As `_disjoint`, of groups that may overlap; by default rows stand for as many samples."""
+        multiplicity = self.multiplicity if multiplicity is None else multiplicity
+        return Groups.overlapping(
+            matrix, self.labels[positions], self.ranks[positions], self.attributes, multiplicity
+        )
 
     def reorder(self, order: np.ndarray) -> Groups:
         """The same groups in another order.
@@ -495,16 +591,17 @@ class Groups:
             return self
         if not self.is_disjoint:
             return self.select(order)
-        codes, ranks = np.argsort(order)[self.codes], self.ranks[order]
-        groups = Groups.disjoint(codes, self.labels[order], self.attributes, ranks)
+        groups = self._disjoint(np.argsort(order)[self.codes], order, self.multiplicity)
         vars(groups)["counts"] = self.counts[order]  # which need not be counted again
         return groups
 
     @cached_property
     def counts(self) -> np.ndarray:
         """Number of samples of each group, (n_groups,), rounded where it is an expectation."""
-        codes = self.codes if self.is_disjoint else self.memberships[1]
+        rows, codes = (slice(None), self.codes) if self.is_disjoint else self.memberships
         shares = self.shares if self.is_partly_recorded else None
+        if self.multiplicity is not None:
+            shares = self.multiplicity[rows] * (1.0 if shares is None else shares)
         return np.rint(np.bincount(codes, shares, len(self.labels))).astype(np.intp)
 
     @property
@@ -519,11 +616,13 @@ class Groups:
         return GroupSummary(self.labels[order], self.counts[order])
 
     def members(self) -> list[np.ndarray]:
-        """Samples of each group, a list of n_groups arrays."""
-        samples, groups = self.memberships
+        """Rows of each group, a list of n_groups arrays."""
+        rows, groups = self.memberships
         # The stable sort of short integers is a radix sort, which is linear.
         order = np.argsort(groups.astype(np.min_scalar_type(len(self.labels))), kind="stable")
-        return np.split(samples[order], np.cumsum(self.counts)[:-1])
+        # Lists end where the numbers of rows do, whatever number of samples these stand for.
+        n_rows = np.bincount(groups, minlength=len(self.labels))
+        return np.split(rows[order], np.cumsum(n_rows)[:-1])
 
     def single_attribute_groups(self) -> Groups:
         """One group per value of every single attribute; with several attributes they overlap.
@@ -538,7 +637,8 @@ class Groups:
         ends = np.arange(0, codes.size + 1, n_attributes)
         one_each = np.ones(codes.size, dtype=bool), codes.ravel(), ends
         values = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
-        return Groups.overlapping(sparse.csr_array(self.matrix @ values), labels)
+        matrix = sparse.csr_array(self.matrix @ values)
+        return Groups.overlapping(matrix, labels, multiplicity=self.multiplicity)
 
     def attribute_codes_of_groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Values of the single attributes in each group, which is a combination of them.
@@ -567,8 +667,7 @@ class Groups:
         positions : ndarray of int
             Positions of the groups.
         """
-        matrix, labels = self.matrix[:, positions], self.labels[positions]
-        return Groups.overlapping(matrix, labels, self.ranks[positions], self.attributes)
+        return self._overlapping(self.matrix[:, positions], positions)
 
 
 def check_groups(
@@ -612,6 +711,9 @@ def check_groups(
     >>> groups.names
     [('f', 'old'), ('m', 'old')]
     """
+    if isinstance(sensitive_features, Groups):  # of an audit, encoded before
+        _check_length(len(sensitive_features), n_samples)
+        return sensitive_features
     if sparse.issparse(sensitive_features):
         if not overlapping:
             raise TypeError(_OVERLAPPING_ERROR)
@@ -630,6 +732,12 @@ def check_groups(
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
     return Groups.disjoint(codes, labels, names)
+
+
+def count_samples(sensitive_features, n_rows):
+    """Number of samples that each row stands for, one unless these are `Groups` of counts."""
+    is_encoded = isinstance(sensitive_features, Groups)
+    return sensitive_features.row_counts if is_encoded else np.ones(n_rows)
 
 
 MAX_NUMERIC_GROUPS = 30
@@ -718,7 +826,10 @@ def _numbers_among(labels):
 
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
-    if hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
+    if isinstance(sensitive_features, Groups):
+        names = sensitive_features.attributes
+        names = [] if names == list(range(len(names))) else names
+    elif hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data
         names = list(sensitive_features.column_names)
     elif hasattr(sensitive_features, "columns"):
         names = list(sensitive_features.columns)

@@ -46,14 +46,14 @@ def is_like_unknown(label):
 
 
 def fill_missing(sensitive_features, unknown=()):
-    """DataFrame of the attributes, with missing values named `MISSING`; a sparse matrix unchanged.
+    """DataFrame of the attributes, with missing values named `MISSING`; encoded groups unchanged.
 
     Labels in `unknown` count as missing values; text is compared without regard to case and
     surrounding spaces. A label that no attribute has raises a warning. Attributes with missing
     values become text. The others are unchanged.
     """
     (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
-    if sparse.issparse(sensitive_features):
+    if sparse.issparse(sensitive_features) or isinstance(sensitive_features, Groups):
         _refuse_unknown_argument(unknown)
         return sensitive_features
     columns = attribute_columns(sensitive_features)

@@ -7,10 +7,12 @@ from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import (
     Groups,
     check_attribute_label_types,
@@ -51,8 +53,6 @@ class Samples(NamedTuple):
     X : DataFrame, ndarray or csr_array of shape (n_samples, n_features), or None
         Features, for constraints that use them, or None. A DataFrame stays one, so that columns
         can be named.
-    multiplicity : ndarray of int, shape (n_samples,), or None
-        Number of training samples that each row stands for; None means one each.
     min_group_size : int or "auto"
         Samples that a group needs to be compared, see `is_large`; of constraints that have a
         ``min_group_size`` of their own this is not used.
@@ -74,7 +74,6 @@ class Samples(NamedTuple):
     groups: Groups
     weights: np.ndarray
     X: object = None
-    multiplicity: np.ndarray | None = None
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
     group_probabilities: np.ndarray | None = None
@@ -99,12 +98,12 @@ class Samples(NamedTuple):
         is_large : ndarray of bool, shape (n_groups,)
         """
         size = self.min_group_size if min_group_size is None else min_group_size
-        counts = self.group_counts(groups)
+        counts = groups.counts
         if size != "auto":
             return counts >= size
         # "auto": enough samples, or a large enough share of them.
-        n_samples = len(self.weights) if self.multiplicity is None else self.multiplicity.sum()
-        return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= AUTO_MIN_GROUP_SHARE * n_samples)
+        large_share = AUTO_MIN_GROUP_SHARE * self.groups.n_samples
+        return (counts >= AUTO_MIN_GROUP_SIZE) | (counts >= large_share)
 
     def check_group_sizes(
         self, groups: Groups, min_group_size: int | Literal["auto"] | None = None
@@ -139,7 +138,7 @@ class Samples(NamedTuple):
             size = self.min_group_size if min_group_size is None else min_group_size
             raise ValueError(
                 f"min_group_size={size!r} leaves no group: the largest has "
-                f"{self.group_counts(groups).max()} samples; choose a smaller one, or merge groups."
+                f"{groups.counts.max()} samples; choose a smaller one, or merge groups."
             )
         return is_large
 
@@ -191,9 +190,11 @@ class Samples(NamedTuple):
             return groups, by_label
         # Number the large groups; the small ones get the code of the largest.
         positions = np.cumsum(is_large) - 1
-        positions[~is_large] = positions[np.argmax(self.group_counts(groups))]
+        positions[~is_large] = positions[np.argmax(groups.counts)]
         labels = groups.labels[is_large]
-        merged = Groups.disjoint(positions[groups.codes], labels, groups.attributes)
+        merged = Groups.disjoint(
+            positions[groups.codes], labels, groups.attributes, multiplicity=groups.multiplicity
+        )
         return merged, positions[by_label]
 
     def take(self, rows: np.ndarray) -> Samples:
@@ -214,19 +215,10 @@ class Samples(NamedTuple):
         weights = np.bincount(self.groups.codes, self.weights, len(self.groups.labels))
         return weights[np.argsort(self.groups.ranks)] / weights.sum()
 
-    def group_counts(self, groups: Groups) -> np.ndarray:
-        """Number of training samples of each group, where a row may stand for several.
-
-        Parameters
-        ----------
-        groups : Groups
-            Groups of these samples.
-
-        Returns
-        -------
-        counts : ndarray of int, shape (n_groups,)
-        """
-        return groups.counts if self.multiplicity is None else groups.matrix.T @ self.multiplicity
+    @property
+    def is_equally_weighted(self) -> bool:
+        """Whether all samples have the same weight."""
+        return not np.ptp(self.weights / self.groups.row_counts)
 
 
 def check_samples(
@@ -329,6 +321,29 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
+
+
+def merge_samples(samples, columns):
+    """Samples with one row for all that have the same group and columns, and these columns.
+
+    They are returned as they are where merging does not pay, and where sums over merged rows might
+    differ in the last digit: with unequal weights, and for groups that overlap.
+    """
+    groups = samples.groups
+    if not groups.is_disjoint or groups.multiplicity is not None or not samples.is_equally_weighted:
+        return samples, columns
+    # Text is compared by pandas; the codes of the groups are integers.
+    plain = {
+        name: pd.Series(column) if column.dtype == object else column
+        for name, column in columns.items()
+    }
+    codes, _, merged = merge_duplicate_rows_with_sizes(groups.codes, None, **plain)
+    if "n_samples" not in merged:
+        return samples, columns
+    counts = merged.pop("n_samples")
+    del merged["squared_weight"]
+    groups = Groups.disjoint(codes, groups.labels, groups.attributes, groups.ranks, counts)
+    return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}
 
 
 def _drop_zero_weights(sensitive_features, sample_weight, data):

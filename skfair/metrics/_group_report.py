@@ -202,7 +202,7 @@ def group_report(
     columns = encode_columns(columns, _positive_class(by_name, columns, pos_label))
     ties = None
     if k is not None:
-        columns, by_name, ties = decide_top_k(columns, by_name, samples.weights, k)
+        columns, by_name, ties = decide_top_k(columns, by_name, samples, k)
     check_columns_of(by_name, columns)
     if codes is None:
         report = _tabulate(by_name, samples, columns, groups, confidence_level)

@@ -157,6 +157,11 @@ class Measure:
         present : ndarray of intp
             Positions of these groups.
         """
+        if groups.multiplicity is not None:
+            raise ValueError(
+                f"{self.name} is a function of single samples, whose bootstrap draws them, but "
+                "these are counts of samples. Pass the samples one by one, or leave it out."
+            )
         takes_weights = _takes_weights(self.function)
         if not takes_weights and np.ptp(weights):
             raise ValueError(
@@ -380,11 +385,11 @@ def encode_columns(columns, positive):
     return encoded
 
 
-def decide_top_k(columns, measures, weights, k):
+def decide_top_k(columns, measures, samples, k):
     """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
     if "scores" not in columns:
         raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
-    selection = select_top(columns["scores"], weights, k)
+    selection = select_top(columns["scores"], samples, k)
     of_decisions = [
         name
         for name, one in measures.items()
@@ -455,7 +460,7 @@ class GroupComparison:
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
         groups, by_name = samples.groups, {self.__name__: self.measure}
         if self.k is not None:
-            columns, by_name, _ = decide_top_k(columns, by_name, samples.weights, self.k)
+            columns, by_name, _ = decide_top_k(columns, by_name, samples, self.k)
         (measure,) = by_name.values()
         estimates, present = measure.estimate(columns, groups, samples.weights)
         values = np.full(len(groups.labels), np.nan)

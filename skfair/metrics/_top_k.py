@@ -39,12 +39,12 @@ class TopSelection(NamedTuple):
         )
 
 
-def select_top(scores, weights, k):
+def select_top(scores, samples, k):
     """Select the k highest scores: a number of places, or their share of all samples.
 
     Places are counted in weight, of which samples have 1 on average.
     """
-    n_samples = len(scores)
+    n_samples = samples.groups.n_samples
     is_number = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_samples
     is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
     if not is_number and not is_share:
@@ -52,7 +52,7 @@ def select_top(scores, weights, k):
             f"k must be a number of places from 1 to {n_samples}, or a share of the samples "
             f"strictly between 0 and 1, such as 0.1; got {k!r}."
         )
-    weights = weights * (n_samples / weights.sum())
+    weights = samples.weights * (n_samples / samples.weights.sum())
     places = float(k if is_number else k * n_samples)
     # The cut: the highest score at which the places are filled.
     values, codes = np.unique(-scores, return_inverse=True)
@@ -63,7 +63,8 @@ def select_top(scores, weights, k):
     share = min(1.0, left / weights[at_cut].sum())
     share = 1.0 if share > 1.0 - 1e-9 else share
     decisions = np.where(codes < cut, 1.0, np.where(at_cut, share, 0.0))
-    return TopSelection(decisions, 0 if share == 1.0 else int(at_cut.sum()), left)
+    n_tied = 0 if share == 1.0 else int(samples.groups.row_counts[at_cut].sum())
+    return TopSelection(decisions, n_tied, left)
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ class TopRate:
 
 def _estimate_shares(rate, truth, selected, groups, weights):
     """Estimates of a share, where parts of samples are selected."""
-    n_groups = len(groups.labels)
+    n_groups, n = len(groups.labels), groups.row_counts
     tables = np.zeros((n_groups, 2, 2, 3))
     for decision, part in ((0, 1.0 - selected), (1, selected)):
-        for power in range(3):
-            sums = np.bincount(2 * groups.codes + truth, part * weights**power, 2 * n_groups)
+        for power, summand in enumerate((n, weights, weights**2 / n)):
+            sums = np.bincount(2 * groups.codes + truth, part * summand, 2 * n_groups)
             tables[:, :, decision, power] = sums.reshape(n_groups, 2)
     hits, misses = rate.sums(tables)
     present = np.flatnonzero((hits + misses)[:, 1] > 0)
@@ -151,9 +152,9 @@ def _estimate_shares(rate, truth, selected, groups, weights):
 
 def _estimate_fixed_total(hits, mask, groups, weights):
     """Estimates of shares of hits among the samples of a mask, given the hits of all samples."""
-    n_groups, n_samples = len(groups.labels), len(weights)
+    n_groups, n_samples, n = len(groups.labels), groups.n_samples, groups.row_counts
     unit = n_samples / weights.sum()
-    columns = (mask * hits * weights * unit, mask * weights * unit, mask)
+    columns = (mask * hits * weights * unit, mask * weights * unit, mask * n)
     totals, sizes, counts = (np.bincount(groups.codes, one, n_groups) for one in columns)
     present = np.flatnonzero(sizes > 0)
     if not len(present):
@@ -162,6 +163,6 @@ def _estimate_fixed_total(hits, mask, groups, weights):
         *(one[present] for one in (totals, sizes, counts)),
         n_selected=unit * (weights @ hits),
         n_samples=float(n_samples),
-        efficiency=weights.sum() ** 2 / (weights @ weights) / n_samples,
+        efficiency=weights.sum() ** 2 / (weights @ (weights / n)) / n_samples,
     )
     return estimates, present

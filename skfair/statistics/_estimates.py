@@ -177,22 +177,25 @@ class _EventMeans(Estimates):
     def __init__(self, events, x, units=None):
         samples, event, shares = events.memberships
         n_events = events.n_events
-        self.counts = np.bincount(event, minlength=n_events)
-        kish = 1.0 / np.bincount(event, shares**2, n_events)
+        # A row of n samples, of weight w together, has n squared weights (w / n)^2.
+        n = events.member_counts
+        self.counts = np.bincount(event, n, n_events).astype(np.intp)
+        kish = 1.0 / np.bincount(event, shares**2 / n, n_events)
         self.is_weighted = not np.allclose(kish, self.counts)
         # Equal weights are counted, so that rounding never exceeds the range of the values.
-        weights = shares if self.is_weighted else np.ones(len(shares))
+        weights = shares if self.is_weighted else n
         totals = np.bincount(event, weights, n_events)
         self.values = np.bincount(event, weights * x[samples], n_events) / totals
         # Contribution of each sample to the error of a mean, by linearisation.
         deviations = shares * (x[samples] - self.values[event])
-        self._error_variances = np.bincount(event, deviations**2, n_events)
-        self._error_third_moments = np.bincount(event, deviations**3, n_events)
+        self._error_variances = np.bincount(event, deviations**2 / n, n_events)
+        self._error_third_moments = np.bincount(event, deviations**3 / n**2, n_events)
         # The correlation needs the contributions if samples, or units, are in several events.
         self._unit_contributions, unit = None, samples if units is None else units[samples]
         if len(unit) and np.bincount(unit).max() > 1:
             shape = n_events, unit.max() + 1
-            self._unit_contributions = sparse.csr_array((deviations, (event, unit)), shape=shape)
+            entries = deviations / np.sqrt(n), (event, unit)
+            self._unit_contributions = sparse.csr_array(entries, shape=shape)
         self._set_sizes(kish)
 
     def _set_sizes(self, kish):
@@ -493,13 +496,13 @@ class OutcomeMeans(_EventMeans):
     interval = "exact of each outcome, combined"
 
     def __init__(self, events, x, units=None, known=()):
-        samples, event, shares = events.memberships
+        (samples, event, shares), n = events.memberships, events.member_counts
         self._known, code = np.unique(np.append(x[samples], known), return_inverse=True)
         shape = len(self._known), events.n_events
         code = code[: len(samples)]
         self._n_samples, self._shares, squares = (
             np.bincount(code * shape[1] + event, one, np.prod(shape)).reshape(shape)
-            for one in (None, shares, shares**2)
+            for one in (n, shares, shares**2 / n)
         )
         # Variance of each share, by linearisation; 0 of a value that all samples have or none.
         self._share_variances = squares * (
@@ -635,8 +638,9 @@ class AUCs(Estimates):
     Wilson's limits for the size of the smaller class replace them. Weighted samples count with
     their effective sample size and Student's quantiles.
 
-    `positive`, `scores` and `weights` have one entry per sample. `members` is a list of the rows of
-    each group, with both classes among them. `center` is subtracted from each area.
+    `positive`, `scores` and `weights` have one entry per sample, or per row of as many samples as
+    `counts` says, of which `weights` are the totals. `members` is a list of the rows of each group,
+    with both classes among them. `center` is subtracted from each area.
 
     References
     ----------
@@ -647,8 +651,9 @@ class AUCs(Estimates):
 
     interval = "DeLong"
 
-    def __init__(self, positive, scores, members, weights, center=0.0):
-        areas = [_delong(positive[rows], scores[rows], weights[rows]) for rows in members]
+    def __init__(self, positive, scores, members, weights, counts=None, center=0.0):
+        columns = positive, scores, weights, np.ones(len(weights)) if counts is None else counts
+        areas = [_delong(*(column[rows] for column in columns)) for rows in members]
         self._areas, self._errors, self.sizes, self.counts = map(np.array, zip(*areas, strict=True))
         self.is_weighted = not np.allclose(self.sizes, self.counts)
         self._center, self.values = center, self._areas - center
@@ -678,7 +683,7 @@ class AUCs(Estimates):
         return low - self._center, high - self._center
 
 
-def _delong(positive, scores, weights):
+def _delong(positive, scores, weights, counts):
     """Area, its standard error, and effective and plain size of the smaller class."""
     _, position = np.unique(scores, return_inverse=True)
     n_scores = position.max() + 1
@@ -693,12 +698,12 @@ def _delong(positive, scores, weights):
     variance, sizes = 0.0, []
     for rows, placements in ((positive, share_below), (~positive, share_above)):
         shares = weights[rows] / weights[rows].sum()
-        size = 1.0 / (shares @ shares)
-        squares = (shares * (placements[position[rows]] - area)) ** 2
+        size = 1.0 / (shares @ (shares / counts[rows]))
+        squares = (shares * (placements[position[rows]] - area)) ** 2 / counts[rows]
         variance += squares.sum() * size / max(size - 1.0, 1.0)
         sizes.append(size)
-    n_positive = np.count_nonzero(positive)
-    return area, np.sqrt(variance), min(sizes), min(n_positive, len(positive) - n_positive)
+    smaller = int(min(counts[positive].sum(), counts[~positive].sum()))
+    return area, np.sqrt(variance), min(sizes), smaller
 
 
 # Shares of groups above many thresholds, compared on an interval of ranks.

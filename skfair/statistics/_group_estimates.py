@@ -40,6 +40,7 @@ def estimate_means(values, mask, groups, weights, units=None, kind=make_estimate
         if not len(present):
             return None, present
         events = Events.overlapping(matrix[:, present], weights)
+    events = events.with_multiplicity(groups.multiplicity)
     return kind(events, np.asarray(values, dtype=np.float64), units), present
 
 
@@ -70,7 +71,8 @@ def estimate_quotients(numerators, denominators, groups, weights, units=None):
     if units is None and not groups.is_disjoint:
         units = np.arange(len(weights))
     units = None if units is None else units[rows]
-    disjoint = Groups.disjoint(codes, groups.labels)
+    counts = None if groups.multiplicity is None else groups.multiplicity[rows]
+    disjoint = Groups.disjoint(codes, groups.labels, multiplicity=counts)
     return estimate_means(z, (total_d > 0)[codes], disjoint, w, units, Means)
 
 
@@ -80,7 +82,8 @@ def estimate_areas(is_true, scores, groups, weights):
     complete = [g for g, rows in enumerate(members) if 0 < is_true[rows].sum() < len(rows)]
     if not complete:
         return None, _NO_GROUPS
-    return AUCs(is_true, scores, [members[g] for g in complete], weights), np.array(complete)
+    members = [members[g] for g in complete]
+    return AUCs(is_true, scores, members, weights, groups.multiplicity), np.array(complete)
 
 
 # Averages of estimates of the same groups.
@@ -194,37 +197,68 @@ class FixedTotalRates(Estimates):
 def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     """Limits of the share of selected samples in a set."""
     size = max(1, round(size))
-    least, most = max(0, n_selected + size - n_samples), min(size, n_selected)
-    support = np.arange(least, most + 1)
-    # Logarithms of the probabilities of equal odds, up to a constant.
-    log_masses = -sum(
-        special.gammaln(count + 1.0)
-        for count in (
-            *(support, size - support, n_selected - support),
-            n_samples - size - n_selected + support,
-        )
-    )
+    rest = n_samples - size - n_selected
+    least, most = max(0, -rest), min(size, n_selected)
     low, high = (int(np.clip(round_(hits), least, most)) for round_ in (_floor, _ceil))
+    if most - least <= _MAX_LISTED_COUNTS:
+        support = np.arange(least, most + 1)
+        # Logarithms of the probabilities of equal odds, up to a constant.
+        log_masses = -sum(
+            special.gammaln(count + 1.0)
+            for count in (support, size - support, n_selected - support, rest + support)
+        )
 
-    def tilt(log_odds):
-        masses = log_masses + log_odds * support
+        def tilted(log_odds):
+            """All counts, and the logarithms of their probabilities at these odds."""
+            return support, log_masses + log_odds * support
+    else:
+
+        def tilted(log_odds):
+            """The counts near the mode at these odds, and logarithms of their probabilities."""
+            counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
+            x = counts[:-1].astype(np.float64)
+            ratios = np.log((size - x) * (n_selected - x) / ((x + 1.0) * (rest + x + 1.0)))
+            return counts, np.append(0.0, np.cumsum(ratios + log_odds))
+
+    def probabilities(log_odds):
+        counts, masses = tilted(log_odds)
         masses = np.exp(masses - masses.max())
-        return masses / masses.sum()
+        return counts, masses / masses.sum()
 
     def solve_share(excess):
         # Bisection: the excess of a tail over the error increases with the odds.
         ends = [-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS]
         for _ in range(_N_BISECTIONS):
             middle = sum(ends) / 2.0
-            ends[int(excess(tilt(middle)) > 0.0)] = middle
-        return tilt(sum(ends) / 2.0) @ support / size
+            ends[int(excess(*probabilities(middle)) > 0.0)] = middle
+        counts, masses = probabilities(sum(ends) / 2.0)
+        return masses @ counts / size
 
     error, lower, upper = 1.0 - level, least / size, most / size
     if low > least:
-        lower = solve_share(lambda masses: masses[support >= low].sum() - error)
+        lower = solve_share(lambda counts, masses: masses[counts >= low].sum() - error)
     if high < most:
-        upper = solve_share(lambda masses: error - masses[support <= high].sum())
+        upper = solve_share(lambda counts, masses: error - masses[counts <= high].sum())
     return lower, upper
+
+
+_MAX_LISTED_COUNTS = 20_000
+"""Possible counts of selected samples up to which all are listed."""
+
+
+def _counts_near_mode(least, most, size, n_selected, rest, log_odds):
+    """The counts within 7 roots of the largest number of them from the mode at an odds ratio.
+
+    A count is a sum of independent zeros and ones with unequal probabilities, so those left out
+    have a probability below 1e-40 together (Hoeffding).
+    """
+    # The mode solves (size - x) (n_selected - x) odds = x (rest + x).
+    odds = np.exp(log_odds)
+    linear, product = odds * (size + n_selected) + rest, odds * size * n_selected
+    root = np.sqrt(max(linear**2 - 4.0 * (odds - 1.0) * product, 0.0))
+    mode, reach = 2.0 * product / (linear + root), 7.0 * np.sqrt(min(size, n_selected))
+    first, last = np.clip([mode - reach, mode + reach], least, most).astype(int)
+    return np.arange(first, last + 1)
 
 
 _LARGEST_LOG_ODDS = 60.0

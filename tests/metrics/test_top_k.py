@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
+from skfair.groups import Groups, Samples
 from skfair.metrics import RATES, get_scorer, group_report
 from skfair.metrics._top_k import select_top
 from skfair.statistics import FixedTotalRates, pairwise_contrasts
@@ -43,13 +44,14 @@ def test_ties_are_the_mean_over_all_orders(scores, seed, share):
     """Equal parts are the expected decisions of a random order of tied samples."""
     scores = np.array(scores, dtype=float)
     n, k = len(scores), max(1, int(share * len(scores)))
-    selection = select_top(scores, np.ones(n), k)
+    groups = Groups.single(n)
+    selection = select_top(scores, Samples(None, groups, np.ones(n)), k)
     cut = np.sort(scores)[-k]
     n_above, n_at = (scores > cut).sum(), (scores == cut).sum()
     expected = np.where(scores > cut, 1.0, np.where(scores == cut, (k - n_above) / n_at, 0.0))
     np.testing.assert_allclose(selection.decisions, expected)
     weights = np.random.default_rng(seed).random(n) + 0.1
-    selected = select_top(scores, weights, share).decisions
+    selected = select_top(scores, Samples(None, groups, weights), share).decisions
     assert weights @ selected == pytest.approx(share * weights.sum())
 
 

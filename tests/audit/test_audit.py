@@ -1,0 +1,390 @@
+"""Audits: data loaded once; rows that stand for many samples have the answers of the samples."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skfair.audit import (
+    Audit,
+    Certificate,
+    ChangeReport,
+    FairnessReport,
+    _adverse_impact,
+    _report,
+    find_subgroups,
+)
+from skfair.groups import check_groups
+from skfair.statistics import _group_estimates
+from tests.audit.stored_results import CONSTRAINTS, draw_data
+
+MEASURES = ["selection_rate", "true_positive_rate"]
+
+
+def draw_table(seed):
+    """Table of outcomes, decisions of two models, rounded scores and ages, and attribute names."""
+    y_true, decisions, others, scores, groups, _ = draw_data(seed)
+    ages = np.random.default_rng(seed).integers(18, 65, len(y_true))
+    table = groups.assign(y=y_true, d=decisions, other=others, s=scores.round(1), age=ages)
+    return table, list(groups)
+
+
+def count(table, seed=0):
+    """Table of counts in random order, with some combinations in several rows and one of none."""
+    counted = table.groupby(list(table), sort=False).size().reset_index(name="n")
+    halves = counted.assign(n=counted["n"] // 2), counted.assign(n=counted["n"] - counted["n"] // 2)
+    return pd.concat(halves).sample(frac=1.0, random_state=seed, ignore_index=True)
+
+
+def of_counts(table, names, score=None, **settings):
+    columns = [*names, "y", "d"] + ([] if score is None else [score])
+    return Audit.from_counts(
+        count(table[columns]),
+        n="n",
+        sensitive_features=names,
+        outcome="y",
+        decision="d",
+        score=score,
+        **settings,
+    )
+
+
+def of_rows(table, names, **settings):
+    return Audit.from_predictions(
+        table["y"], table["d"], sensitive_features=table[names], **settings
+    )
+
+
+def assert_equal(first, second, tolerance=0.0):
+    """Check that two tables are equal, by default in every bit."""
+    first, second = first.reset_index(drop=True), second.reset_index(drop=True)
+    settings = {"check_exact": True} if not tolerance else {"rtol": tolerance, "atol": tolerance}
+    pd.testing.assert_frame_equal(first, second, **settings)
+
+
+# Counts have the answers of their samples.
+
+
+@given(seed=st.integers(0, 10**6))
+def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
+    table, names = draw_table(seed - seed % 10)
+    rows, counts = of_rows(table, names).report(), of_counts(table, names).report()
+    plain = FairnessReport.from_predictions(table["y"], table["d"], sensitive_features=table[names])
+    assert plain.to_json() == rows.to_json() == counts.to_json()
+    assert_equal(rows.adverse_impact(), counts.adverse_impact())
+
+
+@pytest.mark.parametrize("minimum", [3, 12])
+def test_counts_are_suppressed_as_those_of_samples(minimum):
+    table, names = draw_table(1)
+    rows = of_rows(table, names).report(min_published=minimum)
+    assert_equal(rows.frame, of_counts(table, names).report(min_published=minimum).frame)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
+    table, names = draw_table(seed - seed % 10)
+    rows = of_rows(table, names, y_score=table["s"])
+    counts = of_counts(table, names, score="s")
+    first, second = rows.report(), counts.report()
+    assert "roc_auc" in set(first.frame["measure"])
+    assert_equal(first.frame, second.frame, 1e-9)
+    assert_equal(first.reliability, second.reliability, 1e-9)
+    k = len(table) // 4
+    assert_equal(rows.top(k).report().frame, counts.top(k).report().frame, 1e-9)
+    assert rows.top(k).report().provenance == counts.top(k).report().provenance  # of ties
+
+
+def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
+    table = pd.DataFrame({"g": ["a", "a", "b", "b"], "s": [0.2, 0.9, 0.5, 0.9], "n": [5, 1, 3, 1]})
+    audit = Audit.from_counts(
+        table.assign(d=[0, 1, 0, 1]),
+        n="n",
+        sensitive_features="g",
+        decision="d",
+        score="s",
+        min_group_size=1,
+    )
+    frame = audit.report().frame
+    rates = frame[(frame["measure"] == "scoring_rate") & (frame["attribute"] == "g")]
+    # The median of .2 (5 times), .5 (3 times) and .9 (2 times) is .35.
+    assert rates["value"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize(("constraint", "tolerance"), CONSTRAINTS)
+def test_certificates_of_counts_are_those_of_samples(seed, constraint, tolerance):
+    table, names = draw_table(seed)
+    audits = of_rows(table, names), of_counts(table, names)
+    try:
+        rows, counts = (audit.certify(constraint, tolerance) for audit in audits)
+    except ValueError as error:  # too many cells for a sum
+        with pytest.raises(ValueError, match="the largest of"):
+            audits[1].certify(constraint, tolerance)
+        assert "the largest of" in str(error)
+        return
+    for name, value in rows._asdict().items():
+        expected = pytest.approx(value, abs=1e-12) if isinstance(value, float) else value
+        assert getattr(counts, name) == expected, name
+    assert str(rows) == str(counts)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
+    """Ages are binned by the quantiles of the samples, not of the rows."""
+    table, names = draw_table(seed - seed % 10)
+    names = [*names, "age"]
+    plain = find_subgroups(
+        table["y"], table["d"], sensitive_features=table[names], measure=MEASURES
+    )
+    for make in (of_rows, of_counts):
+        with pytest.warns(UserWarning, match="different numbers"):
+            found = make(table, names).subgroups(MEASURES)
+        assert_equal(plain.flagged, found.flagged)
+        assert_equal(plain.searches, found.searches)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
+    table, names = draw_table(seed)
+    halves = table.iloc[: len(table) // 2], table.iloc[len(table) // 2 :]
+    plain = ChangeReport.from_periods(
+        *(
+            {"y_true": one["y"], "y_pred": one["d"], "sensitive_features": one[names]}
+            for one in halves
+        )
+    )
+    for make in (of_rows, of_counts):
+        first, second = (make(one, names) for one in halves)
+        report = first.compare(second)
+        assert_equal(plain.frame, report.frame)
+        assert_equal(plain.gaps, report.gaps)
+
+
+def test_control_features_of_counts():
+    table, names = draw_table(0)
+    settings = {"control_features": "other"}
+    columns = [*names, "y", "d", "other"]
+    counts = Audit.from_counts(
+        count(table[columns]),
+        n="n",
+        sensitive_features=names,
+        outcome="y",
+        decision="d",
+        **settings,
+    )
+    rows = of_rows(table, names, control_features=table["other"])
+    first, second = rows.report(), counts.report()
+    assert first.attributes == ["a0", "a0 | other = 0", "a0 | other = 1"]
+    assert_equal(first.frame, second.frame)
+
+
+# Samples one by one.
+
+
+def test_the_models_are_compared_on_the_same_samples():
+    table, names = draw_table(3)
+    report = of_rows(table, names).compare(table["other"])
+    plain = ChangeReport.from_predictions(
+        table["y"], table["d"], table["other"], sensitive_features=table[names]
+    )
+    assert_equal(plain.frame, report.frame)
+    assert_equal(plain.moves, report.moves)
+    with pytest.raises(ValueError, match="sample by sample"):
+        of_counts(table, names).compare(table["other"])
+
+
+def test_functions_of_samples_are_not_for_counts():
+    table, names = draw_table(0)
+    settings = {"metrics": ["matthews_corrcoef"]}
+    frame = of_rows(table, names).report(**settings).frame
+    assert "matthews_corrcoef" in set(frame["measure"])
+    with pytest.raises(ValueError, match="matthews_corrcoef is a function of single samples"):
+        of_counts(table, names).report(**settings)
+
+
+def test_constraints_on_scores_are_not_for_counts():
+    table, names = draw_table(0)
+    audit = of_rows(table, names, y_score=table["s"])
+    assert audit.certify("mean_parity", 0.5).unit == "units of the predicted probability"
+    with pytest.raises(ValueError, match="compares scores of single samples"):
+        of_counts(table, names, score="s").certify("mean_parity", 0.5)
+
+
+def test_small_groups_are_left_out_of_all_answers():
+    groups = np.array(["f"] * 2000 + ["m"] * 2000 + ["x"] * 20)
+    decisions = np.array([1, 0, 0, 1, 0] * 800 + [1] + [0] * 19)
+    audit = Audit.from_predictions(None, decisions, sensitive_features=groups)
+    assert audit.report().gaps["gap"].tolist() == [0.0]
+    with pytest.warns(UserWarning, match="fewer than min_group_size=30"):
+        certificate = audit.certify(tolerance=0.1)
+    assert certificate.certified and certificate.uncompared_groups == ("x",)
+    assert not len(audit.subgroups().flagged)
+
+
+def test_weights_are_those_of_samples():
+    y_true, decisions, _, _, groups, weights = draw_data(4)
+    audit = Audit.from_predictions(
+        y_true, decisions, sensitive_features=groups, sample_weight=weights
+    )
+    data = {"sensitive_features": groups, "sample_weight": weights}
+    plain = FairnessReport.from_predictions(y_true, decisions, **data)
+    assert_equal(plain.frame, audit.report().frame)
+    plain = Certificate.from_predictions(y_true, decisions, tolerance=0.5, **data)
+    assert audit.certify(tolerance=0.5).limit == plain.limit
+    with pytest.raises(ValueError, match="samples of equal weight"):
+        audit.subgroups()
+
+
+def test_models_are_audited():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 2)), rng.choice(["f", "m"], 300)
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    model = LogisticRegression().fit(X, y)
+    audit = Audit.from_estimator(model, X, y, sensitive_features=groups)
+    plain = FairnessReport.from_estimator(model, X, y, sensitive_features=groups)
+    assert audit.report().to_json() == plain.to_json()
+    regressor = LinearRegression().fit(X, X[:, 0])
+    audit = Audit.from_estimator(regressor, X, X[:, 0], sensitive_features=groups)
+    assert repr(audit) == "<Audit of 300 samples by sensitive_features: regression>"
+    assert "mean_error" in set(audit.report().frame["measure"])
+
+
+# Rows that are equal are merged, and nothing else changes.
+
+
+def test_merged_rows_have_the_report_of_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    n = 70_000
+    groups = pd.DataFrame({"a": rng.choice(["p", "q"], n), "b": rng.integers(3, size=n)})
+    y_true, decisions = rng.integers(2, size=(2, n))
+    merged = FairnessReport.from_predictions(y_true, decisions, sensitive_features=groups)
+    strings = FairnessReport.from_predictions(
+        np.array(["no", "yes"], dtype=object)[y_true],
+        np.array(["no", "yes"], dtype=object)[decisions],
+        sensitive_features=groups,
+        pos_label="yes",
+    )
+    assert_equal(merged.frame, strings.frame)
+    rows = []
+    monkeypatch.setattr(
+        _report, "merge_samples", lambda *data: (rows.append(len(data[0].weights)), data)[1]
+    )
+    plain = FairnessReport.from_predictions(y_true, decisions, sensitive_features=groups)
+    assert rows == [n]
+    assert plain.to_json() == merged.to_json()
+    audit = Audit.from_predictions(y_true, decisions, sensitive_features=groups)
+    assert audit.report().to_json() == plain.to_json()
+    assert len(audit._merged[0].weights) == 24
+
+
+def test_groups_count_samples_and_list_rows():
+    groups = check_groups(["a", "b", "a"], 3).with_multiplicity(np.array([5, 1, 2]))
+    assert groups.counts.tolist() == [7, 1] and groups.n_samples == 8
+    assert [rows.tolist() for rows in groups.members()] == [[0, 2], [1]]
+    assert groups.take(np.array([1, 2])).counts.tolist() == [2, 1]
+    assert groups.select(np.array([0])).counts.tolist() == [7]
+    assert groups.merge().counts.tolist() == [8]
+
+
+@given(st.data())
+def test_limits_near_the_mode_are_those_of_all_counts(data):
+    """Shares of selected samples: the counts that are not all but impossible suffice."""
+    n_samples = data.draw(st.integers(10, 3000))
+    size, n_selected = (data.draw(st.integers(1, n_samples - 1)) for _ in range(2))
+    hits = data.draw(st.integers(max(0, n_selected + size - n_samples), min(size, n_selected)))
+    arguments = hits, size, n_selected, n_samples, data.draw(st.sampled_from([0.9, 0.975, 0.9999]))
+    listed = _group_estimates._fixed_total_limits(*arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_group_estimates, "_MAX_LISTED_COUNTS", 0)
+        assert _group_estimates._fixed_total_limits(*arguments) == pytest.approx(listed, abs=1e-10)
+
+
+@given(st.data())
+def test_fishers_test_without_a_list_of_tables_is_the_same(data):
+    n, m = (data.draw(st.integers(1, 3000)) for _ in range(2))
+    selected, others = (data.draw(st.integers(0, size)) for size in (n, m))
+    listed = _adverse_impact._fisher_p_value(n, selected, m, others)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_adverse_impact, "_MAX_LISTED_TABLES", -1)
+        assert _adverse_impact._fisher_p_value(n, selected, m, others) == pytest.approx(
+            listed, rel=1e-8, abs=1e-300
+        )
+
+
+# Files, and bad input.
+
+
+def test_files_of_samples_and_of_counts(tmp_path):
+    table, names = draw_table(1)
+    table["d"] = np.where(table["d"] == 1, "yes", "no")
+    table["y"] = np.where(table["y"] == 1, "yes", "no")
+    columns = table[[*names, "y", "d"]]
+    columns.to_csv(tmp_path / "rows.csv", index=False)
+    count(columns).to_csv(tmp_path / "counts.csv", index=False)
+    settings = {"sensitive_features": names, "outcome": "y", "decision": "d", "pos_label": "yes"}
+    rows = Audit.from_file(tmp_path / "rows.csv", **settings)
+    counts = Audit.from_file(tmp_path / "counts.csv", n="n", **settings)
+    assert rows.n_samples == counts.n_samples == len(table)
+    first, second = rows.report(), counts.report()
+    assert_equal(first.frame, second.frame)
+    assert second.provenance["file"] == "counts.csv" and len(second.provenance["sha256"]) == 64
+    assert second.provenance["columns"].endswith("number n; sensitive a0, a1")
+    with pytest.raises(ValueError, match="n counts samples of equal weight"):
+        Audit.from_file(tmp_path / "counts.csv", n="n", sample_weight="n", **settings)
+
+
+TABLE = {"sex": ["f", "f", "m", "m"], "d": [0, 1, 0, 1], "n": [30, 40, 50, 60]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n": [1, 2, 3, -1]}, "'n' must hold numbers of samples.*holds -1"),
+        ({"n": [1, 2, 3, 0.5]}, "whole and not negative, but it holds 0.5"),
+        ({"n": ["1", "2", "3", "many"]}, "holds 'many'"),
+        ({"n": [1, 2, 3, np.nan]}, "holds nan"),
+        ({"n": [0, 0, 0, 0]}, "must count samples, but all are 0"),
+        ({"sex": ["f", "f", None, "m"]}, "missing value"),
+        ({"d": [0.1, 0.2, 0.3, 0.4], "y": [0.5, 1.5, 2.5, 0.1]}, "Counts are of classes"),
+    ],
+)
+def test_bad_counts_are_errors(changes, message):
+    outcome = "y" if "y" in changes else None
+    with pytest.raises(ValueError, match=message):
+        Audit.from_counts(
+            TABLE | changes, n="n", sensitive_features="sex", decision="d", outcome=outcome
+        )
+
+
+def test_absent_columns_are_named():
+    with pytest.raises(ValueError, match="no column 'age'.*its columns are 'sex', 'd', 'n'"):
+        Audit.from_counts(TABLE, n="n", sensitive_features=["sex", "age"], decision="d")
+
+
+def test_decisions_or_scores_are_needed():
+    with pytest.raises(ValueError, match="y_pred must hold predictions"):
+        Audit.from_predictions(None, None, sensitive_features=["a", "b"])
+    scores = Audit.from_predictions(
+        None, None, y_score=[0.1, 0.9, 0.4, 0.6], sensitive_features=list("aabb")
+    )
+    for question in (scores.certify, scores.subgroups, scores.top(2).certify):
+        with pytest.raises(ValueError, match="scores have reports alone"):
+            question()
+    with pytest.raises(ValueError, match=r"Ask Audit.top\(k\)"):
+        scores.report()
+    assert scores.top(2).report().n_samples == 4
+    with pytest.raises(ValueError, match="pass them as y_score or score"):
+        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d").top(3)
+    with pytest.raises(ValueError, match="min_group_size must be a positive whole number"):
+        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d", min_group_size=0)
+
+
+def test_weights_that_look_like_counts_raise_a_warning():
+    data = {"sensitive_features": TABLE["sex"], "sample_weight": TABLE["n"]}
+    for make in (Audit.from_predictions, FairnessReport.from_predictions):
+        with pytest.warns(UserWarning, match="look like numbers of samples"):
+            make(None, TABLE["d"], **data)
