@@ -17,16 +17,16 @@ def audit_counts(budget):
     n_counted, n_rows, n_impact = (
         max(1000, round(n * budget.fraction)) for n in (N_COUNTED, N_ROWS, N_IMPACT)
     )
-    few, many = (run_module(MEASUREMENTS, "counts", n_counted, k) for k in (2, 4))
+    small, large = (run_module(MEASUREMENTS, "counts", n_counted, k) for k in (2, 4))
     rows = run_module(MEASUREMENTS, "rows", n_rows)
     impact = run_module(MEASUREMENTS, "impact", n_impact)
     checks = [
-        Check("CPU seconds, report of 14 groups", [few["report s"]], "<=", 1.0),
-        Check("peak GB, report of 14 groups", [few["report peak GB"]], "<=", 0.3),
-        Check("CPU seconds, report of 980 groups", [many["report s"]], "<=", 5.0),
-        Check("peak GB, report of 980 groups", [many["report peak GB"]], "<=", 0.65),
+        Check("CPU seconds, report of 14 groups", [small["report s"]], "<=", 1.0),
+        Check("peak GB, report of 14 groups", [small["report peak GB"]], "<=", 0.3),
+        Check("CPU seconds, report of 980 groups", [large["report s"]], "<=", 5.0),
+        Check("peak GB, report of 980 groups", [large["report peak GB"]], "<=", 0.65),
         Check("CPU seconds, report of the rows", [rows["report s"]], "<=", 1.5),
         Check("CPU seconds, adverse impact", [impact["impact s"]], "<=", 0.1),
         Check("reports of rows and of their counts are equal", [rows["is equal"]], "==", 1),
     ]
-    return Report("Audits of counts, one per process", [few, many, rows, impact], checks)
+    return Report("Audits of counts, one per process", [small, large, rows, impact], checks)

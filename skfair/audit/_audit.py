@@ -394,7 +394,7 @@ class Audit:
         described = [f"{role} {name}" for role, name in named.items()]
         described.append(f"sensitive {', '.join(sensitive_features)}")
         facts = {"file": path.name, "sha256": file_digest(path), "columns": "; ".join(described)}
-        settings = {"pos_label": pos_label, "min_group_size": min_group_size}
+        settings: dict[str, Any] = {"pos_label": pos_label, "min_group_size": min_group_size}
         settings["source"] = facts | {"rows": f"{len(table):,}"} | (source or {})
         if n is not None:
             return cls.from_counts(
@@ -534,10 +534,10 @@ class Audit:
         ValueError
             As for :func:`certify`.
         """
-        constraint = resolve_constraint(constraint)
-        if constraint.get_params(deep=False).get("min_group_size", 0) is None:
-            constraint = clone(constraint).set_params(min_group_size=self.min_group_size)
-        compares_scores = not constraint.counts_decisions and self._kind == "classification"
+        resolved = resolve_constraint(constraint)
+        if resolved.get_params(deep=False).get("min_group_size", 0) is None:
+            resolved = clone(resolved).set_params(min_group_size=self.min_group_size)
+        compares_scores = not resolved.counts_decisions and self._kind == "classification"
         rows = self._samples, self._columns
         samples, columns = rows if compares_scores else self._data()[:2]
         name = "y_score" if compares_scores and "y_score" in columns else "y_pred"
@@ -546,7 +546,7 @@ class Audit:
             self._decided(columns) if name == "y_pred" else columns[name],
             sensitive_features=samples.groups,
             sample_weight=samples.weights,
-            constraint=constraint,
+            constraint=resolved,
             tolerance=tolerance,
             confidence_level=confidence_level,
             pos_label=self._pos_label,

@@ -647,9 +647,9 @@ def find_subgroups(
         family = _count_subgroups(restricted, values[rows], counts[rows], max_conditions, min_size)
         _check_any_subgroup(family, name)
         searches.append(_search(name, family, level, direction, max_listed, len(names)))
-    tables, rows = zip(*searches, strict=True)
+    tables, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-    return SubgroupReport(flagged, pd.DataFrame(rows), level, direction)
+    return SubgroupReport(flagged, pd.DataFrame(summaries), level, direction)
 
 
 # Checks of the arguments of a search.

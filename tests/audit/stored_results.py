@@ -92,13 +92,13 @@ def make_tables(seed):
     tables |= {"changes of models": models.frame, "gaps of models": models.gaps}
     tables["moves"] = models.moves
     ages = np.random.default_rng(seed).integers(18, 65, len(y_true))
-    found = find_subgroups(
+    result = find_subgroups(
         y_true,
         decisions,
         sensitive_features=groups.assign(age=ages),
         measure=["selection_rate", "true_positive_rate"],
     )
-    return tables | {"subgroups": found.flagged, "searches": found.searches}
+    return tables | {"subgroups": result.flagged, "searches": result.searches}
 
 
 def _certify(y_true, decisions, constraint, tolerance, data):

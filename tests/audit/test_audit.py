@@ -142,9 +142,9 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     )
     for make in (of_rows, of_counts):
         with pytest.warns(UserWarning, match="different numbers"):
-            found = make(table, names).subgroups(MEASURES)
-        assert_equal(plain.flagged, found.flagged)
-        assert_equal(plain.searches, found.searches)
+            result = make(table, names).subgroups(MEASURES)
+        assert_equal(plain.flagged, result.flagged)
+        assert_equal(plain.searches, result.searches)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -383,7 +383,7 @@ def test_decisions_or_scores_are_needed():
         Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d", min_group_size=0)
 
 
-def test_weights_that_look_like_counts_raise_a_warning():
+def test_weights_as_counts_raise_a_warning():
     data = {"sensitive_features": TABLE["sex"], "sample_weight": TABLE["n"]}
     for make in (Audit.from_predictions, FairnessReport.from_predictions):
         with pytest.warns(UserWarning, match="look like numbers of samples"):
