@@ -73,7 +73,7 @@ def _measure_candidates(X, centers, clusters, distances):
 # The dual of sizes: its value on candidates, and damped Newton steps to its maximum.
 
 
-MAX_STEPS, MAX_RIDGES = 40, 10  # of an ascent; of a step, each with more ridge
+MAX_STEPS, MAX_RIDGES = 100, 10  # of an ascent; of a step, each with more ridge
 FIRST_RIDGE, MIN_RIDGE, MAX_RIDGE = 1.0, 3e-3, 10.0  # relative to the Hessian's mean diagonal
 RIDGE_GROWTH, RIDGE_FALL, RIDGE_RISE = 10.0, 0.2, 3.0  # factors of the ridge
 GOOD_GAIN, POOR_GAIN = (
@@ -263,6 +263,15 @@ def maximize_size_dual(
     value, n_short, n_ties = _evaluate(
         candidates, bounds, is_strict, multipliers, width, evaluations, at
     )
+    # Multipliers of other centres may be worse than none, where the dual is not negative.
+    if value < 0.0 or is_strict:
+        stepped[:] = 0.0
+        trial, n_short_then, n_ties_then = _evaluate(
+            candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+        )
+        if trial > value:
+            at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
+            multipliers[:] = stepped
     for _ in range(MAX_STEPS):
         worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
         if n_short > 2 * SHORT_SHARE * n_samples or worst <= slack:

@@ -435,7 +435,7 @@ class RunSettings(NamedTuple):
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
 
     @property
-    def has_given_centers(self):
+    def has_equal_starts(self):
         """Whether all starts are at the same centres."""
         return not (isinstance(self.init, str) or callable(self.init))
 
@@ -566,12 +566,12 @@ class LocalMinimum(NamedTuple):
     offsets: np.ndarray | float = 0.0  # (n_clusters,) multipliers of bounds on sizes
 
 
-def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_tried=12, max_rise=np.inf):
+def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, max_rise=np.inf):
     """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
 
     Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
     sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost,
-    ``n_tried`` or fewer, are tried by three iterations of k-means, unless their cost is more than
+    ``n_trials`` or fewer, are tried by three iterations of k-means, unless their cost is more than
     ``max_rise`` times that before. The first that is cheaper then is accepted, and pairs are drawn
     again, until none is. ``lead`` maps centres to the `LocalMinimum` after the iterations.
     """
@@ -595,7 +595,7 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_tried=12, ma
             costs[drawn] -= offsets[labels != k].sum()
         # Iterate from the best pairs, and accept what is cheaper.
         is_improved = False
-        for i in np.argsort(costs, kind="stable")[:n_tried]:
+        for i in np.argsort(costs, kind="stable")[:n_trials]:
             if costs[i] > max_rise * start.cost:
                 break
             trial = start.centers.copy()
