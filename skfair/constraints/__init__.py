@@ -23,7 +23,6 @@ from skfair.constraints._criteria import (
     RankingParity,
     check_constraint,
 )
-from skfair.constraints._gap import ConstraintValues as ConstraintValues
 from skfair.constraints._gap import (
     DistanceToOverall,
     ExcessOverOverall,
@@ -34,10 +33,6 @@ from skfair.constraints._gap import (
     Shortfall,
     TotalRangeGap,
 )
-from skfair.constraints._gap import ScoreJacobian as ScoreJacobian
-from skfair.constraints._gap import block_diagonal as block_diagonal
-from skfair.constraints._gap import differentiate_means as differentiate_means
-from skfair.constraints._gap import spread_over_samples as spread_over_samples
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -53,6 +48,11 @@ from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._reports import rate_moments as rate_moments
+from skfair.constraints._values import ConstraintValues as ConstraintValues
+from skfair.constraints._values import ScoreJacobian as ScoreJacobian
+from skfair.constraints._values import block_diagonal as block_diagonal
+from skfair.constraints._values import differentiate_means as differentiate_means
+from skfair.constraints._values import spread_over_samples as spread_over_samples
 from skfair.utils._checks import Registry
 from skfair.utils._sklearn import StrOptions
 

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair.constraints._gap import (
-    Gap,
+from skfair.constraints._gap import Gap
+from skfair.constraints._reports import REPORT_COLUMNS, rate_report_columns
+from skfair.constraints._rows import RateRows, evaluate_terms
+from skfair.constraints._values import (
     block_diagonal,
     concatenate,
     empty_values,
     split,
     stack_values,
 )
-from skfair.constraints._reports import REPORT_COLUMNS, rate_report_columns
-from skfair.constraints._rows import RateRows, evaluate_terms
 from skfair.groups import Events
 from skfair.metrics import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates

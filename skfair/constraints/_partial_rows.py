@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._convex import Majorant, MeanExcess
-from skfair.constraints._gap import ConstraintValues, ScoreJacobian
 from skfair.constraints._rows import batch_events
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
 from skfair.groups import Events
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 

@@ -5,11 +5,11 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from skfair.constraints._gap import (
+from skfair.constraints._gap import make_rows
+from skfair.constraints._values import (
     ConstraintValues,
     ScoreJacobian,
     differentiate_means,
-    make_rows,
     spread_over_samples,
 )
 from skfair.groups import Events

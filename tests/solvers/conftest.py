@@ -9,8 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skfair.constraints import DemographicParity
-from skfair.constraints._gap import ConstraintValues, ScoreJacobian
+from skfair.constraints import ConstraintValues, DemographicParity, ScoreJacobian
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import LinearModel
