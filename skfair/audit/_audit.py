@@ -508,6 +508,7 @@ class Audit:
         *,
         confidence_level: float = 0.95,
         loss: str | Callable | None = None,
+        ledger: str | PathLike[str] | None = None,
     ) -> Certificate:
         """Certificate that the gap in the population is within a tolerance, as of :func:`certify`.
 
@@ -524,6 +525,8 @@ class Audit:
             Probability with which a model that violates the tolerance is not certified, at least.
         loss : str, callable or None, default=None
             Loss that constraints on mean losses compare, as in :func:`certify`.
+        ledger : str or path-like, default=None
+            File that counts the certificates tried on these samples, as in :func:`certify`.
 
         Returns
         -------
@@ -552,6 +555,7 @@ class Audit:
             pos_label=self._pos_label,
             kind=self._kind,
             loss=loss,
+            ledger=ledger,
         )
 
     def subgroups(

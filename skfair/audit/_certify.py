@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 
 from skfair.audit._formats import encode_document
+from skfair.audit._ledger import count_attempt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
@@ -111,6 +112,9 @@ class Certificate(NamedTuple):
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to;
         empty if there are none.
+    attempt : int or None
+        Number of this certificate among those of the same data, if a ledger counts them. Then
+        `confidence_level` is that of this one alone, and all together have the requested one.
 
     Examples
     --------
@@ -136,6 +140,7 @@ limit 0.04; exact).
     uncompared_groups: tuple = ()
     side: str = ""
     rare_outcomes: str = ""
+    attempt: int | None = None
 
     @classmethod
     def from_predictions(
@@ -156,6 +161,7 @@ limit 0.04; exact).
         odds_ratio: float = 1.0,
         group_probabilities: MatrixLike | None = None,
         assume: Literal["sufficient", "independent"] | None = None,
+        ledger: str | PathLike[str] | None = None,
     ) -> Self:
         """Certificate of the predictions of any model, such as a file of decisions.
 
@@ -182,7 +188,7 @@ limit 0.04; exact).
         X : array-like of shape (n_samples, n_features), default=None
             Features, for constraints that use them, such as strata, and for the models of groups
             that are missing.
-        missing, odds_ratio, group_probabilities, assume
+        missing, odds_ratio, group_probabilities, assume, ledger
             As in :func:`certify`.
 
         Returns
@@ -205,7 +211,10 @@ limit 0.04; exact).
         ... ).certified
         True
         """
-        resolved, level = resolve_constraint(constraint), check_level(confidence_level)
+        resolved = resolve_constraint(constraint)
+        attempt, level = _level_of_attempt(
+            confidence_level, ledger, y_true, sensitive_features, sample_weight
+        )
         kind = infer_task(resolved, y_true, kind)
         known = GroupInformation(
             sensitive_features, missing, odds_ratio, group_probabilities, assume
@@ -224,9 +233,10 @@ limit 0.04; exact).
             is_real=kind == "regression",
             has_probabilities=is_score and are_probabilities(per_class[0][0][-1]),
         )
-        return _certify_predictions(
+        certificate = _certify_predictions(
             resolved, per_class, known, sample_weight, X, unit, tolerance, level
         )
+        return certificate._replace(attempt=attempt)
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """The certificate as JSON: all attributes by name, and its sentence as ``text``.
@@ -256,6 +266,12 @@ limit 0.04; exact).
         if self.rare_outcomes:
             text += (
                 f" Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
+            )
+        if self.attempt is not None:
+            level = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)
+            text += (
+                f" This is attempt {self.attempt} on these held-out data; all of them together "
+                f"have {100 * level:g} % confidence."
             )
         if self.uncompared_groups:
             names = join_names(map(repr, self.uncompared_groups))
@@ -329,6 +345,7 @@ def certify(
     odds_ratio: float = 1.0,
     group_probabilities: MatrixLike | None = None,
     assume: Literal["sufficient", "independent"] | None = None,
+    ledger: str | PathLike[str] | None = None,
 ) -> Certificate:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -396,6 +413,12 @@ def certify(
         What is assumed of probabilities alone, as in
         :func:`skfair.statistics.hidden_gap_interval`. None assumes nothing: then it is the largest
         gap that the probabilities allow that must be within the tolerance.
+    ledger : str or path-like, default=None
+        File that counts the certificates tried on the same held-out data, whatever the model, the
+        constraint or the tolerance; it is created if there is none. The t-th of them has the error
+        ``(1 - confidence_level) / (t * (t + 1))``, so that the probability that any of them is
+        false is at most ``1 - confidence_level``. The same data are the same outcomes, groups and
+        weights in any order: without some samples they are other data.
 
     Returns
     -------
@@ -441,7 +464,10 @@ def certify(
     check_fitted_model(estimator)
     known = GroupInformation(sensitive_features, missing, odds_ratio, group_probabilities, assume)
     known.check()
-    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
+    constraint = resolve_constraint(constraint)
+    attempt, level = _level_of_attempt(
+        confidence_level, ledger, y, sensitive_features, sample_weight
+    )
     check_applies(constraint, estimator)
     constraint, unit, fit_unit = resolve_loss_and_units(
         constraint,
@@ -456,7 +482,16 @@ def certify(
     certificate = _certify_predictions(
         constraint, per_class, known, sample_weight, X, unit, tolerance, level
     )
-    return certificate._replace(fit_unit=fit_unit)
+    return certificate._replace(fit_unit=fit_unit, attempt=attempt)
+
+
+def _level_of_attempt(confidence_level, ledger, *samples):
+    """Number of this attempt on the samples by the ledger, if there is one, and its level."""
+    level = check_level(confidence_level)
+    if ledger is None:
+        return None, level
+    attempt = count_attempt(ledger, *samples)
+    return attempt, divide_level(level, attempt)
 
 
 def _certify_predictions(constraint, per_class, known, sample_weight, X, unit, tolerance, level):

@@ -60,6 +60,7 @@ def add_certify_command(commands):
         default=1.0,
         help="with --missing at_random: factor by which odds of a group may differ (default 1)",
     )
+    add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify)
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
 
@@ -120,6 +121,7 @@ def _build_certificate(options):
             confidence_level=options.confidence,
             kind=options.kind,
             loss=options.loss,
+            ledger=options.ledger,
             **columns,
         )
     return certificate, n_left_out

@@ -1,0 +1,114 @@
+"""Certificates tried on one held-out set, which share the error of the level."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit import Audit, Certificate
+from skfair.audit._ledger import count_attempt, divide_level
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(["a", "b"], 1000)
+DECISIONS = (RNG.random(2000) < np.where(GROUPS == "a", 0.4, 0.45)).astype(int)
+OUTCOMES = RNG.integers(2, size=2000)
+
+
+def certify(decisions=DECISIONS, **params):
+    data = {"sensitive_features": GROUPS, "tolerance": 0.1} | params
+    return Certificate.from_predictions(OUTCOMES, decisions, **data)
+
+
+def test_errors_of_all_attempts_add_up_to_that_of_the_level():
+    errors = [1.0 - divide_level(0.95, t) for t in range(1, 10_001)]
+    assert errors[0] == pytest.approx(0.025) and errors[2] == pytest.approx(0.05 / 12)
+    assert 0.0499 < sum(errors) <= 0.05
+
+
+def test_attempts_on_the_same_data_are_counted_whatever_is_asked(tmp_path):
+    ledger = tmp_path / "ledger.json"
+    first = certify(ledger=ledger)
+    assert first.attempt == 1 and first.confidence_level == pytest.approx(0.975)
+    assert first.limit == pytest.approx(certify(confidence_level=0.975).limit)
+    order = RNG.permutation(2000)
+    again = Certificate.from_predictions(
+        OUTCOMES[order],
+        1 - DECISIONS[order],
+        sensitive_features=GROUPS[order],
+        constraint="equal_opportunity",
+        tolerance=0.2,
+        ledger=ledger,
+    )
+    assert again.attempt == 2 and again.confidence_level == pytest.approx(1 - 0.05 / 6)
+    assert "This is attempt 2 on these held-out data; all of them together have 95 %" in str(again)
+    assert json.loads(again.to_json())["attempt"] == 2
+    # Other outcomes, groups, weights or samples are other data.
+    for change in (
+        {"sample_weight": np.r_[2.0, np.ones(1999)]},
+        {"sensitive_features": np.r_[["b"], GROUPS[1:]]},
+    ):
+        assert certify(ledger=ledger, **change).attempt == 1
+    assert certify().attempt is None and "attempt" not in str(certify())
+
+
+def test_audits_of_rows_and_the_command_have_the_ledger_too(tmp_path):
+    ledger, path = tmp_path / "ledger.json", tmp_path / "decisions.csv"
+    audit = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS)
+    attempts = [audit.certify(tolerance=0.1, ledger=ledger).attempt for _ in range(3)]
+    assert attempts == [1, 2, 3]
+    lines = [f"{group},{one}" for group, one in zip(GROUPS, DECISIONS, strict=True)]
+    path.write_text("\n".join(["group,decision", *lines]), encoding="utf-8")
+    options = ["--sensitive", "group", "--prediction", "decision", "--tolerance", "0.2"]
+    out = tmp_path / "certificate.json"
+    for attempt in (1, 2):
+        main(["certify", str(path), *options, "--ledger", str(ledger), "--json", str(out)])
+        stored = json.loads(out.read_text(encoding="utf-8"))
+        assert stored["attempt"] == attempt
+
+
+def test_a_damaged_ledger_is_refused(tmp_path):
+    ledger = tmp_path / "ledger.json"
+    for text in ("{", "[]", '{"format": "skfair.Ledger", "version": 1, "attempts": {"a": 0}}'):
+        ledger.write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match="ledger|JSON"):
+            certify(ledger=ledger)
+        assert ledger.read_text(encoding="utf-8") == text
+
+
+def test_threads_count_every_attempt(tmp_path):
+    ledger = tmp_path / "ledger.json"
+
+    def count():
+        for _ in range(10):
+            count_attempt(ledger, OUTCOMES[:50], GROUPS[:50], None)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert count_attempt(ledger, OUTCOMES[:50], GROUPS[:50], None) == 41
+
+
+def try_candidates(rng, ledger=None):
+    """Whether one of forty models on the edge of the tolerance is certified on one set."""
+    groups = np.repeat(["a", "b"], 300)
+    for _ in range(40):
+        decisions = (rng.random(600) < np.repeat([0.5, 0.4], 300)).astype(int)
+        certificate = Certificate.from_predictions(
+            None, decisions, sensitive_features=groups, tolerance=0.1, ledger=ledger
+        )
+        if certificate.certified:
+            return True
+    return False
+
+
+@pytest.mark.slow
+def test_of_forty_candidates_none_is_certified_by_luck(tmp_path):
+    rng, n_sets = np.random.default_rng(1), 40
+    shared = [try_candidates(rng, tmp_path / f"{number}.json") for number in range(n_sets)]
+    alone = [try_candidates(rng) for _ in range(10)]
+    assert np.mean(shared) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_sets)
+    assert np.mean(alone) >= 0.5
