@@ -69,7 +69,7 @@ DECLARED = {
     BoundConstraint: members(RateConstraint),
     RateRows: ROWS
     | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
-    | {"sums_curvature"},
+    | {"sums_curvature", "residual"},
     BoundPartialParity: members(RankConstraint),
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,

@@ -157,13 +157,9 @@ class BoundConstraint:
 
     # The same constraint with another offset, or on other samples.
 
-    def residual(self, scores):
-        """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
-        return self.exact_means(scores) - self.smooth_means(scores)
-
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
-        return move_offset(self, self.residual(scores), step_size)
+        return move_offset(self, self.rows.residual(scores), step_size)
 
     def linearize_at(self, scores):
         """The constraint itself: its rows suit all scores."""

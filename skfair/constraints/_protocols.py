@@ -186,8 +186,8 @@ class RateConstraint(MetricConstraint, Protocol):
     Its rows have, besides what solvers need, ``rates_to_rows``, the linear map from rates to rows,
     None for one row; ``aux_jacobian``; ``rows_at(sums, aux)``, values of the rows at sums and their
     slope by these, with the best unknowns for None; ``aux_at(sums)``, these unknowns;
-    ``constant_term(aux)``, the rows where all sums are 0 before the offset; and
-    ``sums_curvature(sums, v)``.
+    ``constant_term(aux)``, the rows where all sums are 0 before the offset; ``residual(scores)``,
+    exact sums less smooth ones; and ``sums_curvature(sums, v)``.
 
     Attributes
     ----------
@@ -228,9 +228,6 @@ class RateConstraint(MetricConstraint, Protocol):
 
     def correct(self, scores, step_size=1.0):
         """The same constraint, its offset moved by a step to the residual at the scores."""
-
-    def residual(self, scores):
-        """Exact sums less smooth ones, (n_sums,)."""
 
 
 class RankConstraint(MetricConstraint, Protocol):

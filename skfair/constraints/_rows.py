@@ -108,6 +108,10 @@ class RateRows:
         drawn = {"events": events, "counts": counts, "target": target, "uncompared": None}
         return RateRows(replace(self.bound, **drawn))
 
+    def residual(self, scores):
+        """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
+        return self.bound.exact_means(scores) - self.bound.smooth_means(scores)
+
     def correct(self, scores):
         """The rows with the means that the metric counts at these scores."""
         return self.bound.correct(scores).rows

@@ -743,7 +743,7 @@ def _residuals(block, parameters):
     if residuals is not None:
         return residuals
     scores = block.predict_scores(parameters)
-    return tuple(one.residual(scores) for one in block.constraint)
+    return tuple(one.rows.residual(scores) for one in block.constraint)
 
 
 def _sum_above_thresholds(block, parameters, thresholds):
