@@ -51,6 +51,23 @@ class Audit:
     The task follows from the predictions: real numbers with a real target are a regression,
     anything else is a classification.
 
+    Parameters
+    ----------
+    samples : Samples
+        Groups and weights.
+    columns : dict of str to ndarray
+        Predictions "y_pred", outcomes "y_true" and scores "y_score", as far as there are any.
+    pos_label : label or None
+        The class that means success.
+    min_group_size : int
+        Number of samples below which a group is left out of comparisons.
+    source : dict of str to str, or None
+        Facts about the data that reports state.
+    control_features : DataFrame or None, default=None
+        Strata.
+    k : float or None, default=None
+        Share or number of the highest scores that are decided for.
+
     Attributes
     ----------
     n_samples : int
@@ -322,7 +339,7 @@ class Audit:
                 "Pass predicted values one by one, to Audit.from_predictions."
             )
         counts = counts[counts > 0.0]
-        groups = audit._samples.groups.with_multiplicity(counts)
+        groups = audit._samples.groups.copy_with_multiplicity(counts)
         audit._samples = audit._samples._replace(groups=groups, weights=counts)
         return audit
 
@@ -424,7 +441,7 @@ class Audit:
         return self._samples.groups.n_samples
 
     @cached_property
-    def _merged(self):
+    def _distinct_rows(self):
         """Samples and columns with one row for all that are equal in all of them."""
         columns = dict(self._columns)
         if self._strata is not None:
@@ -438,7 +455,7 @@ class Audit:
     def _data(self, metrics=()):
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
         if sums_suffice(self._kind, self._columns, "error", metrics):
-            return self._merged
+            return self._distinct_rows
         return self._samples, self._columns, self._strata
 
     def report(
@@ -546,7 +563,7 @@ class Audit:
         name = "y_score" if compares_scores and "y_score" in columns else "y_pred"
         return Certificate.from_predictions(
             columns.get("y_true"),
-            self._decided(columns) if name == "y_pred" else columns[name],
+            self._find_decisions(columns) if name == "y_pred" else columns[name],
             sensitive_features=samples.groups,
             sample_weight=samples.weights,
             constraint=resolved,
@@ -594,7 +611,7 @@ class Audit:
             )
         return find_subgroups(
             columns.get("y_true"),
-            self._decided(columns),
+            self._find_decisions(columns),
             sensitive_features=samples.groups,
             measure=metrics,
             max_conditions=max_conditions,
@@ -639,7 +656,7 @@ class Audit:
             )
         return ChangeReport.from_predictions(
             self._columns.get("y_true"),
-            self._decided(self._columns),
+            self._find_decisions(self._columns),
             other,
             sensitive_features=groups,
             sample_weight=weights,
@@ -680,11 +697,11 @@ class Audit:
     def _period(self):
         """The data of this audit as those of a period."""
         samples, columns, _ = self._data()
-        period = {"y_pred": self._decided(columns), "sensitive_features": samples.groups}
+        period = {"y_pred": self._find_decisions(columns), "sensitive_features": samples.groups}
         period |= {name: columns[name] for name in ("y_true",) if name in columns}
         return period | {"sample_weight": samples.weights}
 
-    def _decided(self, columns):
+    def _find_decisions(self, columns):
         """Decisions or predicted values; a ValueError where there are scores alone."""
         if "y_pred" not in columns:
             raise ValueError(

@@ -27,12 +27,12 @@ from skfair.audit._sections import (
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
 from skfair.groups import (
-    Groups,
     attribute_columns,
     attribute_names,
     check_metric_input,
     count_samples,
     fill_missing,
+    is_encoded,
 )
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
@@ -274,13 +274,13 @@ def _stack_periods(both):
     columns = dict(zip(joined, arrays, strict=True))
     counts = columns.pop("counts")
     if (counts != 1.0).any():
-        samples = samples._replace(groups=samples.groups.with_multiplicity(counts))
+        samples = samples._replace(groups=samples.groups.copy_with_multiplicity(counts))
     return samples, columns
 
 
 def _attribute_table(sensitive_features):
     """DataFrame of the attributes of the samples, or of rows that stand for several."""
-    if not isinstance(sensitive_features, Groups):
+    if not is_encoded(sensitive_features):
         return fill_missing(sensitive_features)
     names = attribute_names(sensitive_features)
     table = pd.DataFrame(dict(enumerate(attribute_columns(sensitive_features))))

@@ -50,7 +50,7 @@ def _read_attempts(path):
 
 def _digest_samples(*columns):
     """Digest of samples as text, in sorted order."""
-    parts = [[] if one is None else attribute_columns(one) for one in columns]
-    samples = sorted(zip(*(map(str, column) for part in parts for column in part), strict=True))
-    text = json.dumps([[len(part) for part in parts], samples])
+    tables = [[] if one is None else attribute_columns(one) for one in columns]
+    texts = [map(str, column) for table in tables for column in table]
+    text = json.dumps([[len(table) for table in tables], sorted(zip(*texts, strict=True))])
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

@@ -60,7 +60,7 @@ def count_samples_of_rows(columns, missing, unknown):
     groups, counts = columns["sensitive_features"], columns.pop("counts").to_numpy()
     if missing != "error" or unknown:
         groups = fill_missing(groups, unknown or ())
-    groups = check_groups(groups, len(counts)).with_multiplicity(counts)
+    groups = check_groups(groups, len(counts)).copy_with_multiplicity(counts)
     return columns | {"sensitive_features": groups, "sample_weight": counts}
 
 

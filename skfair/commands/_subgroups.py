@@ -117,7 +117,7 @@ def _search_file(options):
     check_same_notation(y_true, y_pred)
     columns = table[options.sensitive].apply(parse_column)
     if counts is not None:
-        columns = check_groups(fill_missing(columns), len(counts)).with_multiplicity(counts)
+        columns = check_groups(fill_missing(columns), len(counts)).copy_with_multiplicity(counts)
     with translate_messages(_SUBGROUP_OPTIONS):
         return find_subgroups(
             y_true,

@@ -230,7 +230,7 @@ def _sample_values(constraint, scores, clusters=None):
     if known is not None or is_share(counts, sizes):
         rows = np.flatnonzero(sizes)
         events = constraint.events.contribution(rows, sizes[rows]).take(slice(None))
-        events = events.with_multiplicity(constraint.events.take_multiplicity(rows))
+        events = events.copy_with_multiplicity(constraint.events.take_multiplicity(rows))
         values = counted_values(counts, sizes)[rows]
         clusters = clusters if clusters is None else clusters[rows]
         return _SampleValues(events, values, clusters, known)

@@ -250,7 +250,7 @@ def cell_events(cells, samples, groups, with_overall=False):
                 labels.append((cell, "overall"))
         memberships.append(_table_entries(pairs, event_of_pair))
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
-    events = events.with_multiplicity(groups.multiplicity)
+    events = events.copy_with_multiplicity(groups.multiplicity)
     counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
     return CellEvents(events, counts, labels, order, blocks, overall, empty)
 

@@ -72,11 +72,28 @@ class Gap(ABC):
         super().__init_subclass__(**settings)
         cls.name = cls.__name__
         cls.is_range = vars(cls).get("is_range", False)
+        # Methods without a description have that of the method that they replace.
+        for name, member in vars(cls).items():
+            function = getattr(member, "__func__", member)
+            if callable(function) and function.__doc__ is None:
+                function.__doc__ = getattr(getattr(super(cls, cls), name, None), "__doc__", None)
 
     @classmethod
     @abstractmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
-        """The gap of a constraint between its events, which are `CellEvents`."""
+        """Make the gap of a constraint.
+
+        Parameters
+        ----------
+        cells : CellEvents
+            Its events: a group in each cell, and with `overall` all samples of the cell.
+        constraint : Constraint
+            Whose gap it is.
+
+        Returns
+        -------
+        gap : Gap
+        """
 
     @abstractmethod
     def __call__(self, means: np.ndarray) -> Any:
@@ -84,33 +101,109 @@ class Gap(ABC):
 
     @abstractmethod
     def subgradient(self, means: np.ndarray) -> np.ndarray:
-        """A subgradient by the means, (n_events,)."""
+        """Differentiate the gap by the means.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_events,)
+            Means of the events.
+
+        Returns
+        -------
+        slope : ndarray of shape (n_events,)
+            A subgradient.
+        """
 
     def value_and_subgradient(self, means: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The gap and a subgradient, of means of shape (n_events,)."""
+        """Compute the gap and a subgradient.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_events,)
+            Means of the events.
+
+        Returns
+        -------
+        gap, slope : float, ndarray of shape (n_events,)
+        """
         return self(means), self.subgradient(means)
 
     @abstractmethod
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
-        """Means whose gap is `factor` times that of the given ones."""
+        """Change means so that their gap changes by a factor.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_events,)
+            Means of the events.
+        factor : float
+            Factor of the gap.
+
+        Returns
+        -------
+        means : ndarray of shape (n_events,)
+        """
 
     @abstractmethod
     def linear_forms(self, n_events: int) -> Any:
-        """Linear forms of `estimates` by which the gap is found, (n_forms, n_events).
+        """Linear forms of `estimates` by which the gap is found.
 
-        Of the means the gap itself is the largest form, or 0.
+        Parameters
+        ----------
+        n_events : int
+            Number of events.
+
+        Returns
+        -------
+        forms : csr_array of shape (n_forms, n_events)
+            Of the means the gap itself is the largest form, or 0.
         """
 
     def estimates(self, means: Any) -> Any:
-        """The estimates that `linear_forms` compares, from those of the means."""
+        """Choose the estimates that `linear_forms` compares.
+
+        Parameters
+        ----------
+        means : Estimates
+            Estimates of the means.
+
+        Returns
+        -------
+        estimates : Estimates
+            The same, or those of their logarithms or complements.
+        """
         return means
 
     def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
-        """Limits between which all means keep the gap, where the smallest of them is as given."""
+        """State limits of single means: between them all keep the gap.
+
+        Parameters
+        ----------
+        tolerance : float
+            Largest gap allowed.
+        smallest : float
+            The smallest of the means.
+
+        Returns
+        -------
+        low, high : float
+        """
         raise NotImplementedError(f"{self.name} states no limits of single means")
 
     def one_sample_change(self, means: np.ndarray, size: float) -> float:
-        """Change of the gap if one of `size` equal samples of an event counts differently."""
+        """Bound the change of the gap if one sample of an event counts differently.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_events,)
+            Means of the events.
+        size : float
+            Number of equal samples of the event.
+
+        Returns
+        -------
+        change : float
+        """
         return 1.0 / size
 
     @abstractmethod
@@ -118,7 +211,18 @@ class Gap(ABC):
         """Yield (lower, {event: factor}, {unknown: factor}, upper) for each row."""
 
     def aux_at(self, means: np.ndarray) -> np.ndarray:
-        """Auxiliary unknowns at which the rows hold if they can; none by default."""
+        """Find auxiliary unknowns at which the rows hold if they can.
+
+        Parameters
+        ----------
+        means : ndarray of shape (n_events,)
+            Means of the events.
+
+        Returns
+        -------
+        aux : ndarray of shape (n_aux,)
+            Empty by default.
+        """
         return np.empty(0)
 
 
@@ -185,6 +289,13 @@ class RangeGap(Gap):
     mean is multiplied by the `scale`, which is 1 but in the rows of a ratio. A scaled range is
     negative where the ratio exceeds its bound.
 
+    Parameters
+    ----------
+    blocks : tuple of tuples of int
+        Positions of the events that are compared with one another.
+    scale : float, default=1.0
+        Factor of the largest mean, other than 1 in the rows of a ratio alone.
+
     Examples
     --------
     >>> import numpy as np
@@ -201,7 +312,7 @@ class RangeGap(Gap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
-        """The gap between the groups of each cell; one with a single group compares nothing."""
+        # The gap between the groups of each cell; one with a single group compares nothing.
         return cls(tuple(block for block in cells.blocks if len(block) > 1))
 
     @cached_property
@@ -310,6 +421,13 @@ class RatioGap(RangeGap):
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
     scaled `RangeGap`. Limits compare logarithms of the rates.
 
+    Parameters
+    ----------
+    blocks : tuple of tuples of int
+        Positions of the events that are compared with one another.
+    scale : float, default=1.0
+        Factor of the largest mean, other than 1 in the rows of a ratio alone.
+
     Examples
     --------
     >>> import numpy as np
@@ -363,6 +481,13 @@ class RatioGap(RangeGap):
 class TotalRangeGap(RangeGap):
     """Largest minus smallest mean of each block of events, added over the blocks.
 
+    Parameters
+    ----------
+    blocks : tuple of tuples of int
+        Positions of the events that are compared with one another.
+    scale : float, default=1.0
+        Factor of the largest mean, other than 1 in the rows of a ratio alone.
+
     Examples
     --------
     >>> import numpy as np
@@ -375,7 +500,7 @@ class TotalRangeGap(RangeGap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
-        """The sum over the cells; one cell alone needs none."""
+        # The sum over the cells; one cell alone needs none.
         gap = super().from_cells(cells, constraint)
         return gap if len(gap.blocks) > 1 else RangeGap(gap.blocks)
 
@@ -457,6 +582,11 @@ class ExcessOverOverall(Gap):
 
     `pairs` hold the event of a group, and the event of all samples of its cell.
 
+    Parameters
+    ----------
+    pairs : tuple of pairs of int
+        Positions of the event of a group, and of that of all samples of its cell.
+
     Examples
     --------
     >>> import numpy as np
@@ -474,7 +604,7 @@ class ExcessOverOverall(Gap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
-        """The gap between each group and all samples of its cell."""
+        # The gap between each group and all samples of its cell.
         pairs = tuple(
             (event, overall)
             for block, overall in zip(cells.blocks, cells.overall, strict=True)
@@ -546,6 +676,11 @@ class ExcessOverOverall(Gap):
 
 class DistanceToOverall(ExcessOverOverall):
     """Distance of a group's mean from the overall mean, in either direction; the largest counts.
+
+    Parameters
+    ----------
+    pairs : tuple of pairs of int
+        Positions of the event of a group, and of that of all samples of its cell.
 
     Examples
     --------
@@ -627,6 +762,11 @@ class SignedMeanExcess(ExcessOverOverall):
 class LargestMean(Gap):
     """The largest mean of some events.
 
+    Parameters
+    ----------
+    events : tuple of int
+        Positions of the events.
+
     Examples
     --------
     >>> import numpy as np
@@ -641,7 +781,7 @@ class LargestMean(Gap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
-        """The largest mean of all events."""
+        # The largest mean of all events.
         return cls(tuple(range(len(cells.labels))))
 
     def __call__(self, means: np.ndarray) -> Any:
@@ -674,6 +814,13 @@ class LargestMean(Gap):
 class Shortfall(Gap):
     """By how much the smallest mean of some events is below the largest value of a mean.
 
+    Parameters
+    ----------
+    events : tuple of int
+        Positions of the events.
+    largest : float, default=1.0
+        Largest value of a mean.
+
     Examples
     --------
     >>> import numpy as np
@@ -689,7 +836,7 @@ class Shortfall(Gap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
-        """The shortfall of all events, below the largest gap of the constraint."""
+        # The shortfall of all events, below the largest gap of the constraint.
         return cls(tuple(range(len(cells.labels))), constraint.largest_gap)
 
     def __call__(self, means: np.ndarray) -> Any:
@@ -737,7 +884,7 @@ class MutualOrderGap(RangeGap):
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
-        """The gap of events whose groups are a query, and those of two documents."""
+        # The gap of events whose groups are a query, and those of two documents.
         number = {label: code for code, (_, label) in enumerate(cells.labels)}
         # Each order of a pair of groups is compared with the other one.
         blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())

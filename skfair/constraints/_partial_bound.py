@@ -184,7 +184,7 @@ class IntervalEvents:
         """The contribution of a block to the events, as in `Events.contribution`."""
         samples = self.samples
         target = samples.target[rows] if target is None else target
-        groups = samples.groups.subset(rows).with_multiplicity(None)  # rows may repeat
+        groups = samples.groups.subset(rows).copy_with_multiplicity(None)  # rows may repeat
         subset = Samples(target, groups, samples.weights[rows] * factors)
         return replace(self, samples=subset, events=self.events.contribution(rows, factors))
 

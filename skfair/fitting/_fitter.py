@@ -128,6 +128,11 @@ class Fitter:
         return self.fit_unconstrained()
 
     @property
+    def knows_plain_fit(self):
+        """Whether the fit without constraint has been made."""
+        return "plain_fit" in vars(self)
+
+    @property
     def has_linear_model(self):
         """Whether scores are linear in all parameters."""
         return self.problem.model.last_layer(self.start) is self.problem.model

@@ -338,7 +338,7 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    if problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
+    if fitter.knows_plain_fit and problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
         plain = fitter.plain_fit.parameters
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x

@@ -25,6 +25,7 @@ from skfair.groups._groups import count_samples as count_samples
 from skfair.groups._groups import count_table as count_table
 from skfair.groups._groups import data_balance as data_balance
 from skfair.groups._groups import group_names as group_names
+from skfair.groups._groups import is_encoded as is_encoded
 from skfair.groups._groups import refuse_continuous_attributes as refuse_continuous_attributes
 from skfair.groups._groups import smallest_share_ratios as smallest_share_ratios
 from skfair.groups._groups import to_pandas_index as to_pandas_index

@@ -91,7 +91,7 @@ class Events:
         mean_weights = (weighted / totals[event], members.indices, members.indptr)
         return _from_matrix(sparse.csr_array(mean_weights, shape=members.shape))
 
-    def with_multiplicity(self, multiplicity):
+    def copy_with_multiplicity(self, multiplicity):
         """The same events of rows, each of which stands for so many samples; None: one each."""
         if multiplicity is not None:
             self.multiplicity = np.asarray(multiplicity, dtype=np.float64)
@@ -156,13 +156,13 @@ class Events:
             mean_weights = taken.data / np.repeat(totals, np.diff(taken.indptr))
             entries = (mean_weights, taken.indices, taken.indptr)
             events = _from_matrix(sparse.csr_array(entries, shape=taken.shape))
-            return events.with_multiplicity(self.take_multiplicity(rows))
+            return events.copy_with_multiplicity(self.take_multiplicity(rows))
         codes, mean_weights = (values[rows] for values in self.codes_and_mean_weights)
         # Weights of the samples taken sum to 1 in every event; the extra bin divides by 1.
         totals = _check_selected_totals(np.bincount(codes, mean_weights, self.n_events + 1)[:-1])
         mean_weights = mean_weights / np.append(totals, 1.0)[codes]
         events = Events(self.n_events, len(codes), (codes, mean_weights))
-        return events.with_multiplicity(self.take_multiplicity(rows))
+        return events.copy_with_multiplicity(self.take_multiplicity(rows))
 
     def contribution(self, rows, factors=1.0):
         """The weights of selected samples in the events: means of subsets add up to those of all.

@@ -21,12 +21,17 @@ _MAX_SCANNED_VALUES = 4
 """Number of values that are found by scanning, one pass for each; more are sorted."""
 
 
+def is_encoded(sensitive_features):
+    """Whether they are `Groups`, as of an audit, which were encoded before."""
+    return getattr(sensitive_features, "is_encoded", False)
+
+
 def attribute_columns(sensitive_features):
     """One column per sensitive attribute; no conversion may merge values that differ.
 
     They are arrays of numpy, or of pandas where that has codes of its own.
     """
-    if isinstance(sensitive_features, Groups):  # encoded before
+    if is_encoded(sensitive_features):
         columns = list(sensitive_features.labels[sensitive_features.codes].T)
     elif hasattr(sensitive_features, "get_columns"):  # polars
         columns = [column.to_numpy() for column in sensitive_features.get_columns()]
@@ -315,6 +320,8 @@ class Groups:
     (['a', 'b'], [1, 2], [1, 0, 1])
     """
 
+    is_encoded = True
+
     def __init__(
         self,
         labels: np.ndarray,
@@ -448,7 +455,7 @@ class Groups:
         names = attributes[: self.labels.shape[1]]
         return Groups.disjoint(self.codes, self.labels, names, self.ranks, self.multiplicity)
 
-    def with_multiplicity(self, multiplicity: np.ndarray | None) -> Groups:
+    def copy_with_multiplicity(self, multiplicity: np.ndarray | None) -> Groups:
         """The same groups of rows that stand for several samples each.
 
         Parameters
@@ -536,7 +543,7 @@ class Groups:
             Probability of each group.
         """
         matrix = sparse.csr_array(probabilities)
-        return self._overlapping(matrix, slice(None))
+        return self._make_overlapping(matrix, slice(None))
 
     def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
@@ -564,7 +571,7 @@ class Groups:
         multiplicity = None if self.multiplicity is None else self.multiplicity[rows]
         if self.is_disjoint:
             return self._disjoint(self.codes[rows], slice(None), multiplicity)
-        return self._overlapping(self.matrix[rows], slice(None), multiplicity)
+        return self._make_overlapping(self.matrix[rows], slice(None), multiplicity)
 
     def _disjoint(self, codes, positions, multiplicity):
         """Disjoint groups of rows, of which labels and ranks are those at the positions."""
@@ -572,7 +579,7 @@ class Groups:
             codes, self.labels[positions], self.attributes, self.ranks[positions], multiplicity
         )
 
-    def _overlapping(self, matrix, positions, multiplicity=None):
+    def _make_overlapping(self, matrix, positions, multiplicity=None):
         """As `_disjoint`, of groups that may overlap; by default rows stand for as many samples."""
         multiplicity = self.multiplicity if multiplicity is None else multiplicity
         return Groups.overlapping(
@@ -667,7 +674,7 @@ class Groups:
         positions : ndarray of int
             Positions of the groups.
         """
-        return self._overlapping(self.matrix[:, positions], positions)
+        return self._make_overlapping(self.matrix[:, positions], positions)
 
 
 def check_groups(
@@ -711,7 +718,7 @@ def check_groups(
     >>> groups.names
     [('f', 'old'), ('m', 'old')]
     """
-    if isinstance(sensitive_features, Groups):  # of an audit, encoded before
+    if is_encoded(sensitive_features):
         _check_length(len(sensitive_features), n_samples)
         return sensitive_features
     if sparse.issparse(sensitive_features):
@@ -736,8 +743,7 @@ def check_groups(
 
 def count_samples(sensitive_features, n_rows):
     """Number of samples that each row stands for, one unless these are `Groups` of counts."""
-    is_encoded = isinstance(sensitive_features, Groups)
-    return sensitive_features.row_counts if is_encoded else np.ones(n_rows)
+    return sensitive_features.row_counts if is_encoded(sensitive_features) else np.ones(n_rows)
 
 
 MAX_NUMERIC_GROUPS = 30
@@ -826,7 +832,7 @@ def _numbers_among(labels):
 
 def attribute_names(sensitive_features):
     """Names of the columns of a table, or the name of a Series; None where there is none."""
-    if isinstance(sensitive_features, Groups):
+    if is_encoded(sensitive_features):
         names = sensitive_features.attributes
         names = [] if names == list(range(len(names))) else names
     elif hasattr(sensitive_features, "column_names"):  # pyarrow, whose columns are the data

@@ -18,6 +18,7 @@ from skfair.groups._groups import (
     check_groups,
     check_one_label_type,
     group_names,
+    is_encoded,
     normalize_label,
     refuse_continuous_attributes,
 )
@@ -53,7 +54,7 @@ def fill_missing(sensitive_features, unknown=()):
     values become text. The others are unchanged.
     """
     (sensitive_features,) = load_columns(sensitive_features=sensitive_features).values()
-    if sparse.issparse(sensitive_features) or isinstance(sensitive_features, Groups):
+    if sparse.issparse(sensitive_features) or is_encoded(sensitive_features):
         _refuse_unknown_argument(unknown)
         return sensitive_features
     columns = attribute_columns(sensitive_features)

@@ -226,7 +226,7 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
     codes = np.concatenate((codes, np.full(n_samples, n_groups)))
     cells, places = np.unique(codes * n_bins + bins[rows], return_inverse=True)
     events = Events.disjoint(places, len(cells), weights[rows])
-    events = events.with_multiplicity(groups.row_counts[rows])
+    events = events.copy_with_multiplicity(groups.row_counts[rows])
     rates = Rates(events, is_true[rows].astype(np.float64))
     low, high = rates.limits(level)
     group, bin_ = np.divmod(cells, n_bins)

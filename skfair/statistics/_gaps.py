@@ -105,7 +105,7 @@ def _group_estimates(values, sensitive_features, sample_weight):
         events = Events.disjoint(groups.codes, len(groups.labels), samples.weights)
     else:
         events = Events.overlapping(groups.matrix, samples.weights)
-    events = events.with_multiplicity(groups.multiplicity)
+    events = events.copy_with_multiplicity(groups.multiplicity)
     return make_estimates(events, values.astype(np.float64))
 
 

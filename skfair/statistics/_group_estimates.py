@@ -40,7 +40,7 @@ def estimate_means(values, mask, groups, weights, units=None, kind=make_estimate
         if not len(present):
             return None, present
         events = Events.overlapping(matrix[:, present], weights)
-    events = events.with_multiplicity(groups.multiplicity)
+    events = events.copy_with_multiplicity(groups.multiplicity)
     return kind(events, np.asarray(values, dtype=np.float64), units), present
 
 
@@ -208,12 +208,12 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
             for count in (support, size - support, n_selected - support, rest + support)
         )
 
-        def tilted(log_odds):
+        def tilt(log_odds):
             """All counts, and the logarithms of their probabilities at these odds."""
             return support, log_masses + log_odds * support
     else:
 
-        def tilted(log_odds):
+        def tilt(log_odds):
             """The counts near the mode at these odds, and logarithms of their probabilities."""
             counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
             x = counts[:-1].astype(np.float64)
@@ -221,7 +221,7 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
             return counts, np.append(0.0, np.cumsum(ratios + log_odds))
 
     def probabilities(log_odds):
-        counts, masses = tilted(log_odds)
+        counts, masses = tilt(log_odds)
         masses = np.exp(masses - masses.max())
         return counts, masses / masses.sum()
 

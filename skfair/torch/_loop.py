@@ -301,7 +301,7 @@ def _bind_constraints(setting, labels, occupied):
     present = np.flatnonzero(counts)
     names = [(group,) for group in range(labels)] if isinstance(labels, int) else labels
     groups = check_groups([names[group] for group in present // 2], len(present))
-    groups = groups.with_multiplicity(counts[present])
+    groups = groups.copy_with_multiplicity(counts[present])
     samples = Samples(_SIGNS[present & 1], groups, np.ones(len(present)))
     if len(np.unique(present // 2)) < max(2, len(names)):
         _warn_of_small_groups()

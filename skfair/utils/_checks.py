@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite
 # Messages to users: warnings at their line, lists of names, and look-up of names.
 
 
-_LIBRARIES = ("skfair", "sklearn", "joblib")
+_LIBRARIES = ("skfair", "sklearn", "joblib", "functools")
 """Packages whose frames are skipped to find the user's line."""
 
 

@@ -38,7 +38,7 @@ def count(table, seed=0):
     return pd.concat(halves).sample(frac=1.0, random_state=seed, ignore_index=True)
 
 
-def of_counts(table, names, score=None, **settings):
+def audit_counts(table, names, score=None, **settings):
     columns = [*names, "y", "d"] + ([] if score is None else [score])
     return Audit.from_counts(
         count(table[columns]),
@@ -51,7 +51,7 @@ def of_counts(table, names, score=None, **settings):
     )
 
 
-def of_rows(table, names, **settings):
+def audit_rows(table, names, **settings):
     return Audit.from_predictions(
         table["y"], table["d"], sensitive_features=table[names], **settings
     )
@@ -70,7 +70,7 @@ def assert_equal(first, second, tolerance=0.0):
 @given(seed=st.integers(0, 10**6))
 def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
-    rows, counts = of_rows(table, names).report(), of_counts(table, names).report()
+    rows, counts = audit_rows(table, names).report(), audit_counts(table, names).report()
     plain = FairnessReport.from_predictions(table["y"], table["d"], sensitive_features=table[names])
     assert plain.to_json() == rows.to_json() == counts.to_json()
     assert_equal(rows.adverse_impact(), counts.adverse_impact())
@@ -79,15 +79,15 @@ def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
 @pytest.mark.parametrize("minimum", [3, 12])
 def test_counts_are_suppressed_as_those_of_samples(minimum):
     table, names = draw_table(1)
-    rows = of_rows(table, names).report(min_published=minimum)
-    assert_equal(rows.frame, of_counts(table, names).report(min_published=minimum).frame)
+    rows = audit_rows(table, names).report(min_published=minimum)
+    assert_equal(rows.frame, audit_counts(table, names).report(min_published=minimum).frame)
 
 
 @given(seed=st.integers(0, 10**6))
 def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     table, names = draw_table(seed - seed % 10)
-    rows = of_rows(table, names, y_score=table["s"])
-    counts = of_counts(table, names, score="s")
+    rows = audit_rows(table, names, y_score=table["s"])
+    counts = audit_counts(table, names, score="s")
     first, second = rows.report(), counts.report()
     assert "roc_auc" in set(first.frame["measure"])
     assert_equal(first.frame, second.frame, 1e-9)
@@ -118,7 +118,7 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
 @pytest.mark.parametrize(("constraint", "tolerance"), CONSTRAINTS)
 def test_certificates_of_counts_are_those_of_samples(seed, constraint, tolerance):
     table, names = draw_table(seed)
-    audits = of_rows(table, names), of_counts(table, names)
+    audits = audit_rows(table, names), audit_counts(table, names)
     try:
         rows, counts = (audit.certify(constraint, tolerance) for audit in audits)
     except ValueError as error:  # too many cells for a sum
@@ -140,7 +140,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     plain = find_subgroups(
         table["y"], table["d"], sensitive_features=table[names], measure=MEASURES
     )
-    for make in (of_rows, of_counts):
+    for make in (audit_rows, audit_counts):
         with pytest.warns(UserWarning, match="different numbers"):
             result = make(table, names).subgroups(MEASURES)
         assert_equal(plain.flagged, result.flagged)
@@ -157,7 +157,7 @@ def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
             for one in halves
         )
     )
-    for make in (of_rows, of_counts):
+    for make in (audit_rows, audit_counts):
         first, second = (make(one, names) for one in halves)
         report = first.compare(second)
         assert_equal(plain.frame, report.frame)
@@ -176,7 +176,7 @@ def test_control_features_of_counts():
         decision="d",
         **settings,
     )
-    rows = of_rows(table, names, control_features=table["other"])
+    rows = audit_rows(table, names, control_features=table["other"])
     first, second = rows.report(), counts.report()
     assert first.attributes == ["a0", "a0 | other = 0", "a0 | other = 1"]
     assert_equal(first.frame, second.frame)
@@ -187,31 +187,31 @@ def test_control_features_of_counts():
 
 def test_the_models_are_compared_on_the_same_samples():
     table, names = draw_table(3)
-    report = of_rows(table, names).compare(table["other"])
+    report = audit_rows(table, names).compare(table["other"])
     plain = ChangeReport.from_predictions(
         table["y"], table["d"], table["other"], sensitive_features=table[names]
     )
     assert_equal(plain.frame, report.frame)
     assert_equal(plain.moves, report.moves)
     with pytest.raises(ValueError, match="sample by sample"):
-        of_counts(table, names).compare(table["other"])
+        audit_counts(table, names).compare(table["other"])
 
 
 def test_functions_of_samples_are_not_for_counts():
     table, names = draw_table(0)
     settings = {"metrics": ["matthews_corrcoef"]}
-    frame = of_rows(table, names).report(**settings).frame
+    frame = audit_rows(table, names).report(**settings).frame
     assert "matthews_corrcoef" in set(frame["measure"])
     with pytest.raises(ValueError, match="matthews_corrcoef is a function of single samples"):
-        of_counts(table, names).report(**settings)
+        audit_counts(table, names).report(**settings)
 
 
 def test_constraints_on_scores_are_not_for_counts():
     table, names = draw_table(0)
-    audit = of_rows(table, names, y_score=table["s"])
+    audit = audit_rows(table, names, y_score=table["s"])
     assert audit.certify("mean_parity", 0.5).unit == "units of the predicted probability"
     with pytest.raises(ValueError, match="compares scores of single samples"):
-        of_counts(table, names, score="s").certify("mean_parity", 0.5)
+        audit_counts(table, names, score="s").certify("mean_parity", 0.5)
 
 
 def test_small_groups_are_left_out_of_all_answers():
@@ -278,11 +278,11 @@ def test_merged_rows_have_the_report_of_all_rows(monkeypatch):
     assert plain.to_json() == merged.to_json()
     audit = Audit.from_predictions(y_true, decisions, sensitive_features=groups)
     assert audit.report().to_json() == plain.to_json()
-    assert len(audit._merged[0].weights) == 24
+    assert len(audit._distinct_rows[0].weights) == 24
 
 
 def test_groups_count_samples_and_list_rows():
-    groups = check_groups(["a", "b", "a"], 3).with_multiplicity(np.array([5, 1, 2]))
+    groups = check_groups(["a", "b", "a"], 3).copy_with_multiplicity(np.array([5, 1, 2]))
     assert groups.counts.tolist() == [7, 1] and groups.n_samples == 8
     assert [rows.tolist() for rows in groups.members()] == [[0, 2], [1]]
     assert groups.take(np.array([1, 2])).counts.tolist() == [2, 1]

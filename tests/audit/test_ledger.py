@@ -27,7 +27,7 @@ def test_errors_of_all_attempts_add_up_to_that_of_the_level():
     assert 0.0499 < sum(errors) <= 0.05
 
 
-def test_attempts_on_the_same_data_are_counted_whatever_is_asked(tmp_path):
+def test_attempts_on_the_same_data_are_counted(tmp_path):
     ledger = tmp_path / "ledger.json"
     first = certify(ledger=ledger)
     assert first.attempt == 1 and first.confidence_level == pytest.approx(0.975)

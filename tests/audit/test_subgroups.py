@@ -31,8 +31,9 @@ def make_table(n, rng, n_columns=5):
 
 
 def family_of(table, values, max_conditions=2, min_size=30, n_bins=4, missing="error"):
-    columns = search._encode_columns(table, n_bins, missing)
-    return search._count_subgroups(columns, values, max_conditions, min_size)
+    counts = np.ones(len(table))
+    columns = search._encode_columns(table, n_bins, missing, counts)
+    return search._count_subgroups(columns, values, counts, max_conditions, min_size)
 
 
 def conditions_of(column, n_bins=4):
@@ -80,15 +81,16 @@ def test_masks_and_texts_have_the_counts_of_their_subgroups():
 
 def test_conditions_on_numbers_are_ranges_of_bins():
     column = pd.Series([1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], name="age")
-    texts = search._encode_column("age", column, 4, "error").texts
+    texts = search._encode_column("age", column, 4, "error", np.ones(12)).texts
     assert texts == [
         *("age = 1", "age <= 4", "age <= 7", "1 < age <= 4", "1 < age <= 7"),
         *("age > 1", "4 < age <= 7", "age > 4", "age > 7"),
     ]
-    two = search._encode_column("flag", pd.Series([0, 1, 1]), 4, "error")
+    two = search._encode_column("flag", pd.Series([0, 1, 1]), 4, "error", np.ones(3))
     assert two.texts == ["flag = 0", "flag = 1"]
-    one = search._encode_column("same", pd.Series([3, 3]), 4, "error")
-    assert one.texts == [] and search._encode_column("s", pd.Series(["x"]), 4, "error").texts == []
+    one = search._encode_column("same", pd.Series([3, 3]), 4, "error", np.ones(2))
+    assert one.texts == []
+    assert search._encode_column("s", pd.Series(["x"]), 4, "error", np.ones(1)).texts == []
 
 
 def test_missing_values_are_a_condition_or_meet_none():
@@ -275,8 +277,9 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         planted = (scores > scores.nlargest(1001).min()).to_numpy()
         values = rng.random(20_000) < 0.3 + 0.2 * planted
         report = find_subgroups(None, values, sensitive_features=table)
-        columns = search._encode_columns(table, 4, "error")
-        family = search._count_subgroups(columns, values, 2, 200)
+        counts = np.ones(len(table))
+        columns = search._encode_columns(table, 4, "error", counts)
+        family = search._count_subgroups(columns, values, counts, 2, 200)
         texts = [family.text(i) for i in range(len(family.n))]
         mask = family.mask(texts.index(report.subgroups.loc[0, "subgroup"]))
         n_hits += (mask & planted).sum() / (mask | planted).sum() >= 0.25

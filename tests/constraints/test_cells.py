@@ -78,7 +78,7 @@ def test_no_samples_at_all():
 
 def test_rows_may_stand_for_many_samples():
     groups = check_groups(["a", "b", "a", "b", "b"], 5)
-    groups = groups.with_multiplicity(np.array([3, 1, 1, 5, 2]))
+    groups = groups.copy_with_multiplicity(np.array([3, 1, 1, 5, 2]))
     samples = samples_of(groups)
     assert cell_events(CELLS, samples, groups).counts.tolist() == [3, 3, 1, 5]
     overall = cell_events(CELLS, samples, groups, with_overall=True)

@@ -194,7 +194,7 @@ def test_groups_below_30_samples_and_1_percent_are_small(sizes, compared):
     samples = Samples(None, groups, np.full(sum(sizes), 0.1), min_group_size="auto")
     assert samples.is_large(groups).tolist() == compared
     # One sample may stand for many.
-    representatives = check_groups(["a", "b"], 2).with_multiplicity(np.array(sizes))
+    representatives = check_groups(["a", "b"], 2).copy_with_multiplicity(np.array(sizes))
     small = Samples(None, representatives, np.ones(2), min_group_size="auto")
     assert small.is_large(small.groups).tolist() == compared
     assert small.is_large(small.groups, 1).all()

@@ -44,7 +44,7 @@ def objects(node):
             yield from objects(one)
 
 
-def sealed(text):
+def seal_text(text):
     """Text in JSON with its digest, so that the fields are read."""
     return json.dumps(seal(json.loads(text)))
 
@@ -109,12 +109,12 @@ def test_a_damaged_field_is_named(old, new, match):
     text = json.dumps(STORED)
     assert old in text
     if match is None:
-        monitor = GapMonitor.from_json(sealed(text.replace(old, new, 1)))
+        monitor = GapMonitor.from_json(seal_text(text.replace(old, new, 1)))
         with pytest.raises(ValueError, match="constraint must be"):
             monitor.update([1, 0], sensitive_features=[["f", 0], ["m", 1]])
         return
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(sealed(text.replace(old, new, 1)))
+        GapMonitor.from_json(seal_text(text.replace(old, new, 1)))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_damaged_field_is_named(old, new, match):
 )
 def test_json_of_something_else_is_refused(text, match):
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(sealed(text) if '"version": 3' in text else text)
+        GapMonitor.from_json(seal_text(text) if '"version": 3' in text else text)
 
 
 def test_a_change_of_any_value_is_refused():
