@@ -374,7 +374,17 @@ class RangeGap(Gap):
         return forms
 
     def width_and_scale(self, tolerance: float) -> tuple[float, float]:
-        """Numbers w and s: the gap is kept where ``s * largest <= smallest + w`` in each block."""
+        """Numbers w and s: the gap is kept where ``s * largest <= smallest + w`` in each block.
+
+        Parameters
+        ----------
+        tolerance : float
+            Largest gap allowed.
+
+        Returns
+        -------
+        width, scale : float
+        """
         return tolerance, self.scale
 
     def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
