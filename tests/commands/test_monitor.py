@@ -109,7 +109,8 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         (["--target", "late", "--outcome-date", "early"], "was known before the decision"),
     ],
 )
-def test_errors_about_options_are_one_sentence(path, capsys, more, match):
+def test_errors_about_options_are_one_sentence(path, capsys, monkeypatch, more, match):
+    monkeypatch.chdir(path.parent)
     with pytest.raises(SystemExit):
         run(path, *more)
     error = capsys.readouterr().err
