@@ -95,7 +95,7 @@ def test_gradients_are_those_of_finite_differences(name, samples):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_values_and_gradients_are_those_of_the_rows(name, dtype, samples):
     scores, target, groups = samples
-    rows = bound(CRITERIA[name], target, groups, 0.01)
+    rows = bound(CRITERIA[name], target, groups, 0.01).rows
     point = rows(scores, np.empty(0))
     tensor = torch.tensor(scores, dtype=dtype, requires_grad=True)
     values = constraint_values(CRITERIA[name], tensor[:, None], target, groups, tolerance=0.01)
