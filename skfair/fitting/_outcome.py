@@ -484,7 +484,7 @@ def _describe_largest_violation(constraint, scores):
     totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["rate"], 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
     row = int(np.argmax(np.abs(report["rate"] - mean)))
-    cell, group, n, rate = (report[name][row] for name in ("cell", "group", "n", "rate"))
+    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:

@@ -136,7 +136,7 @@ def _fit_dense_logistic(features, target, weights):
 
     Larger columns are scaled to it, smaller ones are not: noise would be enlarged.
     """
-    features = _as_floats(features)
+    columns, features = getattr(features, "columns", None), _as_floats(features)
     # A few hundred samples show the scale.
     sampled = _sample(features).astype(float)
     deviation, center = sampled.std(axis=0), sampled.mean(axis=0)
@@ -144,10 +144,15 @@ def _fit_dense_logistic(features, target, weights):
     scale = np.maximum(deviation, unit)
     is_even = (np.maximum(deviation, np.abs(center)) <= _MAX_SCALE_RATIO * unit).all()
     if is_even:
-        return _fit_logistic(features, target, weights, C=_DENSE_C / unit**2, **_LOOSE)
-    scaled = (features - center.astype(features.dtype)) / scale.astype(features.dtype)
-    classifier = _fit_logistic(scaled, target, weights, C=_DENSE_C, **_LOOSE)
-    return _unscale(classifier, center, scale)
+        classifier = _fit_logistic(features, target, weights, C=_DENSE_C / unit**2, **_LOOSE)
+    else:
+        scaled = (features - center.astype(features.dtype)) / scale.astype(features.dtype)
+        classifier = _fit_logistic(scaled, target, weights, C=_DENSE_C, **_LOOSE)
+        _unscale(classifier, center, scale)
+    # It was fitted without the names of the columns that it will be passed.
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        classifier.feature_names_in_ = np.asarray(columns, dtype=object)
+    return classifier
 
 
 _QUANTILES = np.arange(1, 6) / 6.0

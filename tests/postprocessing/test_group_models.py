@@ -1,5 +1,7 @@
 """Small classifiers of groups: which columns they screen, and what the default takes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +179,16 @@ def test_wide_lists_and_frames_give_the_model_of_arrays():
     ]
     np.testing.assert_array_equal(predicted[0], predicted[1])
     np.testing.assert_array_equal(predicted[0], predicted[2])
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_models_of_wide_frames_know_the_names_of_columns(scale):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 80)) * np.r_[scale, np.ones(79)]).add_prefix("c")
+    target = (X["c1"] > 0).astype(int).to_numpy()
+    classifier = group_models.fit_classifier("dense", X, target, np.ones(300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of_frame = classifier.predict_proba(X)
+    unnamed = group_models.fit_classifier("dense", X.to_numpy(), target, np.ones(300))
+    np.testing.assert_array_equal(of_frame, unnamed.predict_proba(X.to_numpy()))
