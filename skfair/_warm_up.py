@@ -23,7 +23,8 @@ def fit_all(verbose):
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
-        FairKMeans(50, min_balance=None, max_cluster_size=7, random_state=0).fit(X)
+        # So many clusters that each sample has a list of candidates.
+        FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(_draw(2000)[0])
         fair_kmeans_front(X, **metadata, n_clusters=4, n_levels=3, random_state=0)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
