@@ -368,6 +368,8 @@ def _describe_extremes(monitor, window):
     groups = " and ".join(
         f"{100 * rate:.1f} % of {n:,} ({group})" for group, rate, n in window["extremes"]
     )
+    if len(window["extremes"]) == 1:  # a bound on each group by itself
+        return f"the largest rate was {groups}"
     return f"the rates were {groups}, a gap of {_percentage_points_text(window['gap'])}"
 
 
