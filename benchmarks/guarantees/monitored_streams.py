@@ -89,12 +89,17 @@ def size_limit(n_sizes, n_draws, alpha=0.05):
 
 
 def count_restarts(case, n_streams, rng):
-    """Errors of monitors over many batches, and batches until a false alarm."""
+    """Errors of monitors over many batches, and batches until a false alarm.
+
+    The monitors have no windows, which share the run length with the detector: their
+    figures are those of `monitoring.restart_errors`, and windows have a benchmark of their
+    own, ``recent-months``.
+    """
     rates, run_length, n_batches = case
     gap, n_streams = rates[0] - rates[1], max(n_streams // 100, 2)
     errors, lengths = {"certificates": 0, "intervals": 0}, []
     for _ in range(n_streams):
-        monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length)
+        monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length, windows=())
         for _ in range(n_batches):
             n = rng.integers(20, 41, size=2)
             decisions = rng.random(n.sum()) < np.repeat(rates, n)
