@@ -169,7 +169,7 @@ def separation_gap(
     1.0
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(matrices, "true_positive_rate", "false_positive_rate", aggregate="sum")
+    return 2.0 * rate_difference(matrices, "true_positive_rate", "false_positive_rate", agg="mean")
 
 
 @classification_docs
@@ -216,8 +216,8 @@ def sufficiency_gap(
     0.6666666666666667
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(
-        matrices, "positive_predictive_value", "false_omission_rate", aggregate="sum"
+    return 2.0 * rate_difference(
+        matrices, "positive_predictive_value", "false_omission_rate", agg="mean"
     )
 
 
