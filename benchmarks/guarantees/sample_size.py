@@ -47,7 +47,7 @@ PLANNED = (
 ALLOWED, ALLOWED_SHARE = 0.01, 0.1
 """Loss of accuracy that is allowed, or this share of what equal rates cost if that is more."""
 
-N_PILOT, N_PLANNED = 20_000, 60
+N_PILOT, N_PLANNED = 50_000, 60
 """Samples of a pilot, and draws from the population at the planned size."""
 
 
@@ -223,7 +223,6 @@ def _plan_pilots():
         record |= {"guaranteed": fits.is_guaranteed.mean(), "accuracy": fits.accuracy.mean()}
         record |= {"lost": fits.accuracy_lost.mean()}
         record["both"] = float(np.mean(fits.is_guaranteed & (fits.accuracy_lost <= allowed)))
-        print(record, flush=True)
         records.append(record)
         population.cache_clear()
     title = (
