@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints import move_offset, rate_moments
+from skfair.constraints import move_offset, rate_moments, share_moments
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.solvers import Result
 
@@ -62,7 +62,7 @@ def evaluate_line(problem, effects, scores, slopes, max_error):
     last error below `max_error` are left out.
     """
     # Intervals between any two flips, or ends of bins if samples are very many.
-    n_events = sum(one.events.n_events for one in problem.constraint)
+    n_events = sum(one.sums.events.n_events for one in problem.constraint)
     max_bins = max(1000, MAX_ENTRIES // n_events)
     if len(slopes) <= max_bins:
         low, high, decisions, bins = sort_flip_intervals(scores, slopes)
@@ -99,20 +99,22 @@ def flip_effects(constraint):
     ``events.memberships``, the second (n_events,).
     """
     # Exact rates depend on the sign of a score alone: two evaluations give all flips.
-    samples, _, weights = constraint.events.memberships
-    ones = np.ones(len(constraint.target))
+    samples, _, weights = constraint.sums.events.memberships
+    ones = np.ones(len(constraint.sums.target))
     effects = []
-    for term in constraint.exact:
-        positive, negative = (term(sign * ones, constraint.target).value for sign in (1.0, -1.0))
-        of_negative = constraint.events.means(negative)
+    for term in constraint.sums.exact:
+        positive, negative = (
+            term(sign * ones, constraint.sums.target).value for sign in (1.0, -1.0)
+        )
+        of_negative = constraint.sums.events.means(negative)
         effects.append((weights * (positive - negative)[samples], of_negative))
     return effects
 
 
 def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
-    excess = constraint.gap(constraint.rates(sums)) - constraint.tolerance
-    return np.nan_to_num(excess, nan=np.inf) if constraint.is_quotient else excess
+    excess = constraint.gap(constraint.sums.rates(sums)) - constraint.tolerance
+    return np.nan_to_num(excess, nan=np.inf) if constraint.sums.is_quotient else excess
 
 
 def tabulate_flips(problem):
@@ -121,18 +123,18 @@ def tabulate_flips(problem):
     The terms of all constraints follow each other. The cells of a term are its events, and one more
     for samples in none of them.
     """
-    if any(one.events.codes_and_mean_weights is None for one in problem.constraint):
+    if any(one.sums.events.codes_and_mean_weights is None for one in problem.constraint):
         return None
     target, ones = problem.target, np.ones(len(problem.target))
     on_means, cells, negative = [], [], []
     for one in problem.constraint:
-        codes, weights = one.events.codes_and_mean_weights
-        for term in one.exact:
+        codes, weights = one.sums.events.codes_and_mean_weights
+        for term in one.sums.exact:
             # Exact rates depend on the sign of a score alone: two evaluations give all flips.
-            high, low = (term(sign * ones, one.target).value for sign in (1.0, -1.0))
+            high, low = (term(sign * ones, one.sums.target).value for sign in (1.0, -1.0))
             cells.append(codes + sum(map(len, negative)))
             on_means.append(weights * (high - low))
-            negative.append(np.append(one.events.means(low), 0.0))
+            negative.append(np.append(one.sums.events.means(low), 0.0))
     return (
         -problem.mean_weights * target,
         np.array(on_means),
@@ -192,7 +194,7 @@ def evaluate_lines(problem, effects, starts):
     max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, MIN_ERROR] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
-    if not any(one.gap.is_ratio or one.is_quotient for one in problem.constraint):
+    if not any(one.gap.is_ratio or one.sums.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]
@@ -213,11 +215,11 @@ def _max_useful_values(limits, line, values):
 
 def _excess_of_means(problem, means):
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
-    sizes = [one.n_events + 1 for one in problem.constraint for _ in one.exact]
+    sizes = [one.sums.n_events + 1 for one in problem.constraint for _ in one.sums.exact]
     first_of_term = np.cumsum([0, *sizes[:-1]]).tolist()
     columns, first, excess = means.T, iter(first_of_term), []
     for one in problem.constraint:
-        sums = [columns[k : k + one.n_events] for k in (next(first) for _ in one.exact)]
+        sums = [columns[k : k + one.sums.n_events] for k in (next(first) for _ in one.sums.exact)]
         excess.append(excess_of(one, sums[0] if len(sums) == 1 else np.concatenate(sums)))
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
@@ -227,11 +229,11 @@ def _sums_along(constraint, effects, decisions, bins, n_bins):
 
     A decision, -1 or +1, flips after its bin in [0, n_bins); those that stay have n_bins.
     """
-    samples, events, _ = constraint.events.memberships
+    samples, events, _ = constraint.sums.events.memberships
     # Start from sums with all decisions negative, and add the effects of the positive ones.
     sums = [
         of_negative[:, np.newaxis]
-        + sum_flips((samples, events, added), decisions, bins, constraint.n_events, n_bins)
+        + sum_flips((samples, events, added), decisions, bins, constraint.sums.n_events, n_bins)
         for added, of_negative in effects
     ]
     return sums[0] if len(sums) == 1 else np.concatenate(sums)
@@ -365,8 +367,8 @@ def _count_bins(block, effects, scores, direction, typical):
     errors[0] += block.mean_weights @ (block.target > 0)
     sums = []
     for one, of_one in zip(block.constraint, effects, strict=True):
-        samples, events, _ = one.events.memberships
-        of_terms = [add(samples, events, added, one.n_events) for added, _ in of_one]
+        samples, events, _ = one.sums.events.memberships
+        of_terms = [add(samples, events, added, one.sums.n_events) for added, _ in of_one]
         sums.append(np.concatenate(of_terms))
     return errors, tuple(sums)
 
@@ -691,7 +693,7 @@ class RankCounter(PartitionedCounter):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.criterion.thresholds(one.interval_events, one.tolerance, scores)
+            one.gap.criterion.thresholds(one.sums.interval_events, one.tolerance, scores)
             for one, scores in condensed
         ]
         gaps = [constraint.value(scores) for constraint, scores in condensed]
@@ -704,8 +706,8 @@ class RankCounter(PartitionedCounter):
 
 def _gap_of_moments(constraint, moments):
     """The gap, from the sums of a constraint's moments over partitions."""
-    sums = moments[0][: len(constraint.exact) * constraint.n_events]
-    return constraint.gap(constraint.rates(sums))
+    sums = moments[0][: len(constraint.sums.exact) * constraint.sums.n_events]
+    return constraint.gap(constraint.sums.rates(sums))
 
 
 def _measure_models(block, points):
@@ -750,5 +752,5 @@ def _sum_above_thresholds(block, parameters, thresholds):
     """Contribution of a block to the objective, and to the shares above thresholds."""
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = predict_block(block, parameters)
-    moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
+    moments = tuple(share_moments(one, scores, of_one) for one, of_one in pairs)
     return float(block.mean_weights @ block.losses(scores).value), moments

@@ -53,7 +53,7 @@ def _find_groups(scores, codes, outcomes, constraint):
     """The `_Group` of each code that a constraint compares."""
     compared = np.zeros(len(codes), dtype=bool)
     for one in constraint:
-        compared[one.events.memberships[0]] = True
+        compared[one.sums.events.memberships[0]] = True
     groups = {}
     for code in np.unique(codes[compared]):
         order = np.flatnonzero(codes == code)
@@ -97,12 +97,14 @@ def _find_windows(constraint, codes, groups):
     """
     windows = []
     for one in constraint:
-        is_searched = one.metric_input == "decisions" and not one.is_quotient
+        is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
-        (exact,) = one.exact
-        negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
-        averages = one.events.averaging_matrix
+        (exact,) = one.sums.exact
+        negative, positive = (
+            exact(np.full(len(codes), s), one.sums.target).value for s in (-1.0, 1.0)
+        )
+        averages = one.sums.events.averaging_matrix
         for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):

@@ -62,7 +62,7 @@ def bind(spec, samples, single=False, tolerance=0.05):
 
 
 def smooth_sums(bound, scores):
-    return bound.smooth_means(scores) + bound.offset
+    return bound.sums.smooth_means(scores) + bound.offset
 
 
 def violation(constraint, scores):
@@ -187,7 +187,7 @@ def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
     corrected = bound.correct(scores)
-    exact = bound.exact_means(scores)
+    exact = bound.sums.exact_means(scores)
     np.testing.assert_allclose(smooth_sums(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_sums(bound, scores) + exact) / 2
     half = bound.correct(scores, 0.5)
@@ -213,7 +213,7 @@ def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
     flip_times = np.full(N_SAMPLES, len(order))
     flip_times[order] = np.arange(len(order))
     sums = _sums_along(bound, flip_effects(bound), decisions, flip_times, len(order))
-    gaps = bound.gap(bound.rates(sums))
+    gaps = bound.gap(bound.sums.rates(sums))
     np.testing.assert_allclose(gaps, expected, atol=1e-13)
 
 
@@ -328,7 +328,7 @@ def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     np.testing.assert_allclose(result.jacobian.adjoint(v), direct.jacobian.adjoint(v), atol=1e-14)
     np.testing.assert_allclose(result.curvature(v), direct.curvature(v), atol=1e-14)
     assert subset.value(scores[rows]) == pytest.approx(expected.value(scores[rows]), rel=1e-13)
-    np.testing.assert_array_equal(subset.counts, expected.counts)
+    np.testing.assert_array_equal(subset.sums.cells.counts, expected.sums.cells.counts)
     mask = np.isin(np.arange(N_SAMPLES), rows)
     np.testing.assert_allclose(
         smooth_sums(bound.take(mask), scores[mask]),
@@ -349,12 +349,14 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     samples, _, scores = sample(kind)
     bound = replace(bind(spec, samples), offset=np.float64(0.25))
     rows, drawn = draw_batch(bound.rows, 4, random_state=0)
-    n_events = bound.events.n_events
+    n_events = bound.sums.events.n_events
     assert len(rows) == 4 * n_events
-    np.testing.assert_array_equal(drawn.bound.counts, 4)
-    inside = bound.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
+    np.testing.assert_array_equal(drawn.bound.sums.cells.counts, 4)
+    inside = (
+        bound.sums.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
+    )
     assert inside.all(), "every sample drawn for an event is in it"
-    rates = bound.smooth[0](scores[rows], samples.target[rows]).value
+    rates = bound.sums.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
     np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
@@ -375,13 +377,13 @@ def test_samples_of_systems(kind):
     samples, _, scores = sample(kind)
     components, system = make_system(samples)
     rows, drawn = draw_batch(system.rows, 3, random_state=2)
-    n_events = [component.events.n_events for component in components]
+    n_events = [component.sums.events.n_events for component in components]
     assert len(rows) == 3 * sum(n_events)
     ends = 3 * np.cumsum(n_events)[:-1]
     for component, one, inside in zip(
         components, drawn.components, np.split(rows, ends), strict=True
     ):
-        rates = component.smooth[0](scores[inside], samples.target[inside]).value
+        rates = component.sums.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
         np.testing.assert_allclose(smooth_sums(one.bound, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
@@ -418,7 +420,7 @@ def test_rows_of_nothing_stack_and_are_drawn():
         combined, expected.jacobian.means_to_rows @ expected.jacobian.basis
     )
     rows, drawn = draw_batch(stacked, 3, random_state=0, first=[5])
-    assert len(rows) == 1 + 3 * bound.events.n_events
+    assert len(rows) == 1 + 3 * bound.sums.events.n_events
     assert len(drawn.lower) == len(alone.lower)
     rows, drawn = draw_batch(ConstraintSystem(()), 3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)
