@@ -48,11 +48,6 @@ class Sums:
         return self.cells.events
 
     @property
-    def n_events(self):
-        """Number of events."""
-        return self.cells.events.n_events
-
-    @property
     def is_quotient(self):
         """Whether rates are quotients of two terms."""
         return len(self.exact) > 1
@@ -64,6 +59,16 @@ class Sums:
     def exact_means(self, scores):
         """Sums of the terms that the public metric counts, (n_sums,)."""
         return evaluate_terms(self, self.exact, scores)[1]
+
+    def outcomes(self):
+        """What a negative decision counts in each exact term, and what a positive one adds.
+
+        Pairs of (n_samples,). Exact rates of decisions depend on the sign of a score alone.
+        """
+        ones = np.ones(len(self.target))
+        for term in self.exact:
+            low, high = (term(sign * ones, self.target).value for sign in (-1.0, 1.0))
+            yield low, high - low
 
     def rates(self, sums):
         """Rates from sums: themselves, or quotients of the first half by the second.
@@ -91,12 +96,12 @@ class Sums:
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
         means = make_estimates(counted.events, counted.values, known=counted.known)
-        return gap.estimates(means), gap.linear_forms(self.n_events)
+        return gap.estimates(means), gap.linear_forms(self.events.n_events)
 
     def posterior(self, gap, tolerance, scores, clusters):
         """Posterior of the population's gap."""
         if np.isnan(gap(self.measure(scores))):
-            return UnknownPosterior(self.n_events, tolerance)
+            return UnknownPosterior(self.events.n_events, tolerance)
         return gap_posterior(*_sample_values(self, scores, clusters), gap, tolerance)
 
     def linearize_at(self, scores):
@@ -170,7 +175,7 @@ def _sample_values(of, scores, clusters=None):
             f"{of.name} compares quotients of groups that overlap, and no limits of these "
             "are implemented; pass one group per sample, or confidence_level=None."
         )
-    rates, denominators = of.rates(sums), sums[of.n_events :]
+    rates, denominators = of.rates(sums), sums[of.events.n_events :]
     of_event = np.zeros(len(counts), dtype=np.intp)
     of_event[samples] = event
     values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]

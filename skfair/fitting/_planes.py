@@ -97,19 +97,13 @@ class Plane:
         for one in self.problem.constraint:
             rows, event, shares = one.sums.events.memberships
             sums = []
-            for low, change in _outcomes(one):
-                of_event = self._tabulate(rows, event, shares * change[rows], one.sums.n_events)
+            for low, change in one.sums.outcomes():
+                of_event = self._tabulate(
+                    rows, event, shares * change[rows], one.sums.events.n_events
+                )
                 sums.append(one.sums.events.means(low)[:, np.newaxis] + of_event)
             gaps.append(one.gap(one.sums.rates(np.concatenate(sums))))
         return np.nan_to_num(gaps, nan=np.inf)
-
-
-def _outcomes(constraint):
-    """What negative decisions count in each exact term, and what positive ones change."""
-    ones = np.ones(len(constraint.sums.target))
-    for term in constraint.sums.exact:
-        low, high = (term(sign * ones, constraint.sums.target).value for sign in (-1.0, 1.0))
-        yield low, high - low
 
 
 def find_planes(problem, parameters, scores, clusters=None):
@@ -144,9 +138,9 @@ def effects(problem, scores):
         # By how much each rate is away from where there is no gap.
         weights = np.nan_to_num(rates - one.gap.rescale_means(rates, 0.0))
         if one.sums.is_quotient:
-            sizes = np.maximum(sums[one.sums.n_events :], _TINY)
+            sizes = np.maximum(sums[one.sums.events.n_events :], _TINY)
             weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))
-        changes = [change for _, change in _outcomes(one)]
+        changes = [change for _, change in one.sums.outcomes()]
         of_one = spread_over_samples(one.sums.events, changes, weights)
         total += of_one / max(np.abs(of_one).max(), _TINY)
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()

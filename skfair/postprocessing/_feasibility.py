@@ -49,12 +49,8 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
     groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
     """
-    negative, positive = (np.full(len(outcomes), sign) for sign in (-1.0, 1.0))
-    factors = [
-        term(positive, constraint.sums.target).value - term(negative, constraint.sums.target).value
-        for term in constraint.sums.exact
-    ]
-    sums = constraint.sums.exact_means(negative)
+    factors = [change for _, change in constraint.sums.outcomes()]
+    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
     by_sample = (
         spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))

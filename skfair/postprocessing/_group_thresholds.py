@@ -100,17 +100,14 @@ def _find_windows(constraint, codes, groups):
         is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
-        (exact,) = one.sums.exact
-        negative, positive = (
-            exact(np.full(len(codes), s), one.sums.target).value for s in (-1.0, 1.0)
-        )
+        ((negative, change),) = one.sums.outcomes()
         averages = one.sums.events.averaging_matrix
         for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members, weights = averages.indices[start:end], averages.data[start:end]
                 (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
-                effects[members] = weights * (positive - negative)[members]
+                effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
                 if others or code in rates or (is_falling and (effects > 0.0).any()):
                     return None

@@ -348,7 +348,7 @@ class _CellConstraint:
 
     def __init__(self, constraint, present, n_cells):
         self.constraint = constraint
-        n_events, n_terms = constraint.sums.n_events, len(constraint.sums.smooth)
+        n_events, n_terms = constraint.sums.events.n_events, len(constraint.sums.smooth)
         members = np.zeros((n_events, n_cells))
         members[:, present] = constraint.sums.events.averaging_matrix.toarray() > 0
         self.members = np.tile(members, (n_terms, 1))

@@ -18,7 +18,6 @@ from skfair.constraints import (
     LossParity,
     draw_batch,
 )
-from skfair.fitting._counting import _sums_along, flip_effects
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed
@@ -200,21 +199,19 @@ def test_correction_counts_the_decisions(spec):
 @specs
 @forms
 @kinds
-def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
-    samples, _, scores = sample(kind)
-    bound = bind(spec, samples, single)
-    decisions = np.where(scores > 0, 1.0, -1.0)
-    order = np.random.default_rng(3).permutation(N_SAMPLES)[:20]
-    expected = [bound.value(decisions)]
-    flipped = decisions.copy()
-    for i in order:
-        flipped[i] *= -1
-        expected.append(bound.value(flipped))
-    flip_times = np.full(N_SAMPLES, len(order))
-    flip_times[order] = np.arange(len(order))
-    sums = _sums_along(bound, flip_effects(bound), decisions, flip_times, len(order))
-    gaps = bound.gap(bound.sums.rates(sums))
-    np.testing.assert_allclose(gaps, expected, atol=1e-13)
+def test_outcomes_and_layers_give_the_gap_of_any_decisions(spec, single, kind):
+    samples, _, _ = sample(kind)
+    bound, rng = bind(spec, samples, single), np.random.default_rng(3)
+    layers = bound.sums.events.disjoint_layers()
+    for share in (0.0, 0.3, 1.0):
+        decisions, sums = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0), []
+        for low, change in bound.sums.outcomes():
+            total = np.append(bound.sums.events.means(low), 0.0)
+            for codes, weights in layers:
+                np.add.at(total, codes, weights * change * (decisions > 0))
+            sums.append(total[:-1])
+        gap = bound.gap(bound.sums.rates(np.concatenate(sums)))
+        np.testing.assert_allclose(gap, bound.value(decisions), atol=1e-13)
 
 
 def make_system(samples):
