@@ -531,7 +531,7 @@ def _uncompared_groups(bound):
     others = (
         bound.bound_constraint if isinstance(bound, HiddenGroupConstraint) else bound
     ).uncompared
-    return () if others is None else tuple(dict.fromkeys(group for _, group in others.labels))
+    return () if others is None else tuple(dict.fromkeys(group for _, group in others.cells.labels))
 
 
 def _smallest_gap_estimates(bound, scores):
@@ -781,7 +781,7 @@ def _name_events(bound, estimates, events):
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.labels[event]) for event in events)
+        for event, (cell, group) in ((event, bound.sums.cells.labels[event]) for event in events)
     )
 
 
@@ -795,7 +795,7 @@ def _required_size(bound, estimates, certificate):
         or margin <= _NEGLIGIBLE_MARGIN
     ):
         return None
-    n_groups = len({group for _, group in bound.labels})
+    n_groups = len({group for _, group in bound.sums.cells.labels})
     level = certificate.confidence_level
     plan = partial(required_sample_size, n_groups=max(2, n_groups), confidence_level=level)
     half = 0.5 / (estimates.sizes + 1.0)

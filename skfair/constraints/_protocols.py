@@ -1,10 +1,4 @@
-"""Protocols of bound constraints: what solvers see, and what enforcement sees.
-
-Solvers see rows between bounds (`SmoothConstraint`). Enforcement sees the public metric as well,
-and adjusts the rows until the metric keeps its tolerance (`MetricConstraint`). It does so by the
-signs of scores (`RateConstraint`) or by their order (`RankConstraint`). Together they list every
-member that another subpackage reads (``tests/test_protocols.py``).
-"""
+"""Protocols of bound constraints: the rows that solvers see, and what is taken from scores."""
 
 from typing import Any, Protocol
 
@@ -87,91 +81,44 @@ class SmoothConstraint(Protocol):
         """Rows and their derivatives, as `ConstraintValues`."""
 
 
-class MetricConstraint(Protocol):
-    """A gap with its tolerance, and the rows that bound it: what enforcement needs.
-
-    What `Constraint.bind` returns: a `RateConstraint`, or of criteria on ranks a `RankConstraint`.
-    Both are frozen dataclasses with a tolerance and an offset, which :func:`dataclasses.replace`
-    changes.
+class ConstraintSums(Protocol):
+    """What a bound constraint takes from scores: `Sums` of terms, or the ranks of `RankSums`.
 
     Attributes
     ----------
     name : str
         What the constraint is called in messages and reports.
-    tolerance : float
-        Largest gap allowed.
-    rows : SmoothConstraint
-        What solvers see.
+    cells : CellEvents
+        The events with their labels, counts and order in reports.
+    events : Events
+        Sets of samples that are compared.
     metric_input : {"decisions", "ranks", "values"}
         What of the scores the metric depends on: their signs, their order, or their values. Only
         "values" change continuously with the scores, and only they are subject to the tolerance of
         a solver. Rows of "ranks" suit scores near those where they are linearised.
-    gap : Gap
-        What is compared, with the attributes of `Gap`: of a ratio the tolerance is 1 minus the
-        smallest one allowed. It is a function of rates where the criterion is one.
-    is_correctable : bool
-        Whether an offset by the residual makes the rows count what the metric counts.
-    adds_up : bool
-        Whether rows follow from sums that partitions of the samples add up to.
-    events : Events
-        Sets of samples that are compared.
-    criterion : object or None
-        Settings that enforcement may change between fits; None if there are none.
-    uncompared : object or None
-        The same for groups that are too small to be compared, for reports.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.constraints import DemographicParity
-    >>> from skfair.groups import Samples, check_groups
-    >>> from skfair.losses import LogisticLoss
-    >>> from skfair.surrogates import Sigmoid
-    >>> samples = Samples(np.array([1.0, -1.0]), check_groups(["a", "b"], 2), np.ones(2))
-    >>> parity = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), tolerance=0.1)
-    >>> parity.value(np.array([2.0, -1.0]))
-    1.0
     """
 
     name: str
-    tolerance: float
-    rows: SmoothConstraint
-    metric_input: str
-    gap: Any
-    is_correctable: bool
-    adds_up: bool
+    cells: Any
     events: Any
-    criterion: Any
-    uncompared: Any
+    metric_input: str
 
-    def value(self, scores):
-        """The gap by the public metric; nan where it is unknown."""
+    def measure(self, scores):
+        """What the gap is a function of: the rates by the public metric, or ranked samples."""
+
+    def make_rows(self, bound):
+        """The rows that solvers see, a `SmoothConstraint`, of a constraint on these sums."""
 
     def linearize_at(self, scores):
-        """The same constraint with the rows that suit scores near the given ones."""
-
-    def estimates(self, scores):
-        """Estimates of what is compared in the population, and forms whose largest is the gap.
-
-        The scores do not depend on these samples.
-        """
-
-    def posterior(self, scores, clusters=None):
-        """Posterior of the population's gap; a ValueError for a metric that is none of means.
-
-        It has ``probability(factor=1.0, multiple=1.0)``: the probability that the population's gap
-        is at most the tolerance, if the measured gap were multiplied by the one and the sample size
-        by the other. Out-of-fold scores leave it unbiased. Samples of equal cluster code belong
-        together.
-        """
+        """The sums that suit scores near the given ones."""
 
     def take(self, rows):
-        """The same constraint on a subset of the samples; a ValueError if that is too small."""
+        """The sums over a subset of the samples; a ValueError if that is too small."""
 
     def contribution(self, rows, factors=1.0, target=None):
-        """The contribution of a block of samples: rows without offset add up over blocks."""
+        """The contribution of a block of samples: sums of blocks add up."""
 
-    def report(self, scores=None, moments=None):
+    def report_columns(self, bound, scores, moments):
         """One row per rate that is compared, from scores or from sums over partitioned data.
 
         Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
@@ -179,71 +126,8 @@ class MetricConstraint(Protocol):
         tolerance are those of the whole constraint.
         """
 
+    def estimates(self, gap, scores):
+        """Estimates of what is compared in the population, and forms whose largest is the gap."""
 
-class RateConstraint(MetricConstraint, Protocol):
-    """A constraint on means of pointwise terms over events, or on quotients of two.
-
-    Its rows have, besides what solvers need, ``rates_to_rows``, the linear map from rates to rows,
-    None for one row; ``aux_jacobian``; ``rows_at(sums, aux)``, values of the rows at sums and their
-    slope by these, with the best unknowns for None; ``aux_at(sums)``, these unknowns;
-    ``constant_term(aux)``, the rows where all sums are 0 before the offset; ``residual(scores)``,
-    exact sums less smooth ones; and ``sums_curvature(sums, v)``.
-
-    Attributes
-    ----------
-    target : ndarray of shape (n_samples,)
-        Classes -1 and +1, or real numbers.
-    smooth, exact : tuple of callable
-        (scores, target) -> Pointwise: the terms that solvers bound, and those that the metric
-        counts; two of each are numerator and denominator of a quotient.
-    offset : ndarray of shape (n_sums,) or 0.0
-        Added to the smooth sums.
-    one_row : bool
-        Whether the gap is bounded by one piecewise linear row.
-    n_events : int
-        Number of events that are compared.
-    labels : list of (str, object)
-        Cell and group of each event.
-    is_quotient : bool
-        Whether rates are quotients of two terms.
-    """
-
-    target: np.ndarray
-    smooth: tuple
-    exact: tuple
-    offset: Any
-    one_row: bool
-    n_events: int
-    labels: list
-    is_quotient: bool
-
-    def smooth_means(self, scores):
-        """Means of the smooth terms over the events, before the offset, (n_sums,)."""
-
-    def exact_means(self, scores):
-        """Means of the terms that the metric counts, (n_sums,)."""
-
-    def rates(self, sums):
-        """Rates of the events, (n_events,): the sums, or quotients of two."""
-
-    def correct(self, scores, step_size=1.0):
-        """The same constraint, its offset moved by a step to the residual at the scores."""
-
-
-class RankConstraint(MetricConstraint, Protocol):
-    """A criterion on ranks, whose rows suit scores near those where it is linearised.
-
-    Its ``criterion`` has ``narrow(factor)``, the same with a surrogate that much steeper,
-    ``refine()``, the same at more percentiles, and ``thresholds(ranked, tolerance, scores)``, where
-    its rates are reported.
-
-    Attributes
-    ----------
-    interval_events : IntervalEvents
-        The samples of each event and their interval.
-    partition_sums : PartitionSums
-        What blocks of samples contribute to the criterion.
-    """
-
-    interval_events: Any
-    partition_sums: Any
+    def posterior(self, gap, tolerance, scores, clusters):
+        """Posterior of the population's gap, as `make_posterior` describes it."""

@@ -183,7 +183,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 def _refuse_threshold_criteria(loss, constraints):
     """Raise for criteria that a loss of pairs can keep by moving all scores."""
     for one in constraints:
-        if one.metric_input != "ranks" or one.is_correctable:
+        if one.sums.metric_input != "ranks" or one.gap.is_correctable:
             raise ValueError(
                 f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
                 "on decisions or on the losses of single samples; pass a criterion on ranks "
@@ -349,11 +349,13 @@ class ConstrainedNetwork(ConstrainedEstimator):
         if "majorant" in solver.requires:
             # Rows at one threshold exist only near given scores, which training moves far.
             free = [
-                one for one in constraint if one.metric_input == "ranks" and not one.is_correctable
+                one
+                for one in constraint
+                if one.sums.metric_input == "ranks" and not one.gap.is_correctable
             ]
             drawn = [one for one in free if one.rows.has_batch_majorant]
         else:
-            drawn = [one for one in constraint if one.metric_input != "ranks"]
+            drawn = [one for one in constraint if one.sums.metric_input != "ranks"]
         others = [one.name for one in constraint if one not in drawn]
         if others and self.enforcement is None:
             raise ValueError(

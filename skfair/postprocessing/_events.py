@@ -703,14 +703,17 @@ def _bind(problems, constraints, settings):
 
 def _embed(constraint, rows, n_scores):
     """A constraint as a function of more scores, of which `rows` are its own."""
+    uncompared = constraint.uncompared and _embed_sums(constraint.uncompared, rows, n_scores)
+    sums = _embed_sums(constraint.sums, rows, n_scores)
+    return replace(constraint, sums=sums, uncompared=uncompared)
+
+
+def _embed_sums(sums, rows, n_scores):
+    """Sums as functions of more scores, of which `rows` are their own."""
     target = np.ones(n_scores)
-    target[rows] = constraint.target
-    return replace(
-        constraint,
-        events=constraint.events.embed(rows, n_scores),
-        target=target,
-        uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
-    )
+    target[rows] = sums.target
+    cells = sums.cells._replace(events=sums.events.embed(rows, n_scores))
+    return replace(sums, cells=cells, target=target)
 
 
 # Input of estimators that wrap another one, whose features only that one checks.

@@ -49,14 +49,12 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
     groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
     """
-    negative, positive = (np.full(len(outcomes), sign) for sign in (-1.0, 1.0))
-    factors = [
-        term(positive, constraint.target).value - term(negative, constraint.target).value
-        for term in constraint.exact
-    ]
-    sums = constraint.exact_means(negative)
+    factors = [change for _, change in constraint.sums.outcomes()]
+    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
-    by_sample = (spread_over_samples(constraint.events, factors, row) for row in np.eye(len(sums)))
+    by_sample = (
+        spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))
+    )
     changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
     return sums, np.array(changes).reshape(-1, n_outcomes)
 
@@ -169,7 +167,7 @@ class _LinearProgram(NamedTuple):
         n_samples, n_outcomes = chances.shape
         sums = [sums_and_changes(one, outcomes, n_outcomes, weights) for one in constraints]
         # One sample more or less moves a rate, and so does the draw of samples.
-        slack = max(1.0 / one.counts.min() for one in constraints)
+        slack = max(1.0 / one.sums.cells.counts.min() for one in constraints)
         if n_samples > _MAX_SAMPLES:
             rows = np.random.default_rng(0).choice(n_samples, _MAX_SAMPLES, replace=False)
             chances, weights = chances[rows], weights[rows] / weights[rows].sum()
@@ -186,9 +184,9 @@ class _LinearProgram(NamedTuple):
         ends at an excess within the slack.
         """
         parities = [
-            [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
+            [one.sums.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
             for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
-            if one.is_quotient and one.gap.is_range
+            if one.sums.is_quotient and one.gap.is_range
         ]
         if not parities:
             return np.nan, *self.minimize(np.nan)
@@ -268,7 +266,7 @@ class _LinearProgram(NamedTuple):
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
             _quotient_rows(one, sums, (self.plain, self.largest), level)
-            if one.is_quotient
+            if one.sums.is_quotient
             else _rate_rows(one, sums)
             for one, sums in pairs
         ]
@@ -318,10 +316,10 @@ def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected, n_levels = [], 0
     for one in constraints:
-        if one.metric_input != "decisions":
+        if one.sums.metric_input != "decisions":
             continue
         gap = one.gap
-        if one.is_quotient and gap.compares != "bound":
+        if one.sums.is_quotient and gap.compares != "bound":
             # One parity of quotients, of one block of groups.
             if n_levels or not gap.is_range or len(gap.blocks) != 1:
                 continue

@@ -53,7 +53,7 @@ def _find_groups(scores, codes, outcomes, constraint):
     """The `_Group` of each code that a constraint compares."""
     compared = np.zeros(len(codes), dtype=bool)
     for one in constraint:
-        compared[one.events.memberships[0]] = True
+        compared[one.sums.events.memberships[0]] = True
     groups = {}
     for code in np.unique(codes[compared]):
         order = np.flatnonzero(codes == code)
@@ -97,18 +97,17 @@ def _find_windows(constraint, codes, groups):
     """
     windows = []
     for one in constraint:
-        is_searched = one.metric_input == "decisions" and not one.is_quotient
+        is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
-        (exact,) = one.exact
-        negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
-        averages = one.events.averaging_matrix
+        ((negative, change),) = one.sums.outcomes()
+        averages = one.sums.events.averaging_matrix
         for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members, weights = averages.indices[start:end], averages.data[start:end]
                 (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
-                effects[members] = weights * (positive - negative)[members]
+                effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
                 if others or code in rates or (is_falling and (effects > 0.0).any()):
                     return None

@@ -275,7 +275,9 @@ def _fit_by_expected_rates(problems, objective, constraints, tolerance, callback
     fitters = make_fitters(problems, objective, constraints, tolerance, callback)
     fitter, candidate = fitters[0], None
     # Rows that are linear in rates; those of other gaps are left to the searches.
-    if all(one.rows.rates_to_rows is not None and not one.is_quotient for one in fitter.constraint):
+    if all(
+        one.rows.rates_to_rows is not None and not one.sums.is_quotient for one in fitter.constraint
+    ):
         candidate = _solve_with_corrections(fitter, problems[0], callback)
         fitters = [replace(one, start=candidate.parameters) for one in fitters]
     if candidate is None or not candidate.keeps_bound:
@@ -369,7 +371,7 @@ class _ExpectedRateProgram(NamedTuple):
     def correct(self, multipliers, scores):
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
-            one.rows.rows_at(one.exact_means(scores), np.zeros(one.rows.n_aux))[0]
+            one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
             for one in self.constraint
         ]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))

@@ -132,7 +132,7 @@ class RankedSamples:
     @classmethod
     def from_bound(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
-        samples, percentiles = bound.interval_events.samples, bound.interval_events.group_intervals
+        samples, percentiles, _ = bound.sums.measure(y_score)
         return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
 
     def take(self, rows):

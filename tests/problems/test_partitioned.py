@@ -141,10 +141,12 @@ def test_without_a_kernel_numpy_is_used(case, monkeypatch):
     full = make_problem("parity", loss, container)
     (bound,) = full.constraint
     if case == "custom rate":
-        bound = replace(bound, smooth=(lambda scores, target: Sigmoid()(scores),))
+        smooth = (lambda scores, target: Sigmoid()(scores),)
+        bound = replace(bound, sums=replace(bound.sums, smooth=smooth))
     if case == "overlapping groups":
-        events = Events.overlapping(bound.events.averaging_matrix.T > 0)
-        bound = replace(bound, events=events)
+        events = Events.overlapping(bound.sums.events.averaging_matrix.T > 0)
+        cells = bound.sums.cells._replace(events=events)
+        bound = replace(bound, sums=replace(bound.sums, cells=cells))
     if case == "many columns":
         monkeypatch.setattr(_linear, "_MAX_KERNEL_COLUMNS", 2)
     full = replace(full, constraint=ConstraintSystem((bound,)))
