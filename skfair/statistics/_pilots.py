@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_expit, logit
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing as take_samples
 
 from skfair.groups import check_groups
 from skfair.utils._api import MatrixLike
+from skfair.utils._sklearn import safe_indexing
 
 _MIN_EXPECTED = 20.0
 """Expected samples of the smallest class of a group in the smallest sample that is drawn."""
@@ -169,14 +169,14 @@ class FitPilot:
     def _fit_and_evaluate(self, rows, rest):
         """Whether a fit of some samples is guaranteed; its accuracy, and that of the plain fit."""
         weights = self.metadata.get("sample_weight", np.ones(len(self.y)))
-        metadata = {name: take_samples(one, rows) for name, one in self.metadata.items()}
+        metadata = {name: safe_indexing(one, rows) for name, one in self.metadata.items()}
         level, accuracies = self.estimator.confidence_level, []
         for of_fit in (None, level):
             model = clone(self.estimator).set_params(confidence_level=of_fit)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # draws without a guarantee are counted
-                model.fit(take_samples(self.X, rows), self.y[rows], **metadata)
-            is_right = model.predict(take_samples(self.X, rest)) == self.y[rest]
+                model.fit(safe_indexing(self.X, rows), self.y[rows], **metadata)
+            is_right = model.predict(safe_indexing(self.X, rest)) == self.y[rest]
             accuracies.append(np.average(is_right, weights=weights[rest]))
         return model.guarantee_probability_ >= level, accuracies[1], accuracies[0]
 
