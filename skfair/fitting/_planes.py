@@ -4,10 +4,12 @@ A positive decision about a sample changes the compared rates by its effect. The
 the columns that predicts the effects best is the direction that brings the rates together at the
 least cost. Its coefficients are noise where few samples have many columns, so they are also shrunk
 by multiples of their standard errors. Scores of samples that are left out are linear in the plane.
+Of networks all this is about the last layer: that of the fit without a fold has its own columns.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -106,21 +108,54 @@ class Plane:
         return np.nan_to_num(gaps, nan=np.inf)
 
 
-def find_planes(problem, parameters, scores, clusters=None):
-    """Planes through a plain fit with these scores of samples left out."""
-    up, deviation = problem.model.intercept_direction(), scores.std()
+class PlainFit(NamedTuple):
+    """The fit without constraint, and what fits without each of some folds tell about these.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The fit of all samples.
+    scores : ndarray of shape (n_samples,)
+        Score of each sample by a fit without it.
+    folds : list of ndarray of int
+        Samples of each fold.
+    models : list of LinearModel
+        The last layer without each fold, of all samples: features may be learned from the others.
+    """
+
+    candidate: object
+    scores: np.ndarray
+    folds: list
+    models: list
+
+
+def assign_folds(n_samples, clusters=None):
+    """Samples of each of ten folds; samples of equal code in `clusters` are in one."""
+    codes = np.arange(n_samples) if clusters is None else clusters
+    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
+    return [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
+
+
+def find_planes(problem, plain):
+    """Planes through a `PlainFit` of a problem with a linear model."""
+    model, scores = problem.model, plain.scores
+    parameters, up, deviation = (
+        plain.candidate.parameters,
+        model.intercept_direction(),
+        scores.std(),
+    )
     if up is None or deviation == 0.0:
         return
-    codes = np.arange(len(scores)) if clusters is None else clusters
-    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
-    folds = [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
-    models = [problem.model.take(rows) for rows in folds]
-    points = [model.evaluate(parameters) for model in models]
-    moments = _fold_moments(points, folds, problem.mean_weights, effects(problem, scores))
+    weights, values = problem.mean_weights, effects(problem, scores)
+    moments, latest = _fold_moments(model, parameters, plain.folds, weights, values), model
     total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
-    for rows, model, of_fold in zip(folds, models, moments, strict=True):
-        learned = _directions(total - of_fold, len(scores) - len(rows), up)
-        slopes[rows] = np.column_stack([model.scores(one) for one in learned])
+    for number, (rows, of_fold) in enumerate(zip(plain.folds, plain.models, strict=True)):
+        if of_fold is not latest:
+            moments = _fold_moments(of_fold, parameters, plain.folds, weights, values)
+            latest = of_fold
+        rest = moments.sum(axis=0) - moments[number]
+        learned = _directions(rest, len(scores) - len(rows), up)
+        slopes[rows] = np.column_stack([of_fold.take(rows).scores(one) for one in learned])
     for direction, of_one in zip(_directions(total, len(scores), up), slopes.T, strict=True):
         if of_one.std() > _TINY:
             length = _REACH * deviation / of_one.std()
@@ -146,10 +181,11 @@ def effects(problem, scores):
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 
 
-def _fold_moments(points, folds, weights, values):
+def _fold_moments(model, parameters, folds, weights, values):
     """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
     moments = []
-    for point, rows in zip(points, folds, strict=True):
+    for rows in folds:
+        point = model.take(rows).evaluate(parameters)
         weighted = weights[rows] * values[rows]
         products = point.pull_back(weighted)[:, np.newaxis]
         square = np.array([[weighted @ values[rows]]])

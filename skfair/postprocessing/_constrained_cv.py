@@ -44,6 +44,7 @@ from skfair.postprocessing._events import (
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._group_models import ScreenedClassifier
 from skfair.postprocessing._joint import fit_joint_probabilities
+from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
     check_held_out,
     check_out_of_bag,
@@ -79,6 +80,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         *ConstraintReportMixin._record_types,
         EventFeatures,
         EventModel,
+        LogisticModel,
         ScreenedClassifier,
     )
 

@@ -623,19 +623,23 @@ def _linearize_solution(fitter, guarantee):
     return fitter.problem_with_constraint(constraint), guarantee
 
 
-def make_fitters(problems, objective, constraints, tolerance, callback):
-    """The constrained problem at each temperature of the surrogate; one where none is used.
+def make_fitters(*request):
+    """The constrained problem at each temperature of the surrogate; one where none is used."""
+    first = make_fitter(*request)
+    statistics = first.constraint.metric_inputs
+    if "ranks" in statistics or "decisions" not in statistics:
+        return [first]
+    return [first, *(make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+
+
+def make_fitter(*request):
+    """The constrained problem at the widest temperature, or one that is passed as well.
 
     Nothing warns of small groups: the plain fit, which is tried before, has done so.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        request = problems, objective, constraints, tolerance, callback
-        first = _make_fitter(*request)
-        statistics = first.constraint.metric_inputs
-        if "ranks" in statistics or "decisions" not in statistics:
-            return [first]
-        return [first, *(_make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+        return _make_fitter(*request)
 
 
 def _make_fitter(

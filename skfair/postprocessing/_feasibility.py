@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import Guarantee, search_lines
-from skfair.postprocessing._events import group_codes, make_fitters
+from skfair.postprocessing._events import group_codes, make_fitter
 from skfair.utils._checks import join_names, warn
 
 _MAX_SAMPLES = 10_000
@@ -113,7 +113,7 @@ def find_conflict(constraints, weights, outcomes, chances):
 def check_feasibility_and_fit(features, request, chances, confidence, callback):
     """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
 
-    ``request`` has the arguments of `make_fitters` up to the tolerance. ``chances`` are those of
+    ``request`` has the arguments of `make_fitter` up to the tolerance. ``chances`` are those of
     `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
     the rule is the one nearest to them around that without constraint.
     """
@@ -122,7 +122,7 @@ def check_feasibility_and_fit(features, request, chances, confidence, callback):
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_known = chances is not None and len(request[0]) == 1 and (outcomes >= 0).all()
     if is_known and confidence is None:
-        fitter = make_fitters(*request, callback)[0]
+        fitter = make_fitter(*request, callback)
         problem = fitter.problem
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)

@@ -128,8 +128,13 @@ def test_scores_have_areas_and_calibration():
     assert error["value"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
 
 
+def compute_f1(y_true, y_pred):
+    """F1 of 0/1 labels, in a thirtieth of the time of scikit-learn's: it is drawn 500 times."""
+    return 2 * (y_true * y_pred).sum() / (y_true.sum() + y_pred.sum())
+
+
 def test_a_passed_measure():
-    report, female = make_report(measures={"f1": f1_score}), (ATTRIBUTES["sex"] == "f").to_numpy()
+    report, female = make_report(measures={"f1": compute_f1}), (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "f1")
     assert row["value"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
     assert row["low"] < row["value"] < row["high"] and row["interval"] == "bootstrap"
@@ -466,7 +471,7 @@ def test_a_passed_measure_replaces_no_measure(name):
 
 
 def test_a_passed_measure_may_name_a_class():
-    assert "f1 of class x" in make_report(measures={"f1 of class x": f1_score}).to_html()
+    assert "f1 of class x" in make_report(measures={"f1 of class x": compute_f1}).to_html()
 
 
 def test_a_model_without_selections_has_a_report():

@@ -142,6 +142,7 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
     assert ratio.exceeded and "since they show a ratio below 0.58" in str(ratio)
 
 
+@pytest.mark.slow
 def test_an_excess_is_seldom_false():
     # The gap of three groups is the tolerance: at most one in twenty may be shown to exceed it.
     rng, groups, n_false = np.random.default_rng(0), np.repeat(np.arange(3), 200), 0
