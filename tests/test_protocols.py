@@ -16,7 +16,6 @@ from skfair.classification import (
 )
 from skfair.constraints import (
     OPTIONAL_ROWS_MEMBERS,
-    ConstraintSums,
     ConstraintSystem,
     DemographicParity,
     PartialStatisticalParity,
@@ -65,13 +64,14 @@ def members(protocol):
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS
 DECLARED = {
-    Sums: members(ConstraintSums)
-    | {"target", "smooth", "exact", "n_events", "is_quotient"}
-    | {"smooth_means", "exact_means", "rates"},
+    Sums: members(Sums) & members(RankSums)
+    | {"target", "smooth", "exact", "is_quotient"}
+    | {"smooth_means", "exact_means", "outcomes", "rates"},
     RateRows: ROWS
     | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
     | {"sums_curvature", "residual"},
-    RankSums: members(ConstraintSums) | {"interval_events", "count", "gather"},
+    RankSums: members(Sums) & members(RankSums)
+    | {"interval_events", "linearize_at", "count", "gather"},
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,
     LinearModel: LINEAR,

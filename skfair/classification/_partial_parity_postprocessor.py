@@ -355,8 +355,7 @@ class PartialParityPostprocessor(
         )
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
-            none = {name: values[:0] for name, values in fitted[REPORT_ATTRIBUTE].items()}
-            fitted |= {**unconstrained_fit_attributes(), REPORT_ATTRIBUTE: none}
+            fitted |= unconstrained_fit_attributes(fitted[REPORT_ATTRIBUTE])
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn_after_fit(guarantee, bound)
         if self.confidence_level is not None:

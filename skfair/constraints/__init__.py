@@ -45,7 +45,6 @@ from skfair.constraints._partial import (
 from skfair.constraints._partial_bound import condense as condense
 from skfair.constraints._partial_bound import share_moments as share_moments
 from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS as OPTIONAL_ROWS_MEMBERS
-from skfair.constraints._protocols import ConstraintSums as ConstraintSums
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS

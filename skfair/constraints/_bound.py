@@ -9,13 +9,7 @@ from sklearn.utils import check_random_state
 
 from skfair.constraints._gap import GapBase
 from skfair.constraints._reports import REPORT_COLUMNS
-from skfair.constraints._values import (
-    block_diagonal,
-    concatenate,
-    empty_values,
-    split,
-    stack_values,
-)
+from skfair.constraints._rows import StackedRows
 
 # A constraint, bound to samples.
 
@@ -35,8 +29,8 @@ class BoundConstraint:
 
     Attributes
     ----------
-    sums : ConstraintSums
-        What is taken from the scores: `Sums`, or of criteria on ranks `RankSums`.
+    sums : Sums or RankSums
+        What is taken from the scores: of terms, or of criteria on ranks.
     gap : GapBase
         How that becomes one gap: a `Gap` of rates, or the `IntervalGap` of a criterion on ranks.
     tolerance : float
@@ -47,7 +41,7 @@ class BoundConstraint:
     one_row : bool
         Whether a gap of rates is bounded by one piecewise linear row instead of several linear
         ones.
-    uncompared : ConstraintSums or None
+    uncompared : Sums, RankSums or None
         The sums of groups that are too small to be compared, for the report alone.
 
     Examples
@@ -97,9 +91,9 @@ class BoundConstraint:
 
     def linearize_at(self, scores):
         """The same constraint with the rows that suit scores near the given ones."""
-        sums = self.sums.linearize_at(scores)
-        if sums is self.sums:
+        if self.sums.metric_input != "ranks":
             return self
+        sums = self.sums.linearize_at(scores)
         uncompared = self.uncompared and self.uncompared.linearize_at(scores)
         return replace(self, sums=sums, offset=0.0, uncompared=uncompared)
 
@@ -140,8 +134,8 @@ def make_posterior(constraint, scores, clusters=None):
 class ConstraintSystem(tuple):
     """Several constraints at once, each with its own tolerance: a tuple of them.
 
-    Solvers call it: its rows are those of all constraints, one below the other. An empty one leaves
-    the fit without constraint.
+    Solvers see the rows of all constraints, one below the other. An empty one leaves the fit
+    without constraint.
 
     Examples
     --------
@@ -153,68 +147,15 @@ class ConstraintSystem(tuple):
     """
 
     @cached_property
-    def components(self):
-        """The rows of each constraint."""
-        return tuple(one if callable(one) else one.rows for one in self)
+    def stacked_rows(self):
+        """The rows of all constraints, as `StackedRows`."""
+        return StackedRows(one.rows for one in self)
 
     @cached_property
     def rows(self):
-        """The rows that solvers see: those of the only constraint, or the system itself."""
+        """The rows that solvers see: those of the only constraint, or of all."""
         # A single constraint needs no stacking, whose products would be slower.
-        return self.components[0] if len(self) == 1 else self
-
-    # Rows, for solvers.
-
-    @cached_property
-    def lower(self):
-        """Lower bounds of the rows, (n_rows,)."""
-        return concatenate(one.lower for one in self.components)
-
-    @cached_property
-    def upper(self):
-        """Upper bounds of the rows, (n_rows,)."""
-        return concatenate(one.upper for one in self.components)
-
-    @cached_property
-    def n_aux(self):
-        """Number of auxiliary unknowns."""
-        return sum(one.n_aux for one in self.components)
-
-    @cached_property
-    def aux_jacobian(self):
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return block_diagonal([one.aux_jacobian for one in self.components])
-
-    def split_aux(self, aux):
-        """Auxiliary unknowns of each constraint."""
-        return split(aux, [one.n_aux for one in self.components])
-
-    def split_by_constraint(self, v):
-        """One vector for each constraint, from one with an entry per row."""
-        return split(v, [len(one.lower) for one in self.components])
-
-    def initial_aux(self, scores):
-        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
-        return concatenate(one.initial_aux(scores) for one in self.components)
-
-    def __call__(self, scores, aux):
-        """Rows and derivatives, as `ConstraintValues`."""
-        if not self:
-            return empty_values(len(scores))
-        pairs = zip(self.components, self.split_aux(aux), strict=True)
-        return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
-
-    def constant_term(self, aux):
-        """Value of the rows where all sums are 0 before the offsets, (n_rows,)."""
-        pairs = zip(self.components, self.split_aux(aux), strict=True)
-        return concatenate(one.constant_term(of_one) for one, of_one in pairs)
-
-    def majorant(self, scores, aux):
-        """Convex rows that are nowhere easier to keep, and equal to these at one point."""
-        pairs = zip(self.components, self.split_aux(aux), strict=True)
-        return ConstraintSystem([one.majorant(scores, of_one) for one, of_one in pairs])
-
-    # Public metrics, for enforcement.
+        return self[0].rows if len(self) == 1 else self.stacked_rows
 
     @cached_property
     def metric_inputs(self):
@@ -296,4 +237,4 @@ def draw_batch(rows, n_per_event, random_state=None, first=()):
         one.take_batch(positions, start, n_per_event)
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
-    return positions, drawn[0] if len(drawn) == 1 else ConstraintSystem(drawn)
+    return positions, drawn[0] if len(drawn) == 1 else StackedRows(drawn)

@@ -421,6 +421,9 @@ class Constraint(BaseEstimator):
     Partitioned data are bound by one sample of each group and class, so that such constraints
     cannot be fitted to them."""
 
+    partitioned_alternative = ""
+    """What can be fitted to partitioned samples in its place, to end a message with."""
+
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
     "numbers" that a regressor predicts."""

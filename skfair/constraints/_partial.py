@@ -418,6 +418,10 @@ class PartialDemographicParity(ThresholdParity):
 
     metric = "partial_demographic_parity_difference"
     rate_name = "selection_rate"
+    partitioned_alternative = (
+        "; 'statistical_parity' bounds the same difference at every threshold, that of decisions "
+        "among them"
+    )
     cells = staticmethod(all_samples)
 
     def __init__(

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.constraints._reports import make_share_report
+from skfair.constraints._rows import StackedRows
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.statistics import (
     AUCs,
@@ -486,7 +486,7 @@ class RankSums:
 
     Rows suit scores near those where the events are linearised: these say on which side of an
     interval the rates at one threshold lie, and how many of a class rank in the interval of their
-    group. The methods are those of `ConstraintSums`; gaps are `IntervalGap`.
+    group. The methods are those of `Sums`; gaps are `IntervalGap`.
 
     Attributes
     ----------
@@ -519,7 +519,7 @@ class RankSums:
         """The rows that solvers see; none for a single group."""
         ranked, criterion = self.interval_events, bound.gap.criterion
         if len(ranked.samples.groups.names) == 1:
-            return ConstraintSystem(())
+            return StackedRows(())
         if ranked.ranks_in_groups:
             ranked.check_sizes()
         rows = criterion.rows(ranked, bound.tolerance)

@@ -1,6 +1,6 @@
-"""Protocols of bound constraints: the rows that solvers see, and what is taken from scores."""
+"""Protocol of the rows of bound constraints, which are all that solvers see."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -79,55 +79,3 @@ class SmoothConstraint(Protocol):
 
     def __call__(self, scores, aux):
         """Rows and their derivatives, as `ConstraintValues`."""
-
-
-class ConstraintSums(Protocol):
-    """What a bound constraint takes from scores: `Sums` of terms, or the ranks of `RankSums`.
-
-    Attributes
-    ----------
-    name : str
-        What the constraint is called in messages and reports.
-    cells : CellEvents
-        The events with their labels, counts and order in reports.
-    events : Events
-        Sets of samples that are compared.
-    metric_input : {"decisions", "ranks", "values"}
-        What of the scores the metric depends on: their signs, their order, or their values. Only
-        "values" change continuously with the scores, and only they are subject to the tolerance of
-        a solver. Rows of "ranks" suit scores near those where they are linearised.
-    """
-
-    name: str
-    cells: Any
-    events: Any
-    metric_input: str
-
-    def measure(self, scores):
-        """What the gap is a function of: the rates by the public metric, or ranked samples."""
-
-    def make_rows(self, bound):
-        """The rows that solvers see, a `SmoothConstraint`, of a constraint on these sums."""
-
-    def linearize_at(self, scores):
-        """The sums that suit scores near the given ones."""
-
-    def take(self, rows):
-        """The sums over a subset of the samples; a ValueError if that is too small."""
-
-    def contribution(self, rows, factors=1.0, target=None):
-        """The contribution of a block of samples: sums of blocks add up."""
-
-    def report_columns(self, bound, scores, moments):
-        """One row per rate that is compared, from scores or from sums over partitioned data.
-
-        Columns ``REPORT_COLUMNS``: n counts samples; the threshold is that of the decisions
-        counted, nan if none are; the standard error is the sampling error of the rate; gap and
-        tolerance are those of the whole constraint.
-        """
-
-    def estimates(self, gap, scores):
-        """Estimates of what is compared in the population, and forms whose largest is the gap."""
-
-    def posterior(self, gap, tolerance, scores, clusters):
-        """Posterior of the population's gap, as `make_posterior` describes it."""

@@ -1,7 +1,7 @@
 """Rows of constraints on rates, for solvers."""
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -9,8 +9,13 @@ from skfair.constraints._gap import make_rows
 from skfair.constraints._values import (
     ConstraintValues,
     ScoreJacobian,
+    block_diagonal,
+    concatenate,
     differentiate_means,
+    empty_values,
+    split,
     spread_over_samples,
+    stack_values,
 )
 from skfair.groups import Events
 from skfair.losses import as_pointwise
@@ -155,3 +160,73 @@ def batch_events(n_samples, start, n_events, n_per_event):
     # Drawn samples lie event by event behind those of the loss, which are in no event.
     codes[start : start + n_events * n_per_event] = np.repeat(np.arange(n_events), n_per_event)
     return Events.disjoint(codes, n_events), np.full(n_events, n_per_event)
+
+
+class StackedRows:
+    """The rows of several constraints, one below the other.
+
+    Attributes
+    ----------
+    components : tuple of SmoothConstraint
+        The rows of each constraint.
+    """
+
+    def __init__(self, components):
+        self.components = tuple(components)
+
+    @cached_property
+    def lower(self):
+        """Lower bounds of the rows, (n_rows,)."""
+        return concatenate(one.lower for one in self.components)
+
+    @cached_property
+    def upper(self):
+        """Upper bounds of the rows, (n_rows,)."""
+        return concatenate(one.upper for one in self.components)
+
+    @cached_property
+    def n_aux(self):
+        """Number of auxiliary unknowns."""
+        return sum(one.n_aux for one in self.components)
+
+    @cached_property
+    def aux_jacobian(self):
+        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
+        return block_diagonal([one.aux_jacobian for one in self.components])
+
+    def split_aux(self, aux):
+        """Auxiliary unknowns of each constraint."""
+        return split(aux, [one.n_aux for one in self.components])
+
+    def split_by_constraint(self, v):
+        """One vector for each constraint, from one with an entry per row."""
+        return split(v, [len(one.lower) for one in self.components])
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        return concatenate(one.initial_aux(scores) for one in self.components)
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        if not self.components:
+            return empty_values(len(scores))
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return stack_values([one(scores, of_one) for one, of_one in pairs], len(scores))
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offsets, (n_rows,)."""
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return concatenate(one.constant_term(of_one) for one, of_one in pairs)
+
+    def majorant(self, scores, aux):
+        """Convex rows that are nowhere easier to keep, and equal to these at one point."""
+        pairs = zip(self.components, self.split_aux(aux), strict=True)
+        return StackedRows(one.majorant(scores, of_one) for one, of_one in pairs)
+
+    def correct(self, scores):
+        """The rows with the means that the metric counts at these scores."""
+        return StackedRows(one.correct(scores) for one in self.components)
+
+    def take(self, rows):
+        """The rows on a subset of the samples."""
+        return StackedRows(one.take(rows) for one in self.components)

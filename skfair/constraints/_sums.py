@@ -18,7 +18,7 @@ class Sums:
     """Means of some terms over events, which blocks of samples add up to.
 
     A term is a pointwise function of score and target. Rates are these sums, or the quotients of
-    two. The methods are those of `ConstraintSums`.
+    two. `RankSums` has the same methods, but for those on terms.
 
     Attributes
     ----------
@@ -103,10 +103,6 @@ class Sums:
         if np.isnan(gap(self.measure(scores))):
             return UnknownPosterior(self.events.n_events, tolerance)
         return gap_posterior(*_sample_values(self, scores, clusters), gap, tolerance)
-
-    def linearize_at(self, scores):
-        """The sums themselves: they suit all scores."""
-        return self
 
     def take(self, rows):
         """The same sums over a subset of the samples, which may repeat."""

@@ -356,15 +356,14 @@ class DecisionCounter:
 
     def evaluate(self, points, result):
         """The candidates with these parameters; the result is the solver's that led to them."""
-        pairs = zip(points, self.measure_models(points), strict=True)
-        return [self._candidate(parameters, result, *count) for parameters, count in pairs]
-
-    def _candidate(self, parameters, result, scores, error, gaps, is_clear, decisions):
-        excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
-        violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
-        return Candidate(
-            parameters, scores, round(error, 12), gaps, is_clear, decisions, violation, result
-        )
+        candidates = []
+        for parameters, count in zip(points, self.measure_models(points), strict=True):
+            scores, error, gaps, is_clear, decisions = count
+            excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
+            violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
+            counts = scores, round(error, 12), gaps, is_clear, decisions, violation
+            candidates.append(Candidate(parameters, *counts, result))
+        return candidates
 
     def measure_models(self, points):
         """Scores, error, gaps, whether decisions are stable, and which occur, of several models.
@@ -452,10 +451,8 @@ class PartitionedCounter(DecisionCounter):
         new = [point for point in points if point.tobytes() not in self._sums]
         if new:
             reduce = self.problem.partitions.reduce
-            errors, decided, objectives, moments = reduce(_measure_models, np.array(new))
-            for k, point in enumerate(new):
-                of_point = tuple(tuple(values[k] for values in one) for one in moments)
-                self._sums[point.tobytes()] = errors[k], decided[k], objectives[k], of_point
+            sums = reduce(_measure_models, np.array(new))
+            self._sums |= {point.tobytes(): of_one for point, of_one in zip(new, sums, strict=True)}
         counts = []
         for point in points:
             error, decided, _, moments = self._sums[point.tobytes()]
@@ -557,31 +554,26 @@ def _gap_of_moments(constraint, moments):
 
 
 def _measure_models(block, points):
-    """Share of a block in errors, decisions, objectives and moments of several models.
+    """Share of a block in error, decisions, objective and moments of each of several models.
 
-    Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
+    Moments are those of the report: three arrays for each constraint.
     """
     # Each model is judged from its scores of this block, which are not stored.
-    counts = [
+    return tuple(
         block.compiled
         and block.compiled.measure_model(parameters)
         or _measure_model(block, parameters)
         for parameters in points
-    ]
-    errors, decided, objectives, moments = zip(*counts, strict=True)
-    # From one list per model to one array per constraint and moment.
-    by_constraint = zip(*moments, strict=True)
-    moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
-    return np.array(errors), np.array(decided), np.array(objectives), moments
+    )
 
 
 def _measure_model(block, parameters):
-    """Share of a block in errors, decisions, objective and moments of a model."""
+    """Share of a block in error, decisions, objective and moments of a model."""
     scores = block.predict_scores(parameters)
     is_positive = scores > 0
     n_positive = np.count_nonzero(is_positive)
     error = block.mean_weights.dot(is_positive != (block.target > 0))
-    moments = [rate_moments(one, scores) for one in block.constraint]
+    moments = tuple(rate_moments(one, scores) for one in block.constraint)
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 

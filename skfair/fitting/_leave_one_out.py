@@ -179,7 +179,7 @@ def _active_rows(constraint, scores, multipliers):
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
     active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
-    by_constraint = constraint.split_by_constraint(multipliers)
+    by_constraint = constraint.stacked_rows.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
         sums = one.sums.exact_means(scores)

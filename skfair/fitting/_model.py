@@ -22,10 +22,9 @@ from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     FitProgressCallback,
     compares_nothing,
-    guarantee_attributes,
+    solution_attributes,
     status_of,
     store_fit,
-    unconstrained_fit_attributes,
     warn_if_linear_model_costly,
     warn_of_one_group,
     warn_of_outcome,
@@ -157,22 +156,11 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     def _outcome_attributes(self, fitter, guarantee, training):
         """Fitted attributes of status, guarantee and report; without groups no guarantee."""
         candidate, unit = guarantee.candidate, training.unit
-        multipliers = candidate.result.multipliers
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
-        if training.lacks_groups:
-            report = {name: values[:0] for name, values in report.items()}
-        fitted = {
-            # The plain fit has no rows: where it keeps the bound, multipliers are 0.
-            "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
-            "objective_": objective,
-            "constraint_violation_": candidate.reported_violation,
-            REPORT_ATTRIBUTE: report,
-        }
-        fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
-        if training.lacks_groups:
-            fitted |= unconstrained_fit_attributes()
-        return fitted
+        status, is_unconstrained = status_of(candidate, self.enforcement), training.lacks_groups
+        fitted = solution_attributes(self, guarantee, status, n_rows, report, is_unconstrained)
+        return fitted | {"objective_": objective}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

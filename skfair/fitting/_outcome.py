@@ -50,6 +50,20 @@ def guarantee_attributes(estimator, guarantee, status):
     }
 
 
+def solution_attributes(estimator, guarantee, status, n_rows, report, is_unconstrained):
+    """Fitted attributes of multipliers, violation, guarantee, and the columns of the report."""
+    candidate = guarantee.candidate
+    multipliers = candidate.result.multipliers
+    fitted = {
+        # The plain fit has no rows: where it keeps the bound, multipliers are 0.
+        "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
+        "constraint_violation_": candidate.reported_violation,
+        REPORT_ATTRIBUTE: report,
+    }
+    fitted |= guarantee_attributes(estimator, guarantee, status)
+    return fitted | (unconstrained_fit_attributes(report) if is_unconstrained else {})
+
+
 def compares_nothing(training, constraints):
     """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
@@ -75,9 +89,10 @@ def warn_of_one_group(training, constraints):
         )
 
 
-def unconstrained_fit_attributes():
+def unconstrained_fit_attributes(report):
     """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
+        REPORT_ATTRIBUTE: {name: values[:0] for name, values in report.items()},
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
         "guaranteed_tolerances_": np.empty(0),

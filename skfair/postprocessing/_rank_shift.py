@@ -202,11 +202,6 @@ class RankedSamples:
         """
         return self._table.weight_above(np.where(self.positive, self.weights, -self.weights))
 
-    def gap(self, criterion, scores):
-        """The public metric of a constraint on percentiles, for other scores of the samples."""
-        samples = Samples(self.target, self.groups, self.weights)
-        return criterion.difference(samples, self.intervals, scores)
-
     def positive_rates(self, scores):
         """Share of each group with a positive score, (n_groups,)."""
         codes, n_groups = self.groups.codes, len(self.groups.labels)
@@ -309,7 +304,8 @@ def _evaluate_gap(samples, criterion, tolerance, positions, gap):
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
     scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
-    excess = max(0.0, samples.gap(criterion, scores) - tolerance)
+    ranked = Samples(samples.target, samples.groups, samples.weights)
+    excess = max(0.0, criterion.difference(ranked, samples.intervals, scores) - tolerance)
     return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 

@@ -419,10 +419,10 @@ class CompiledBlock:
             parameters, self._report_arguments
         )
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
-        by_constraint = [
-            np.concatenate([next(moments) for each in (one.sums, one.uncompared) if each], axis=1)
+        by_constraint = tuple(
+            tuple(np.concatenate([next(moments) for each in (one.sums, one.uncompared) if each], 1))
             for one in self.block.constraint
-        ]
+        )
         return error, decided, objective, by_constraint
 
     def predict_scores(self, parameters):

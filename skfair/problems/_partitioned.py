@@ -132,9 +132,9 @@ class PartitionedProblem(Problem):
         # First pass: the sums of all constraints, from which the rows and their slopes follow.
         sums = reduce(_smooth_means, x[:p])
         sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
-        at = zip(system, sums, system.split_aux(x[p:]), strict=True)
+        at = zip(system, sums, system.stacked_rows.split_aux(x[p:]), strict=True)
         rows = [one.rows.rows_at(of_one, aux) for one, of_one, aux in at]
-        by_row = system.split_by_constraint(multipliers)
+        by_row = system.stacked_rows.split_by_constraint(multipliers)
         # Second pass: derivatives of the sums, and curvature weighted by them.
         weights = [slope.T @ v for (_, slope), v in zip(rows, by_row, strict=True)]
         objective, gradient, by_sum, gram = reduce(_contribute_derivatives, x[:p], weights)

@@ -85,9 +85,7 @@ class Problem(ABC):
     def rows(self) -> Any:
         """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         rows = self.constraint
-        if isinstance(rows, tuple) or not callable(rows):
-            rows = rows.rows
-        return rows
+        return rows if callable(rows) else rows.rows
 
     @cached_property
     def lower(self) -> np.ndarray:

@@ -18,6 +18,7 @@ from skfair.constraints import (
     LossParity,
     draw_batch,
 )
+from skfair.constraints._rows import StackedRows
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed
@@ -291,7 +292,7 @@ def test_decisions_of_systems():
     assert ConstraintSystem(components[:2]).metric_inputs == {"decisions"}
     ends = np.cumsum([len(component.rows.lower) for component in components])
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(system.rows.lower)
-    shares = list(zip(components, system.split_by_constraint(v), strict=True))
+    shares = list(zip(components, system.stacked_rows.split_by_constraint(v), strict=True))
     np.testing.assert_array_equal(np.concatenate([share for _, share in shares]), v)
 
 
@@ -406,7 +407,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
 def test_rows_of_nothing_stack_and_are_drawn():
     samples, _, scores = sample("two")
     bound = bind(DemographicParity(), samples)
-    stacked, alone = ConstraintSystem((ConstraintSystem(()), bound.rows)), bound.rows
+    stacked, alone = StackedRows((StackedRows(()), bound.rows)), bound.rows
     aux = stacked.initial_aux(scores)
     result, expected = stacked(scores, aux), alone(scores, aux)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -419,5 +420,5 @@ def test_rows_of_nothing_stack_and_are_drawn():
     rows, drawn = draw_batch(stacked, 3, random_state=0, first=[5])
     assert len(rows) == 1 + 3 * bound.sums.events.n_events
     assert len(drawn.lower) == len(alone.lower)
-    rows, drawn = draw_batch(ConstraintSystem(()), 3, first=[5, 7])
+    rows, drawn = draw_batch(StackedRows(()), 3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)
