@@ -218,8 +218,8 @@ def _plan_pilots():
         record["planned"] = n = required_sample_size(
             pilot=pilot, max_accuracy_loss=allowed, kind="fit"
         )
-        whole = make_pilot(samples, np.arange(len(samples.target)), tolerance)
-        fits = whole.redraw(n, N_PLANNED, random_state=11)
+        of_all = make_pilot(samples, np.arange(len(samples.target)), tolerance)
+        fits = of_all.redraw(n, N_PLANNED, random_state=11)
         record |= {"guaranteed": fits.is_guaranteed.mean(), "accuracy": fits.accuracy.mean()}
         record |= {"lost": fits.accuracy_lost.mean()}
         record["both"] = float(np.mean(fits.is_guaranteed & (fits.accuracy_lost <= allowed)))
