@@ -473,10 +473,10 @@ def _find_limits(bound, scores, tolerance, levels, largest):
 
 def _count_samples(bound, estimates):
     """Counted samples by group, with the cell before it where there are several."""
-    labels, counts = getattr(bound, "labels", ()), getattr(estimates, "counts", ())
+    counts = getattr(estimates, "counts", ())
     return {
         group_text(group) if cell == "all" else f"{cell}: {group_text(group)}": int(n)
-        for (cell, group), n in zip(labels, counts, strict=False)
+        for (cell, group), n in zip(bound.sums.cells.labels, counts, strict=False)
     }
 
 
