@@ -9,7 +9,7 @@ from benchmarks.guarantees import populations
 from benchmarks.guarantees.redraws import population
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
-from skfair.audit import Certificate
+from skfair.audit import certify_predictions
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
 from skfair.statistics import FitPilot, _pilots, required_sample_size
@@ -61,10 +61,10 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     for (least, most), repeats in zip(draws, times, strict=True):
         counts = np.repeat([least, most], [n_groups - 1, 1])
         decisions = (np.tile(np.arange(n), n_groups) < np.repeat(counts, n)).astype(int)
-        certificate = Certificate.from_predictions(
+        certificate = certify_predictions(
             None, decisions, sensitive_features=groups, constraint=constraint
         )
-        share += repeats * certificate.certified
+        share += repeats * certificate.is_shown
     return share / n_draws
 
 
@@ -218,8 +218,8 @@ def _plan_pilots():
         record["planned"] = n = required_sample_size(
             pilot=pilot, max_accuracy_loss=allowed, kind="fit"
         )
-        whole = make_pilot(samples, np.arange(len(samples.target)), tolerance)
-        fits = whole.redraw(n, N_PLANNED, random_state=11)
+        of_all = make_pilot(samples, np.arange(len(samples.target)), tolerance)
+        fits = of_all.redraw(n, N_PLANNED, random_state=11)
         record |= {"guaranteed": fits.is_guaranteed.mean(), "accuracy": fits.accuracy.mean()}
         record |= {"lost": fits.accuracy_lost.mean()}
         record["both"] = float(np.mean(fits.is_guaranteed & (fits.accuracy_lost <= allowed)))

@@ -20,6 +20,7 @@ from skfair.groups import (
     MISSING,
     Groups,
     Samples,
+    attribute_names,
     check_alignment,
     check_group_probabilities,
     check_metric_input,
@@ -63,10 +64,10 @@ if TYPE_CHECKING:
 
 
 RATE_UNIT = "percentage points"
-"""Unit of rates; certificates show them as fractions too."""
+"""Unit of rates, which are stored as fractions."""
 
 RATIO_UNIT = "ratio"
-"""Unit of 1 minus a ratio; certificates show the ratio."""
+"""Unit of a ratio."""
 
 PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
@@ -516,6 +517,13 @@ class GroupInformation(NamedTuple):
     def is_complete(self):
         """Whether the group of every sample must be known."""
         return self.missing == "error" and self.sensitive_features is not None
+
+    @property
+    def attributes(self):
+        """Names of the attributes of recorded groups, as text."""
+        if self.sensitive_features is None:
+            return ()
+        return tuple(map(str, attribute_names(self.sensitive_features) or ()))
 
     @property
     def assumption(self):

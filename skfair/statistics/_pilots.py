@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import log_expit, logit
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing as take_samples
 
 from skfair.groups import check_groups
 from skfair.utils._api import MatrixLike
+from skfair.utils._sklearn import safe_indexing
 
 _MIN_EXPECTED = 20.0
 """Expected samples of the smallest class of a group in the smallest sample that is drawn."""
 
-_N_AT_ONCE, _N_ROUNDS = 20, 10
-"""Draws of a size, and sizes at which they are made once the power is enclosed."""
+_N_AT_ONCE, _N_ROUNDS = 20, 15
+"""Draws of a size, and sizes that are drawn, each the one that the draws before it suggest."""
+
+_MAX_STEP = 2.0
+"""Largest ratio of a size to the one before."""
 
 _AIMED_RISK_SHARE = 0.85
 """Share of the accepted failures that a plan aims at, as its power is estimated from draws."""
@@ -169,14 +172,14 @@ class FitPilot:
     def _fit_and_evaluate(self, rows, rest):
         """Whether a fit of some samples is guaranteed; its accuracy, and that of the plain fit."""
         weights = self.metadata.get("sample_weight", np.ones(len(self.y)))
-        metadata = {name: take_samples(one, rows) for name, one in self.metadata.items()}
+        metadata = {name: safe_indexing(one, rows) for name, one in self.metadata.items()}
         level, accuracies = self.estimator.confidence_level, []
         for of_fit in (None, level):
             model = clone(self.estimator).set_params(confidence_level=of_fit)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # draws without a guarantee are counted
-                model.fit(take_samples(self.X, rows), self.y[rows], **metadata)
-            is_right = model.predict(take_samples(self.X, rest)) == self.y[rest]
+                model.fit(safe_indexing(self.X, rows), self.y[rows], **metadata)
+            is_right = model.predict(safe_indexing(self.X, rest)) == self.y[rest]
             accuracies.append(np.average(is_right, weights=weights[rest]))
         return model.guarantee_probability_ >= level, accuracies[1], accuracies[0]
 
@@ -190,30 +193,19 @@ def find_size(draw, power, smallest, largest):
     """
     aim = 1.0 - _AIMED_RISK_SHARE * (1.0 - power)
     sizes, hits, n = np.empty(0), np.empty(0, dtype=bool), float(smallest)
-
-    def draw_at_size():
-        drawn = draw(round(n), _N_AT_ONCE, len(sizes))
-        return np.append(sizes, np.full(_N_AT_ONCE, n)), np.append(hits, drawn)
-
-    # Double the size until the power is enclosed.
-    sizes, hits = draw_at_size()
-    while n < largest and hits[-_N_AT_ONCE:].mean() < (1.0 + aim) / 2.0:
-        n = min(2.0 * n, largest)
-        sizes, hits = draw_at_size()
-    # Draw at the estimated size, and estimate it again.
     for _ in range(_N_ROUNDS):
+        drawn = draw(round(n), _N_AT_ONCE, len(sizes))
+        sizes, hits = np.append(sizes, np.full(_N_AT_ONCE, n)), np.append(hits, drawn)
         estimate = _estimate_size(sizes, hits, n, aim)
         n = float(np.clip(estimate, smallest, largest))
-        sizes, hits = draw_at_size()
-    estimate = _estimate_size(sizes, hits, n, aim)
     if estimate > largest:
-        share = hits[sizes == largest].mean()
         raise ValueError(
-            f"Of fits to {largest} samples, half of the pilot, {share:.2f} are guaranteed and lose "
-            f"at most max_accuracy_loss, which is less than power={power}. Pass a larger pilot, a "
-            "larger max_accuracy_loss, or a classifier with a larger tolerance."
+            f"Of fits to {sizes[-1]:.0f} samples, at most half of the pilot, {drawn.mean():.2f} "
+            f"are guaranteed and lose at most max_accuracy_loss: less than power={power}. "
+            "Pass a larger pilot, a larger max_accuracy_loss, or a classifier with a larger "
+            "tolerance."
         )
-    return int(np.ceil(max(estimate, smallest)))
+    return int(np.ceil(n))
 
 
 def _estimate_size(sizes, hits, near, aim):
@@ -227,5 +219,5 @@ def _estimate_size(sizes, hits, near, aim):
         return penalty / 2.0 - log_expit(np.where(hits, odds, -odds)).sum()
 
     at_near, slope = minimize(loss, (0.0, _SLOPE), bounds=[(None, None), (_MIN_SLOPE, None)]).x
-    step = np.clip((logit(aim) - at_near) / slope, -np.log(2.0), np.log(2.0))
-    return near * np.exp(step)
+    step = np.exp((logit(aim) - at_near) / slope)
+    return near * np.clip(step, 1.0 / _MAX_STEP, _MAX_STEP)
