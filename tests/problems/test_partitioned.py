@@ -38,7 +38,7 @@ def test_all_derivatives_are_those_of_the_full_data(spec):
     x = RNG.normal(size=full.n_unknowns)
     multipliers = RNG.normal(size=len(full.lower))
     expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
-    for name in ("fun", "grad", "values", "jacobian", "aux_jacobian", "excess", "violation"):
+    for name in ("fun", "grad", "values", "jacobian", "excess", "violation"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     np.testing.assert_allclose(
         result.hessian(multipliers), expected.hessian(multipliers), atol=1e-12
