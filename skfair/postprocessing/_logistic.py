@@ -15,7 +15,7 @@ _MAX_NEWTON_PARAMETERS = 64
 """Parameters up to which Newton's method takes less time than L-BFGS."""
 
 _MIN_DECREASE = 1e-4
-"""Share of the decrease that the slope promises from which on a step is long enough."""
+"""Share of the decrease that the slope predicts from which on a step is long enough."""
 
 _MIN_STEP = 2.0**-30
 """Length of a step below which rounding hides any decrease."""
@@ -162,11 +162,11 @@ def _minimize_by_newton(loss, tol, max_iter):
         if np.abs(gradient).max() <= tol:
             break
         step = np.linalg.solve(loss.hessian(parameters), gradient)
-        length, promised = 1.0, _MIN_DECREASE * (gradient @ step)
+        length, min_decrease = 1.0, _MIN_DECREASE * (gradient @ step)
         while length > _MIN_STEP:
             moved = parameters - length * step
             moved_value, moved_gradient = loss.evaluate(moved)
-            if moved_value <= value - length * promised:
+            if moved_value <= value - length * min_decrease:
                 break
             length /= 2.0
         else:
