@@ -109,7 +109,8 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
     def results():
         partitioned = divide(full)
         yield from partitioned.reduce_at(x, multipliers, False)
-        yield from partitioned.partitions.reduce(_measure_models, np.array([parameters]))[:3]
+        (counts,) = partitioned.partitions.reduce(_measure_models, np.array([parameters]))
+        yield from (*counts[:3], *(one for moments in counts[3] for one in moments))
         for sums in (_residuals, _smooth_means):
             yield from partitioned.partitions.reduce(sums, parameters)
 
