@@ -245,7 +245,7 @@ class Claim(PageReport):
         return f"{_LEADS[self.verdict]}: {statement}{left_out}."
 
     def _describe_observed(self):
-        """Sentence on the estimate, the limit that decides, its confidence and how often it was read."""
+        """Sentence on the estimate, the limit that decides, and how often it was read."""
         has_floor = self._form.has_floor
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
