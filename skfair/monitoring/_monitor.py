@@ -674,9 +674,11 @@ class GapMonitor(BaseEstimator):
                 f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
                 f"batch has {state.time!r}. Pass others to update."
             )
-        columns = map(load_rows, (y_pred, y_true, sensitive_features, sample_weight))
-        row = replace(state.rows[-1], time=time)
-        batch = read_batch(settings, row, state.attributes, *columns, None, None)
+        y_pred, y_true, sensitive_features, sample_weight = map(
+            load_rows, (y_pred, y_true, sensitive_features, sample_weight)
+        )
+        columns = y_pred, y_true, sensitive_features, sample_weight, None, None
+        batch = read_batch(settings, replace(state.rows[-1], time=time), state.attributes, *columns)
         state = state.with_groups(settings, batch.cohort.samples.groups)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
