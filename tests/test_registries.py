@@ -114,8 +114,8 @@ def test_functions_answer_typos_too():
     graph = {"affinity": np.ones((4, 4)), "sensitive_features": [0, 1, 0, 1], "n_components": 2}
     with pytest.raises(ValueError, match=r"Did you mean 'block-lanczos'\?"):
         fair_embedding(**graph, eigen_solver="block_lanczos")
-    with pytest.raises(ValueError, match=r"Did you mean 'overall'\?"):
-        demographic_parity_difference([0, 1], [0, 1], sensitive_features=[0, 1], reference="overal")
+    with pytest.raises(ValueError, match=r"Did you mean 'to_overall'\?"):
+        demographic_parity_difference([0, 1], [0, 1], sensitive_features=[0, 1], method="overall")
 
 
 def test_what_is_like_no_name_has_no_suggestion(data):

@@ -397,7 +397,7 @@ def _uncompared_groups(bound):
     ).uncompared
     if others is None:
         return ()
-    return tuple(dict.fromkeys(group_text(group) for _, group in others.labels))
+    return tuple(dict.fromkeys(group_text(group) for _, group in others.cells.labels))
 
 
 def _smallest_gap_estimates(bound, scores):
@@ -474,10 +474,10 @@ def _find_limits(bound, scores, tolerance, levels, largest):
 
 def _count_samples(bound, estimates):
     """Counted samples by group, with the cell before it where there are several."""
-    labels, counts = getattr(bound, "labels", ()), getattr(estimates, "counts", ())
+    counts = getattr(estimates, "counts", ())
     return {
         group_text(group) if cell == "all" else f"{cell}: {group_text(group)}": int(n)
-        for (cell, group), n in zip(labels, counts, strict=False)
+        for (cell, group), n in zip(bound.sums.cells.labels, counts, strict=False)
     }
 
 
@@ -664,7 +664,7 @@ def _name_events(bound, estimates, events):
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.labels[event]) for event in events)
+        for event, (cell, group) in ((event, bound.sums.cells.labels[event]) for event in events)
     )
 
 
@@ -678,7 +678,7 @@ def _required_size(bound, estimates, gap, tolerance, level):
         or margin <= _NEGLIGIBLE_MARGIN
     ):
         return None
-    n_groups = len({group for _, group in bound.labels})
+    n_groups = len({group for _, group in bound.sums.cells.labels})
     plan = partial(required_sample_size, n_groups=max(2, n_groups), confidence_level=level)
     half = 0.5 / (estimates.sizes + 1.0)
     if isinstance(estimates, LogRates):

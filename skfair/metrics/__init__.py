@@ -60,8 +60,6 @@ from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._rates import is_share as is_share
 from skfair.metrics._rates import known_values as known_values
 from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
-from skfair.metrics._registry import asks_for_ratio as asks_for_ratio
-from skfair.metrics._registry import find_criterion as find_criterion
 from skfair.metrics._regression import (
     equal_opportunity_loss_difference,
     equalized_odds_loss_difference,
@@ -76,6 +74,8 @@ from skfair.metrics._regression import (
     wasserstein_distance_between_groups,
 )
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, get_scorer
+from skfair.metrics._synonyms import asks_for_ratio as asks_for_ratio
+from skfair.metrics._synonyms import find_criterion as find_criterion
 
 __all__ = [
     "METRICS",

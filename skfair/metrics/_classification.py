@@ -13,11 +13,11 @@ from skfair.metrics._rates import (
     find_positive,
     gap,
     rate_difference,
+    rate_ratio,
     ratio,
-    smallest_ratio,
 )
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Label, MatrixLike, Reference
+from skfair.utils._api import Agg, Comparison, Label, MatrixLike
 from skfair.utils._checks import join_names, warn
 
 # Differences of the rates of a binary classifier between groups.
@@ -31,8 +31,7 @@ def demographic_parity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -44,7 +43,7 @@ def demographic_parity_difference(
     ----------
     {y_true}
         This metric does not depend on it.
-    {y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
+    {y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -87,7 +86,7 @@ def demographic_parity_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(matrices, "selection_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "selection_rate", method=method)
 
 
 @classification_docs
@@ -97,8 +96,7 @@ def equal_opportunity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -108,7 +106,7 @@ def equal_opportunity_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -132,7 +130,7 @@ def equal_opportunity_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(matrices, "true_positive_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "true_positive_rate", method=method)
 
 
 @classification_docs
@@ -142,8 +140,7 @@ def false_positive_rate_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -153,7 +150,7 @@ def false_positive_rate_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -177,9 +174,7 @@ def false_positive_rate_difference(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(
-        matrices, "false_positive_rate", reference=reference, aggregate=aggregate
-    )
+    return rate_difference(matrices, "false_positive_rate", method=method)
 
 
 @classification_docs
@@ -189,8 +184,8 @@ def equalized_odds_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
+    agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -203,7 +198,7 @@ def equalized_odds_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, agg, sample_weight, pos_label}
 
     Returns
     -------
@@ -235,8 +230,8 @@ def equalized_odds_difference(
         matrices,
         "true_positive_rate",
         "false_positive_rate",
-        reference=reference,
-        aggregate=aggregate,
+        method=method,
+        agg=agg,
     )
 
 
@@ -247,8 +242,7 @@ def accuracy_score_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -256,12 +250,12 @@ def accuracy_score_difference(
 
     .. math:: \max_g a_g - \min_g a_g, \quad a_g = \Pr(\hat{y} = y \mid g)
 
-    With ``reference="above_overall"`` it is the largest excess of a group's *error rate* over that
+    With ``method="above_overall"`` it is the largest excess of a group's *error rate* over that
     of all samples.
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -281,7 +275,7 @@ def accuracy_score_difference(
     0.0
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(matrices, "error_rate", reference=reference, aggregate=aggregate)
+    return rate_difference(matrices, "error_rate", method=method)
 
 
 # Conditional demographic parity: selection rates compared within strata.
@@ -294,8 +288,8 @@ def conditional_demographic_parity_difference(
     *,
     sensitive_features: MatrixLike,
     strata: Any,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
+    agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -315,8 +309,8 @@ def conditional_demographic_parity_difference(
     {y_true, y_pred, sensitive_features}
     strata : array-like of shape (n_samples,)
         Stratum of each sample. A stratum with a single group has nothing to compare.
-    {reference, aggregate}
-        "sum" also adds the differences of the strata.
+    {method, agg}
+        The mean is that of the strata.
     {sample_weight, pos_label}
 
     Returns
@@ -347,9 +341,9 @@ def conditional_demographic_parity_difference(
     """
     cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
     # A stratum with a single group has no difference.
-    if reference == "groups":
+    if method == "between_groups":
         cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
-    return gap(cells, reference, aggregate) if cells else 0.0
+    return gap(cells, method, agg) if cells else 0.0
 
 
 @classification_docs
@@ -399,8 +393,8 @@ def conditional_demographic_parity_ratio(
     0.3333333333333333
     """
     cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
-    ratios = [ratio(rates) for rates, _ in cells if (~np.isnan(rates)).sum() > 1]
-    return float(np.min(ratios, initial=1.0))
+    cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    return ratio(cells) if cells else 1.0
 
 
 def _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label):
@@ -447,6 +441,7 @@ def demographic_parity_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -459,7 +454,7 @@ def demographic_parity_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -483,7 +478,7 @@ def demographic_parity_ratio(
     0.3333333333333333
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return smallest_ratio(matrices, "selection_rate")
+    return rate_ratio(matrices, "selection_rate", method=method)
 
 
 @classification_docs
@@ -493,6 +488,7 @@ def equal_opportunity_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -502,7 +498,7 @@ def equal_opportunity_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -526,7 +522,7 @@ def equal_opportunity_ratio(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return smallest_ratio(matrices, "true_positive_rate")
+    return rate_ratio(matrices, "true_positive_rate", method=method)
 
 
 @classification_docs
@@ -536,6 +532,7 @@ def false_positive_rate_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -545,7 +542,7 @@ def false_positive_rate_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -569,7 +566,7 @@ def false_positive_rate_ratio(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return smallest_ratio(matrices, "false_positive_rate")
+    return rate_ratio(matrices, "false_positive_rate", method=method)
 
 
 @classification_docs
@@ -579,6 +576,8 @@ def equalized_odds_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    method: Comparison = "between_groups",
+    agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -591,7 +590,7 @@ def equalized_odds_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, agg, sample_weight, pos_label}
 
     Returns
     -------
@@ -615,7 +614,7 @@ def equalized_odds_ratio(
     0.0
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return smallest_ratio(matrices, "true_positive_rate", "false_positive_rate")
+    return rate_ratio(matrices, "true_positive_rate", "false_positive_rate", method=method, agg=agg)
 
 
 @classification_docs
@@ -625,6 +624,7 @@ def error_rate_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -634,7 +634,7 @@ def error_rate_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -658,4 +658,4 @@ def error_rate_ratio(
     0.5
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return smallest_ratio(matrices, "error_rate")
+    return rate_ratio(matrices, "error_rate", method=method)

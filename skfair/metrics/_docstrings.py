@@ -14,14 +14,12 @@ sensitive_features : array-like or sparse matrix
     shape (n_samples, n_attributes), the groups are the intersections that occur. A sparse boolean
     matrix of shape (n_samples, n_groups) marks the members of each group: these groups may overlap.
     A group that does not occur in these samples does not count.
-reference : {"groups", "overall", "above_overall"}, default="groups"
-    "groups" compares the groups with one another. "overall" compares each group with all samples:
-    the largest distance of a group's value from that of all, in either direction. "above_overall"
-    is the largest excess of a group over the value of all, at least 0.
-aggregate : {"max", "sum", "mean", "signed_mean"}, default="max"
-    "sum" adds the differences where more than one rate is compared. "mean" is the mean over groups
-    and rates: with ``reference="overall"`` of the distances, with ``reference="above_overall"`` of
-    the positive parts of the excesses. With the latter, "signed_mean" is that of the excesses.
+method : {"between_groups", "to_overall", "above_overall"}, default="between_groups"
+    "between_groups" compares the groups with one another. "to_overall" compares each group with all
+    samples, in either direction; both are as in fairlearn. "above_overall" compares with all
+    samples the groups whose value is larger.
+agg : {"worst_case", "mean"}, default="worst_case"
+    Of two rates or losses that are compared, the less fair value or the mean of both.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights. A sample of weight zero counts as absent.
 pos_label : int, float, bool or str, default=None
@@ -118,7 +116,7 @@ clustering_docs = make_docstring_decorator(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
         Group of each sample (protected attribute). Several attributes: see ``attributes``. A group
         that does not occur in these samples does not count.
-    aggregate : {"min", "mean"}, default="min"
+    agg : {"worst_case", "mean"}, default="worst_case"
         The least balanced cluster, or the unweighted mean over the clusters (for reports: it may
         hide a cluster without any member of a group).
     attributes : {"intersections", "each"}, default="intersections"

@@ -511,6 +511,11 @@ def _largest_difference(values):
     return gap([(values, np.nan)])
 
 
+def _smallest_ratio(values):
+    """Smallest over largest known value: 1 for one group, nan if fewer than two are known."""
+    return ratio([(values, np.nan)])
+
+
 def _extreme(choose, values):
     """The smallest or largest known value; nan if there is none."""
     known = values[~np.isnan(values)]
@@ -519,7 +524,7 @@ def _extreme(choose, values):
 
 COMPARISONS = {
     "difference": _largest_difference,
-    "ratio": ratio,
+    "ratio": _smallest_ratio,
     "minimum": partial(_extreme, np.min),
     "maximum": partial(_extreme, np.max),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
@@ -13,66 +13,65 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, unique_values
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.statistics import Estimates, estimate_means, estimate_quotients, make_estimates
+from skfair.utils._api import Comparison
 from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
 
-# Aggregate the rates of the groups into one number: the gap between them.
+# Compare the rates of the groups: one number, their gap or their ratio.
 
 
-_AGGREGATES = {
-    "groups": ("max", "sum"),
-    "overall": ("max", "mean"),
-    "above_overall": ("max", "mean", "signed_mean"),
-}
-"""Aggregates that go with each reference, as in `skfair.constraints.Constraint`."""
-
-
-def gap(cells, reference="groups", aggregate="max"):
-    """Gap within cells, each a pair of the groups' rates (nan: unknown) and the overall rate.
+def gap(cells, method="between_groups", agg="worst_case"):
+    """Difference within cells, each a pair of the groups' rates (nan: unknown) and the overall one.
 
     It is nan if a cell has fewer than two known rates, or, where groups are compared with the
-    overall rate, none.
+    overall rate, none. `agg` is "worst_case", the largest of the cells, or "mean".
     """
-    if reference not in _AGGREGATES:
+    differences = [np.max(np.subtract(*_extremes(*cell, method))) for cell in cells]
+    return float(find_aggregate(agg, np.max)(differences))
+
+
+def ratio(cells, method="between_groups", agg="worst_case"):
+    """Smaller over larger rate within cells, as `gap`; 1 where both are 0."""
+    ratios = [_smallest_quotient(*_extremes(*cell, method)) for cell in cells]
+    return float(find_aggregate(agg, np.min)(ratios))
+
+
+def _extremes(rates, overall, method):
+    """Higher and lower of the rates that `method` compares, in pairs."""
+    if method not in METHODS:
         raise ValueError(
-            f"reference must be one of {list(_AGGREGATES)}; got {reference!r}."
-            + spelling_hint(reference, _AGGREGATES)
+            f"method must be one of {list(METHODS)}; got {method!r}."
+            + spelling_hint(method, METHODS)
         )
-    if aggregate not in _AGGREGATES[reference]:
-        raise ValueError(
-            f"With reference={reference!r}, aggregate must be one of "
-            f"{list(_AGGREGATES[reference])}; got {aggregate!r}."
-            + spelling_hint(aggregate, _AGGREGATES[reference])
-        )
-    # Differences within each cell, or from the overall rate in all cells.
-    if reference == "groups":
-        ranges = [_range(rates) for rates, _ in cells]
-        return float(np.sum(ranges) if aggregate == "sum" else np.max(ranges))
-    excesses = np.concatenate([rates[~np.isnan(rates)] - overall for rates, overall in cells])
-    # No group has a known rate.
-    if not len(excesses):
-        return float("nan")
-    if aggregate == "signed_mean":
-        return float(excesses.mean())
-    distances = np.abs(excesses if reference == "overall" else np.maximum(0.0, excesses))
-    return float(distances.max() if aggregate == "max" else distances.mean())
-
-
-def _range(rates):
-    """Largest minus smallest known rate: 0 for one group, nan if fewer than two are known."""
     known = rates[~np.isnan(rates)]
-    if len(rates) == 1:
-        return 0.0
-    return np.ptp(known) if len(known) > 1 else np.nan
+    if method == "between_groups":
+        # A single group differs from none.
+        if len(rates) == 1:
+            return np.zeros(1), np.zeros(1)
+        is_known = len(known) > 1
+        return (known.max(keepdims=True), known.min(keepdims=True)) if is_known else [UNKNOWN] * 2
+    if not len(known):
+        return UNKNOWN, UNKNOWN
+    lower = np.minimum(known, overall) if method == "to_overall" else overall
+    return np.maximum(known, overall), lower
 
 
-def ratio(rates):
-    """Smallest over largest known rate: 1 for one group and where all are 0, else nan for fewer."""
-    if len(rates) == 1:
-        return 1.0
-    known = rates[~np.isnan(rates)]
-    if len(known) < 2:
-        return np.nan
-    return float(known.min() / known.max()) if known.max() > 0 else 1.0
+METHODS = get_args(Comparison)
+"""Values of `method`: fairlearn's, and the one-sided form of the second."""
+
+UNKNOWN = np.array([np.nan])
+
+
+def _smallest_quotient(higher, lower):
+    """Smallest quotient of pairs of rates; 1 where no rate is positive."""
+    quotients = np.divide(lower, higher, out=np.ones(len(higher)), where=~(higher <= 0))
+    return np.min(quotients)
+
+
+def find_aggregate(agg, worst):
+    """Function that makes one number of several, by fairlearn's name."""
+    if agg not in ("worst_case", "mean"):
+        raise ValueError(f"agg must be 'worst_case' or 'mean'; got {agg!r}.")
+    return worst if agg == "worst_case" else np.mean
 
 
 def warn_of_unknown_rates(known, names, message, advice=""):
@@ -463,17 +462,21 @@ def confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_la
     )
 
 
-def rate_difference(matrices, *names, reference="groups", aggregate="max"):
+def rate_difference(matrices, *names, **how):
     """Gap between the groups' rates of these names, as in `gap`; 0 for one group."""
-    cells = [
+    return gap(_cells(matrices, names), **how)
+
+
+def rate_ratio(matrices, *names, **how):
+    """Ratio of the groups' rates of these names, as in `ratio`; 1 for one group."""
+    return ratio(_cells(matrices, names), **how)
+
+
+def _cells(matrices, names):
+    """The groups' rates of these names, and those of all samples."""
+    return [
         (_rates_with_warning(matrices, name), RATES[name](matrices.overall)[0]) for name in names
     ]
-    return gap(cells, reference, aggregate)
-
-
-def smallest_ratio(matrices, *names):
-    """Smallest over largest rate of the groups, as in `ratio`; the smallest of several rates."""
-    return float(np.min([ratio(_rates_with_warning(matrices, name)) for name in names]))
 
 
 def _rates_with_warning(matrices, name):

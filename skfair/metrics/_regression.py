@@ -13,7 +13,7 @@ from skfair.losses import LOSSES, as_pointwise
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import Label, MatrixLike, Reference
+from skfair.utils._api import Comparison, Label, MatrixLike
 from skfair.utils._checks import resolve_name, warn
 
 # Differences of the mean losses of a classifier between groups.
@@ -27,8 +27,7 @@ def loss_parity_difference(
     *,
     sensitive_features: MatrixLike,
     loss: str | Callable = "logistic",
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -40,7 +39,7 @@ def loss_parity_difference(
 
     Parameters
     ----------
-    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_score, sensitive_features, loss, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -62,7 +61,7 @@ def loss_parity_difference(
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([mean_losses(samples, losses, np.ones(len(target)))], reference, aggregate)
+    return gap([mean_losses(samples, losses, np.ones(len(target)))], method)
 
 
 @loss_docs
@@ -73,8 +72,7 @@ def equal_opportunity_loss_difference(
     *,
     sensitive_features,
     loss="logistic",
-    reference="groups",
-    aggregate="max",
+    method="between_groups",
     sample_weight=None,
     pos_label=None,
 ):
@@ -88,7 +86,7 @@ def equal_opportunity_loss_difference(
 
     Parameters
     ----------
-    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_score, sensitive_features, loss, method, sample_weight, pos_label}
 
     Returns
     -------
@@ -110,7 +108,7 @@ def equal_opportunity_loss_difference(
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
-    return gap([mean_losses(samples, losses, target > 0)], reference, aggregate)
+    return gap([mean_losses(samples, losses, target > 0)], method)
 
 
 @loss_docs
@@ -121,8 +119,8 @@ def equalized_odds_loss_difference(
     *,
     sensitive_features,
     loss="logistic",
-    reference="groups",
-    aggregate="max",
+    method="between_groups",
+    agg="worst_case",
     sample_weight=None,
     pos_label=None,
 ):
@@ -137,7 +135,7 @@ def equalized_odds_loss_difference(
 
     Parameters
     ----------
-    {y_true, y_score, sensitive_features, loss, reference, aggregate, sample_weight, pos_label}
+    {y_true, y_score, sensitive_features, loss, method, agg, sample_weight, pos_label}
 
     Returns
     -------
@@ -160,7 +158,7 @@ def equalized_odds_loss_difference(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
     )
     cells = [mean_losses(samples, losses, inside) for inside in (target > 0, target < 0)]
-    return gap(cells, reference, aggregate)
+    return gap(cells, method, agg)
 
 
 @loss_docs
@@ -252,8 +250,7 @@ def mean_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean signed error of a group.
@@ -265,7 +262,7 @@ def mean_error_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
+    {y_true, y_pred, sensitive_features, method, sample_weight}
 
     Returns
     -------
@@ -284,7 +281,7 @@ def mean_error_difference(
     2.0
     """
     means = _group_means(y_true, y_pred, sensitive_features, sample_weight, lambda error: error)
-    return gap([means], reference, aggregate)
+    return gap([means], method)
 
 
 @regression_docs
@@ -294,8 +291,7 @@ def mean_squared_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean squared error of a group.
@@ -304,7 +300,7 @@ def mean_squared_error_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
+    {y_true, y_pred, sensitive_features, method, sample_weight}
 
     Returns
     -------
@@ -323,7 +319,7 @@ def mean_squared_error_difference(
     3.0
     """
     means = _group_means(y_true, y_pred, sensitive_features, sample_weight, np.square)
-    return gap([means], reference, aggregate)
+    return gap([means], method)
 
 
 @regression_docs
@@ -333,8 +329,7 @@ def mean_absolute_error_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean absolute error of a group.
@@ -343,7 +338,7 @@ def mean_absolute_error_difference(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, reference, aggregate, sample_weight}
+    {y_true, y_pred, sensitive_features, method, sample_weight}
 
     Returns
     -------
@@ -362,7 +357,7 @@ def mean_absolute_error_difference(
     1.0
     """
     means = _group_means(y_true, y_pred, sensitive_features, sample_weight, np.abs)
-    return gap([means], reference, aggregate)
+    return gap([means], method)
 
 
 @regression_docs
@@ -423,8 +418,7 @@ def mean_score_difference(
     y_score: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    reference: Reference = "groups",
-    aggregate: str = "max",
+    method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Largest minus smallest mean score of a group.
@@ -438,7 +432,7 @@ def mean_score_difference(
     ----------
     {y_score}
         A prediction of a regressor, a probability, or a value of the decision function.
-    {sensitive_features, reference, aggregate, sample_weight}
+    {sensitive_features, method, sample_weight}
 
     Returns
     -------
@@ -462,7 +456,7 @@ def mean_score_difference(
         for members in samples.groups.members()
     ]
     overall = float(np.average(scores, weights=samples.weights))
-    return gap([(np.array(means), overall)], reference, aggregate)
+    return gap([(np.array(means), overall)], method)
 
 
 @score_docs

@@ -18,13 +18,8 @@ from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
 from skfair.metrics._measures import GroupComparison, Measure, find_measure
 from skfair.metrics._rates import Rate
-from skfair.metrics._registry import (
-    METRICS,
-    Metric,
-    asks_for_ratio,
-    find_criterion,
-    mentions_comparison,
-)
+from skfair.metrics._registry import METRICS, Metric
+from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
 from skfair.utils._api import Label
 from skfair.utils._checks import join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import error_that_stops_search, transform_before_last_step
@@ -555,6 +550,6 @@ def _scorer_hint(scoring, scorers):
         return spelling_hint(scoring, known)
     metric = criterion.ratio if asks_for_ratio(scoring) else criterion.difference
     if metric is None:
-        return f" No such metric is offered, of {criterion.description}; pass a Metric of your own."
+        return " No such metric is offered; pass a Metric of your own."
     name = next(name for name, key in scorers.items() if key == metric)
     return f" Did you mean {name!r}?"

@@ -13,20 +13,22 @@ from skfair.constraints import (
     BoundedGroupLoss,
     ConditionalDemographicParity,
     Constraint,
+    EqualizedOdds,
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.surrogates import Sigmoid
 
 N_SAMPLES = 200
+METHODS = {
+    "groups": "between_groups",
+    "overall": "to_overall",
+    "above_overall": "above_overall",
+}
 VARIANTS = {
     "groups max": {},
-    "groups sum": {"aggregate": "sum"},
     "overall max": {"reference": "overall"},
-    "overall mean": {"reference": "overall", "aggregate": "mean"},
     "above overall max": {"reference": "above_overall"},
-    "above overall mean": {"reference": "above_overall", "aggregate": "mean"},
-    "above overall signed mean": {"reference": "above_overall", "aggregate": "signed_mean"},
     "each attribute": {"attributes": "each"},
     "ratio": {"ratio": 0.8},
     "ratio, each attribute": {"ratio": 0.8, "attributes": "each"},
@@ -61,13 +63,15 @@ def variants():
 
 def evaluate_metric(spec, samples, scores):
     """The public metric that a constraint names, called with its own hyper-parameters."""
-    names = ("reference", "aggregate", "loss", "interval", "scale", "threshold", "rank_within")
+    names = ("reference", "loss", "interval", "scale", "threshold", "rank_within")
     name = spec.metric
     if spec.ratio is not None:
         names, name = (), spec.ratio_metric
     options = {name: value for name, value in spec.get_params().items() if name in names}
     if options.get("loss", "") is None:
         options["loss"] = LogisticLoss()
+    if "reference" in options:
+        options["method"] = METHODS[options.pop("reference")]
     if isinstance(spec, ConditionalDemographicParity):
         options["strata"] = STRATA
     truth, decisions = (samples.target > 0).astype(int), (scores > 0).astype(int)
@@ -104,6 +108,29 @@ def test_the_gap_is_the_metric(spec, kind):
     if expected > 0:
         third = replace(bound, tolerance=expected / 3)
         assert third.value(scores) == bound.value(scores)
+
+
+@pytest.mark.parametrize(
+    ("reference", "aggregate", "aggregate_excesses"),
+    [
+        ("overall", "mean", lambda excesses: np.abs(excesses).mean()),
+        ("above_overall", "mean", lambda excesses: np.maximum(excesses, 0).mean()),
+        ("above_overall", "signed_mean", np.mean),
+        ("groups", "sum", lambda excesses: np.ptp(excesses, axis=0).sum()),
+    ],
+)
+def test_means_and_sums_by_the_rates_of_the_groups(reference, aggregate, aggregate_excesses):
+    rng = np.random.default_rng(1)
+    groups, target = GROUPS["four"](rng), rng.choice([-1.0, 1.0], N_SAMPLES)
+    samples = Samples(target, check_groups(groups, N_SAMPLES), np.ones(N_SAMPLES), X)
+    scores = rng.normal(size=N_SAMPLES)
+    spec = EqualizedOdds(reference=reference, aggregate=aggregate)
+    bound = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    inside = np.array([target > 0, target < 0])
+    rates = [[(scores > 0)[(groups == g) & cell].mean() for cell in inside] for g in "abcd"]
+    overall = [(scores > 0)[cell].mean() for cell in inside]
+    expected = aggregate_excesses(np.subtract(rates, overall))
+    assert bound.value(scores) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_custom_constraint_need_not_name_a_metric():

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics import METRICS, demographic_parity_difference, equalized_odds_difference
+from skfair.metrics import (
+    METRICS,
+    demographic_parity_difference,
+    demographic_parity_ratio,
+    equalized_odds_difference,
+    equalized_odds_ratio,
+)
 
 CLASSIFICATION = {name: m for name, m in METRICS.items() if m.kind == "classification"}
 every_metric = pytest.mark.parametrize("metric", CLASSIFICATION.values(), ids=CLASSIFICATION)
@@ -204,7 +210,7 @@ def test_more_than_two_classes_are_refused(metric):
         metric([0, 1, 2], [0, 1, 2], sensitive_features=list("aab"))
 
 
-# The overall rate as reference, and aggregates ------------------------------------------------
+# The overall rate, and the mean of two rates -------------------------------------------------
 
 
 GAPS = [name for name in CLASSIFICATION if name.endswith("difference")]
@@ -223,17 +229,12 @@ RATES_BY_HAND = {  # of the three groups, and of all samples
 @pytest.mark.parametrize("name", GAPS)
 def test_gaps_to_the_overall_rate_by_hand(name):
     excesses = np.array([np.subtract(*cell) for cell in RATES_BY_HAND[name]]).ravel()
-    expected = {
-        ("overall", "max"): np.abs(excesses).max(),
-        ("overall", "mean"): np.abs(excesses).mean(),
-        ("above_overall", "max"): excesses.max(),
-        ("above_overall", "mean"): np.maximum(0, excesses).mean(),
-        ("above_overall", "signed_mean"): excesses.mean(),
-    }
-    for (reference, aggregate), excess in expected.items():
-        kind = {"reference": reference, "aggregate": aggregate}
-        value = CLASSIFICATION[name](Y_TRUE, Y_PRED, sensitive_features=GROUP, **kind)
-        assert value == pytest.approx(excess, rel=1e-12)
+    for method, expected in (
+        ("to_overall", np.abs(excesses).max()),
+        ("above_overall", excesses.max()),
+    ):
+        value = CLASSIFICATION[name](Y_TRUE, Y_PRED, sensitive_features=GROUP, method=method)
+        assert value == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -255,38 +256,65 @@ def test_the_distance_from_the_overall_rate_is_that_of_fairlearn(seed):
             for g in (True, False)
         )
         values = [
-            CLASSIFICATION[name](y, decisions, sensitive_features=groups, reference=reference)
-            for reference in ("overall", "above_overall")
+            CLASSIFICATION[name](y, decisions, sensitive_features=groups, method=method)
+            for method in ("to_overall", "above_overall")
         ]
         assert values[0] == pytest.approx(expected, rel=1e-12)
         assert values[1] < values[0] / 2  # the minority is far below, and the majority just above
 
 
-def test_the_sum_over_rates_by_hand():
-    params = {"sensitive_features": GROUP, "aggregate": "sum"}
-    assert equalized_odds_difference(Y_TRUE, Y_PRED, **params) == pytest.approx(1 / 3 + 2 / 5)
-    only = demographic_parity_difference(Y_TRUE, Y_PRED, **params)
-    assert only == pytest.approx(2 / 5 - 3 / 8)
+FAIRLEARN = [
+    f"{name}_{form}"
+    for name in ("demographic_parity", "equal_opportunity", "equalized_odds")
+    for form in ("difference", "ratio")
+]
 
 
-@pytest.mark.parametrize("reference", ["overall", "above_overall"])
-def test_one_group_is_the_overall_rate(reference):
-    alone = {"sensitive_features": ["a"] * 3, "reference": reference}
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("method", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("name", FAIRLEARN)
+def test_the_keywords_of_fairlearn_have_its_values(name, method, seed, peer):
+    rng = np.random.default_rng(seed)
+    y, decisions, groups = (
+        rng.integers(2, size=200),
+        rng.integers(2, size=200),
+        rng.integers(4, size=200),
+    )
+    keywords = {
+        "sensitive_features": groups,
+        "method": method,
+        "sample_weight": rng.uniform(0.5, 2, 200),
+    }
+    choices = [{}]
+    if name.startswith("equalized"):
+        choices += [{"agg": "worst_case"}, {"agg": "mean"}]
+    for choice in choices:
+        theirs = getattr(peer, name)(y, decisions, **keywords, **choice)
+        ours = CLASSIFICATION[name](y, decisions, **keywords, **choice)
+        assert ours == pytest.approx(theirs, rel=1e-12)
+
+
+def test_the_mean_of_two_rates_by_hand():
+    params = {"sensitive_features": GROUP, "agg": "mean"}
+    odds = equalized_odds_difference(Y_TRUE, Y_PRED, **params)
+    assert odds == pytest.approx((1 / 3 + 2 / 5) / 2)
+    assert equalized_odds_ratio(Y_TRUE, Y_PRED, **params) == pytest.approx((1 / 2 + 0) / 2)
+
+
+@pytest.mark.parametrize("method", ["to_overall", "above_overall"])
+def test_one_group_is_the_overall_rate(method):
+    alone = {"sensitive_features": ["a"] * 3, "method": method}
     assert demographic_parity_difference([0, 1, 1], [1, 0, 1], **alone) == 0
+    assert demographic_parity_ratio([0, 1, 1], [1, 0, 1], **alone) == 1
 
 
 @pytest.mark.parametrize(
     "params, match",
     [
-        ({"reference": "all"}, "reference must be one of"),
-        ({"aggregate": "mean"}, "With reference='groups', aggregate must be one of"),
-        ({"reference": "overall", "aggregate": "sum"}, "With reference='overall', aggregate must"),
-        (
-            {"reference": "overall", "aggregate": "signed_mean"},
-            "With reference='overall', aggregate must",
-        ),
+        ({"method": "to_overal"}, "method must be one of .*; got 'to_overal'.*to_overall"),
+        ({"agg": "max"}, "agg must be 'worst_case' or 'mean'; got 'max'"),
     ],
 )
-def test_unknown_references_and_aggregates_are_refused(params, match):
+def test_unknown_comparisons_are_refused(params, match):
     with pytest.raises(ValueError, match=match):
-        demographic_parity_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **params)
+        equalized_odds_difference(Y_TRUE, Y_PRED, sensitive_features=GROUP, **params)

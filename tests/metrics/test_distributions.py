@@ -134,8 +134,8 @@ def test_means_of_groups():
     scores = [1.0, 3.0, 10.0, 4.0]
     metadata = {"sensitive_features": list("aabb"), "sample_weight": [1, 3, 1, 1]}
     assert mean_score_difference(scores, **metadata) == 4.5
-    overall = mean_score_difference(scores, **metadata, reference="overall")
+    overall = mean_score_difference(scores, **metadata, method="to_overall")
     assert overall == pytest.approx(7.0 - 24.0 / 6)
-    below = mean_score_difference(-np.array(scores), **metadata, reference="above_overall")
+    below = mean_score_difference(-np.array(scores), **metadata, method="above_overall")
     assert below == pytest.approx(24.0 / 6 - 2.5)
     assert mean_score_difference([1, 2], sensitive_features=list("aa")) == 0

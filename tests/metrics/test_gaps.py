@@ -6,41 +6,49 @@ import numpy as np
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics._rates import gap, warn_of_unknown_rates
+from skfair.metrics._rates import METHODS, gap, ratio, warn_of_unknown_rates
 
 CELLS = [(np.array([0.2, 0.5, 0.3]), 0.4), (np.array([0.9, np.nan, 0.6]), 0.7)]
 
 
+RATIOS = [(0.2 / 0.5, 0.6 / 0.9), (0.2 / 0.4, 0.6 / 0.7), (0.4 / 0.5, 0.7 / 0.9)]
+
+
 @pytest.mark.parametrize(
-    ("reference", "aggregate", "expected"),
+    ("method", "differences", "ratios"),
     [
-        ("groups", "max", 0.3),
-        ("groups", "sum", 0.3 + 0.3),
-        ("overall", "max", 0.2),
-        ("overall", "mean", (0.2 + 0.1 + 0.1 + 0.2 + 0.1) / 5),
-        ("above_overall", "max", 0.2),
-        ("above_overall", "mean", (0.1 + 0.2) / 5),
-        ("above_overall", "signed_mean", (-0.2 + 0.1 - 0.1 + 0.2 - 0.1) / 5),
+        ("between_groups", (0.3, 0.3), RATIOS[0]),
+        ("to_overall", (0.2, 0.2), RATIOS[1]),
+        ("above_overall", (0.1, 0.2), RATIOS[2]),
     ],
 )
-def test_by_hand(reference, aggregate, expected):
-    assert gap(CELLS, reference, aggregate) == pytest.approx(expected)
-    assert isinstance(gap(CELLS, reference, aggregate), float)
+def test_by_hand(method, differences, ratios):
+    ratios = np.minimum(ratios, [1, 7 / 9]) if method == "to_overall" else ratios
+    assert gap(CELLS, method) == pytest.approx(max(differences))
+    assert gap(CELLS, method, "mean") == pytest.approx(np.mean(differences))
+    assert ratio(CELLS, method) == pytest.approx(min(ratios))
+    assert ratio(CELLS, method, "mean") == pytest.approx(np.mean(ratios))
+    assert isinstance(gap(CELLS, method), float) and isinstance(ratio(CELLS, method), float)
 
 
 def test_one_known_rate_is_unknown_and_a_single_group_is_fair():
     single = [(np.array([0.5, np.nan]), 0.5)]
     assert np.isnan(gap(single))
-    assert gap(single, "overall") == gap(single, "above_overall") == 0
-    assert np.isnan(gap([(np.array([np.nan, np.nan]), np.nan)], "overall"))
+    assert gap(single, "to_overall") == gap(single, "above_overall") == 0
+    assert np.isnan(gap([(np.array([np.nan, np.nan]), np.nan)], "to_overall"))
     assert gap([(np.array([0.5]), 0.5)]) == 0
 
 
 def test_groups_below_the_overall_rate_have_a_distance_and_no_excess():
     below = [(np.array([0.1, 0.2]), 0.3)]
-    assert gap(below, "overall") == pytest.approx(0.2)
-    assert gap(below, "overall", "mean") == pytest.approx(0.15)
-    assert gap(below, "above_overall") == gap(below, "above_overall", "mean") == 0
+    assert gap(below, "to_overall") == pytest.approx(0.2)
+    assert ratio(below, "to_overall") == pytest.approx(1 / 3)
+    assert gap(below, "above_overall") == 0 and ratio(below, "above_overall") == 1
+
+
+def test_rates_of_zero_are_equal():
+    none = [(np.zeros(2), 0.0)]
+    assert [ratio(none, method) for method in METHODS] == [1.0] * 3
 
 
 def test_unknown_groups_are_named():

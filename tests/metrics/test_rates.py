@@ -12,7 +12,7 @@ from skfair.metrics._rates import (
     confusion_matrices,
     count_confusions,
     rate_difference,
-    smallest_ratio,
+    rate_ratio,
 )
 
 # Of every group: [[true negatives, false positives], [false negatives, true positives]].
@@ -62,17 +62,17 @@ def test_cells_are_indexed_by_group_truth_and_prediction():
 def test_difference_and_ratio_by_hand():
     cells = matrices_of(["a", "b"], TABLE)
     assert rate_difference(cells, "selection_rate") == 0
-    assert smallest_ratio(cells, "selection_rate") == 1
+    assert rate_ratio(cells, "selection_rate") == 1
     assert rate_difference(cells, "accuracy") == pytest.approx(0.1)
-    assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
-    assert smallest_ratio(cells, "false_positive_rate") == 0
-    assert smallest_ratio(cells, "true_positive_rate", "false_positive_rate") == 0
+    assert rate_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+    assert rate_ratio(cells, "false_positive_rate") == 0
+    assert rate_ratio(cells, "true_positive_rate", "false_positive_rate") == 0
 
 
 def test_rates_that_are_all_zero_are_equal():
     none_selected = matrices_of(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
     assert rate_difference(none_selected, "selection_rate") == 0
-    assert smallest_ratio(none_selected, "selection_rate") == 1
+    assert rate_ratio(none_selected, "selection_rate") == 1
 
 
 def test_a_single_group_is_treated_like_itself():
@@ -80,7 +80,7 @@ def test_a_single_group_is_treated_like_itself():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert rate_difference(alone, "true_positive_rate") == 0
-        assert smallest_ratio(alone, "true_positive_rate") == 1
+        assert rate_ratio(alone, "true_positive_rate") == 1
 
 
 def test_a_group_of_unknown_rate_is_named_and_excluded():
@@ -91,10 +91,10 @@ def test_a_group_of_unknown_rate_is_named_and_excluded():
     ):
         assert rate_difference(cells, "true_positive_rate") == pytest.approx(2 / 3 - 3 / 5)
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'c'"):
-        assert smallest_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
+        assert rate_ratio(cells, "true_positive_rate") == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("compare", [rate_difference, smallest_ratio])
+@pytest.mark.parametrize("compare", [rate_difference, rate_ratio])
 def test_the_difference_of_fewer_than_two_known_rates_is_nan(compare):
     cells = matrices_of(["a", "b"], np.array([TABLE[0], [[5.0, 1], [0, 0]]]))
     with pytest.warns(UndefinedMetricWarning, match="Fewer than two groups remain"):

@@ -37,9 +37,9 @@ def test_they_are_differences_of_the_errors_by_group(outcomes):
             metric(y, predictions, sensitive_features=groups), np.ptp(errors), rtol=1e-12
         )
         excesses = np.array(errors) - error(y, predictions)
-        expected = {"overall": np.abs(excesses).max(), "above_overall": excesses.max()}
-        for reference, value in expected.items():
-            actual = metric(y, predictions, sensitive_features=groups, reference=reference)
+        expected = {"to_overall": np.abs(excesses).max(), "above_overall": excesses.max()}
+        for method, value in expected.items():
+            actual = metric(y, predictions, sensitive_features=groups, method=method)
             assert_allclose(actual, value, rtol=1e-12)
     errors = [mean_squared_error(y[groups == g], predictions[groups == g]) for g in range(3)]
     largest = largest_mean_squared_error(y, predictions, sensitive_features=groups)
@@ -84,5 +84,5 @@ def test_values_that_are_no_numbers_are_refused(outcomes, name):
         METRICS[name](y, np.where(groups, predictions, np.nan), sensitive_features=groups)
     with pytest.raises(ValueError, match="y_true"):
         METRICS[name](np.where(groups, y, np.inf), predictions, sensitive_features=groups)
-    with pytest.raises(ValueError, match="Did you mean 'overall'"):
-        mean_error_difference(y, predictions, sensitive_features=groups, reference="overal")
+    with pytest.raises(ValueError, match="Did you mean 'to_overall'"):
+        mean_error_difference(y, predictions, sensitive_features=groups, method="to_overal")

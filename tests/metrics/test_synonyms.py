@@ -14,7 +14,7 @@ from skfair.metrics import (
     find_criterion,
     get_scorer,
 )
-from skfair.metrics._registry import CRITERIA
+from skfair.metrics._synonyms import _BY_SYNONYM
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
 
@@ -151,7 +151,7 @@ def test_names_of_the_package_mean_themselves():
             assert find_criterion(name).constraint == name
             assert find_criterion(kind.__name__).constraint == name
             assert find_criterion(name).difference == kind.metric
-    for criterion in CRITERIA:
+    for _, criterion in _BY_SYNONYM:
         assert (
             criterion.constraint is None
             or "(" in criterion.constraint
