@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.utils._arrays import RangeMaxima
+
 _MAX_WINDOWS = 2000
 """Windows of the first of two rates of three groups or more that are searched, best ones first."""
 
@@ -121,34 +123,9 @@ def _find_windows(constraint, codes, groups):
     return windows
 
 
-class _Maxima:
-    """Positions of the largest values in ranges of an array."""
-
-    def __init__(self, values):
-        self.values = values
-        # Level k has the largest of 2**k values from each position on.
-        self.levels = [np.arange(len(values))]
-        while 2 ** len(self.levels) <= len(values):
-            best, step = self.levels[-1], 2 ** (len(self.levels) - 1)
-            first, second = best[:-step], best[step:]
-            self.levels.append(np.where(values[first] >= values[second], first, second))
-
-    def __call__(self, start, end):
-        """Position of the largest value of each range, and this value; -inf where it is empty."""
-        lengths = end - start
-        level = np.frexp(np.maximum(lengths, 1))[1] - 1
-        positions, values = np.zeros(len(start), dtype=np.intp), np.full(len(start), -np.inf)
-        for k in np.unique(level[lengths > 0]):
-            rows = np.flatnonzero((level == k) & (lengths > 0))
-            first, second = self.levels[k][start[rows]], self.levels[k][end[rows] - 2**k]
-            best = np.where(self.values[first] >= self.values[second], first, second)
-            positions[rows], values[rows] = best, self.values[best]
-        return positions, values
-
-
 def _find_best_cuts(groups, windows):
     """Position of the best cut of each group by code, or None if they are not searched."""
-    maxima = {code: _Maxima(group.gains) for code, group in groups.items()}
+    maxima = {code: RangeMaxima(group.gains) for code, group in groups.items()}
     if len(groups) == 2:
         return _search_pairs(groups, windows, maxima)
     if len(windows) == 1:

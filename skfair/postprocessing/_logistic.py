@@ -14,17 +14,11 @@ from scipy.optimize import minimize
 _MAX_NEWTON_PARAMETERS = 64
 """Parameters up to which Newton's method takes less time than L-BFGS."""
 
-_MIN_DECREASE = 1e-4
-"""Share of the decrease that the slope predicts from which on a step is long enough."""
-
-_MIN_STEP = 2.0**-30
-"""Length of a step below which rounding hides any decrease."""
-
 _MIN_CURVATURE = 1e-10
 """Curvature of an equal change of all intercepts, which changes no probability."""
 
-_ROUNDING = 8.0
-"""Deviation of equal numbers by rounding, in units of the last digit."""
+_ROUNDING = 1e3, 1e-12
+"""Deviation of equal numbers by rounding: relative, in units of the last digit, and absolute."""
 
 
 class LogisticModel(NamedTuple):
@@ -82,7 +76,8 @@ def fit_standardized_logistic(features, target, weights, penalty, **settings):
     features = as_floats(features)
     center, scale = features.mean(axis=0, dtype=float), features.std(axis=0, dtype=float)
     # Constant columns vary by rounding alone.
-    scale[scale <= _ROUNDING * np.finfo(features.dtype).eps * np.abs(center)] = 1.0
+    relative, absolute = _ROUNDING
+    scale[scale <= relative * np.finfo(features.dtype).eps * np.abs(center) + absolute] = 1.0
     return fit_logistic(features, target, weights, penalty, center=center, scale=scale, **settings)
 
 
@@ -157,19 +152,12 @@ def _minimize_by_newton(loss, tol, max_iter):
     """Parameters of the smallest loss, from 0 on, by steps that are halved until it decreases."""
     loss = loss._replace(features=np.asarray(loss.features, dtype=float))
     parameters = np.zeros(loss.n_rows * (loss.features.shape[1] + 1))
-    value, gradient = loss.evaluate(parameters)
     for _ in range(max_iter):
+        value, gradient = loss.evaluate(parameters)
         if np.abs(gradient).max() <= tol:
             break
         step = np.linalg.solve(loss.hessian(parameters), gradient)
-        length, min_decrease = 1.0, _MIN_DECREASE * (gradient @ step)
-        while length > _MIN_STEP:
-            moved = parameters - length * step
-            moved_value, moved_gradient = loss.evaluate(moved)
-            if moved_value <= value - length * min_decrease:
-                break
-            length /= 2.0
-        else:
-            break  # no decrease beyond rounding
-        parameters, value, gradient = moved, moved_value, moved_gradient
+        while loss.evaluate(parameters - step)[0] > value:
+            step /= 2.0
+        parameters = parameters - step
     return parameters

@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.partitions import is_partitioned, partitions_of
-from skfair.postprocessing._logistic import fit_logistic
+from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.utils._checks import explain_conversion, warn
 from skfair.utils._copies import check_disjoint_folds, refuse_training_data, share_of_rows
 from skfair.utils._sklearn import (
@@ -567,18 +567,11 @@ _MIN_LEAD = 1e-9
 
 def fit_platt_scaling(scores, training):
     """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
-    share = training.samples.weights / training.samples.weights.sum()
-    center = share @ scores
-    spread = np.sqrt(share @ (scores - center) ** 2)
-    # Constant scores: the log-odds of the positive class's share.
-    if spread <= 1e-12 * (1.0 + abs(center)):
-        rate = share @ (training.samples.target > 0)
-        return np.array([0.0, np.log(rate / (1.0 - rate))])
     # The penalty matters only where the scores separate the classes perfectly.
-    column, is_positive = ((scores - center) / spread)[:, np.newaxis], training.samples.target > 0
-    platt = fit_logistic(column, is_positive, share, penalty=1e-6)
-    slope, intercept = platt.coef[1, 0] / spread, platt.intercept[1]
-    return np.array([slope, intercept - slope * center])
+    samples = training.samples
+    request = scores[:, np.newaxis], samples.target > 0, samples.weights
+    platt = fit_standardized_logistic(*request, penalty=1e-6)
+    return np.array([platt.coef[1, 0], platt.intercept[1]])
 
 
 def calibrated_log_odds(scores, calibration):

@@ -237,7 +237,7 @@ class SGD(StochasticSolver):
         self.penalty = penalty
 
     @classmethod
-    def from_benchmark(cls, **changes: Any) -> Self:
+    def from_paper(cls, **changes: Any) -> Self:
         """Batches of 8, as in the public code of [1]_; the paper prints no step and no batch size.
 
         Parameters

@@ -60,3 +60,12 @@ def test_expected_counts_are_those_of_the_labels(n_labels):
     chances = fit_standardized_logistic(X, y, weights, 1e-3, tol=1e-8).predict_proba(X)
     counts = np.bincount(y, weights)
     np.testing.assert_allclose(weights @ chances, counts, atol=1e-5 * weights.sum())
+
+
+def test_constant_scores_give_the_share_of_the_class():
+    _, y, weights = draw(2, 3)
+    noise = 1e-14 * np.random.default_rng(0).normal(size=len(y))
+    for column in (np.full(len(y), 0.3), np.full(len(y), 1e6) + 1e6 * noise, noise):
+        model = fit_standardized_logistic(column[:, np.newaxis], y, weights, 1e-6, tol=1e-8)
+        chances = model.predict_proba(column[:, np.newaxis])[:, 1]
+        np.testing.assert_allclose(chances, np.average(y, weights=weights), atol=1e-4)

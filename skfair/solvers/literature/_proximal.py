@@ -235,7 +235,9 @@ class IDCA(Solver):
         .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
            percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
         """
-        inner = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=inner_iter)
+        inner = SwitchingSubgradient.from_paper(
+            "partial_fairness", epsilon=epsilon, max_iter=inner_iter
+        )
         settings = {"max_iter": 400, "tol": epsilon, "inner": inner, "cold_start": True}
         return cls(**(settings | changes))
 
