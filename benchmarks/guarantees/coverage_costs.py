@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.audit import Certificate, ChangeReport
-from skfair.constraints import MaximumRate, RateParity
+from skfair.audit import ChangeReport, certify_predictions
+from skfair.constraints import MaximumRate, RateParity, make_posterior
 from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
@@ -91,13 +91,13 @@ def draw_outcomes(cost, n, rng, households=1):
 def _certifies_nothing(cost, is_parity, weighted, n, rng):
     truth, decisions, groups = draw_outcomes(cost, n, rng)
     weights = rng.choice([1.0, 3.0], size=len(groups)) if weighted else None
-    return not Certificate.from_predictions(
+    return not certify_predictions(
         truth,
         decisions,
         sensitive_features=groups,
         sample_weight=weights,
         constraint=cost.constraint(is_parity),
-    ).certified
+    ).is_shown
 
 
 def _guarantees_nothing(cost, is_parity, households, n, rng):
@@ -109,7 +109,7 @@ def _guarantees_nothing(cost, is_parity, households, n, rng):
     tolerance = constraint.tolerance if is_parity else 0.0
     bound = constraint.bind(samples, Sigmoid(), LogisticLoss(), tolerance)
     clusters = np.arange(len(groups)) // households if households > 1 else None
-    return bound.posterior(np.where(decisions, 1.0, -1.0), clusters).probability() < LEVEL
+    return make_posterior(bound, np.where(decisions, 1.0, -1.0), clusters).probability() < LEVEL
 
 
 def _reports_mean(cost, weighted, n, rng):

@@ -1,4 +1,4 @@
-"""Audits of models from any package on held-out data: certificates and fairness reports.
+"""Audits of models from any package on held-out data: claims and fairness reports.
 
 Measures are those of disparate impact (adverse impact, the 80 % or four-fifths rule), statistical
 parity difference, equal opportunity, and errors by groups of protected attributes. The page of a
@@ -7,8 +7,10 @@ report can be attached to a model card.
 
 from skfair.audit._audit import Audit
 from skfair.audit._audit import check_counts as check_counts
-from skfair.audit._certify import Certificate, certify, limit_metric
+from skfair.audit._certify import certify, limit_metric
+from skfair.audit._certify import certify_predictions as certify_predictions
 from skfair.audit._changes import ChangeReport
+from skfair.audit._claims import Claim
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._files import check_complete_column as check_complete_column
@@ -29,8 +31,8 @@ from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
     "Audit",
-    "Certificate",
     "ChangeReport",
+    "Claim",
     "FairnessReport",
     "SubgroupReport",
     "certify",

@@ -13,8 +13,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from skfair.audit._certify import Certificate
+from skfair.audit._certify import certify_predictions
 from skfair.audit._changes import ChangeReport
+from skfair.audit._claims import Claim
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._files import (
     check_complete_column,
@@ -88,8 +89,8 @@ class Audit:
     ... )
     >>> audit.report().gaps["gap"].round(2).tolist()
     [0.1]
-    >>> audit.certify("demographic_parity", 0.2).certified
-    True
+    >>> audit.certify("demographic_parity", 0.2).verdict
+    'shown'
     """
 
     def __init__(
@@ -526,10 +527,10 @@ class Audit:
         confidence_level: float = 0.95,
         loss: str | Callable | None = None,
         ledger: str | PathLike[str] | None = None,
-    ) -> Certificate:
-        """Certificate that the gap in the population is within a tolerance, as of :func:`certify`.
+    ) -> Claim:
+        """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
 
-        Groups below `min_group_size` are not compared, and the certificate names them.
+        Groups below `min_group_size` are not compared, and the claim names them.
 
         Parameters
         ----------
@@ -547,7 +548,7 @@ class Audit:
 
         Returns
         -------
-        certificate : Certificate
+        claim : Claim
 
         Raises
         ------
@@ -561,7 +562,7 @@ class Audit:
         rows = self._samples, self._columns
         samples, columns = rows if compares_scores else self._data()[:2]
         name = "y_score" if compares_scores and "y_score" in columns else "y_pred"
-        return Certificate.from_predictions(
+        return certify_predictions(
             columns.get("y_true"),
             self._find_decisions(columns) if name == "y_pred" else columns[name],
             sensitive_features=samples.groups,
@@ -573,6 +574,7 @@ class Audit:
             kind=self._kind,
             loss=loss,
             ledger=ledger,
+            source=self._source,
         )
 
     def subgroups(

@@ -20,6 +20,7 @@ from skfair.groups import (
     MISSING,
     Groups,
     Samples,
+    attribute_names,
     check_alignment,
     check_group_probabilities,
     check_metric_input,
@@ -63,10 +64,10 @@ if TYPE_CHECKING:
 
 
 RATE_UNIT = "percentage points"
-"""Unit of rates; certificates show them as fractions too."""
+"""Unit of rates, which are stored as fractions."""
 
 RATIO_UNIT = "ratio"
-"""Unit of 1 minus a ratio; certificates show the ratio."""
+"""Unit of a ratio."""
 
 PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
@@ -518,6 +519,13 @@ class GroupInformation(NamedTuple):
         return self.missing == "error" and self.sensitive_features is not None
 
     @property
+    def attributes(self):
+        """Names of the attributes of recorded groups, as text."""
+        if self.sensitive_features is None:
+            return ()
+        return tuple(map(str, attribute_names(self.sensitive_features) or ()))
+
+    @property
     def assumption(self):
         """What is assumed, as a clause; empty if the group of every sample is known."""
         if self.is_complete:
@@ -603,9 +611,9 @@ class HiddenGroupConstraint(NamedTuple):
         return self.bound_constraint.name
 
     @property
-    def labels(self):
-        """Cell and group of each event."""
-        return self.bound_constraint.labels
+    def sums(self):
+        """Sums of the constraint."""
+        return self.bound_constraint.sums
 
     def value(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
@@ -626,7 +634,10 @@ class HiddenGroupConstraint(NamedTuple):
 
     def _possible_gap_estimates(self, scores):
         """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
-        events = [(self.cells[cell], [self.group_positions[group]]) for cell, group in self.labels]
+        events = [
+            (self.cells[cell], [self.group_positions[group]])
+            for cell, group in self.sums.cells.labels
+        ]
         counts = [self.hidden.count(mask)[group].item() for mask, group in events]
         if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
             raise ValueError(
@@ -635,7 +646,7 @@ class HiddenGroupConstraint(NamedTuple):
                 f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
                 "pass a larger min_group_size to the constraint."
             )
-        values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
+        values = self.sums.exact[0](scores, self.sums.target).value
         ends = self.hidden.extreme_rates(values, events)
         forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
         return self.bound_constraint.gap.estimates(ends), forms

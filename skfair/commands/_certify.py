@@ -1,16 +1,13 @@
-"""The command ``python -m skfair certify``: a certificate of a file of predictions."""
+"""The command ``python -m skfair certify``: a claim about a file of predictions."""
 
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
 import pandas as pd
 
-from skfair.audit import (
-    Certificate,
-)
+from skfair.audit import certify_predictions
 from skfair.commands._options import (
-    FINDING_STATUS,
-    UNCERTIFIED_STATUS,
     add_column_options,
     add_output_options,
     add_tolerance_options,
@@ -30,9 +27,9 @@ def add_certify_command(commands):
     certify = commands.add_parser(
         "certify",
         help="certify that decisions in a file keep a tolerance in the population",
-        description="Certificate of a file of decisions on held-out data. The exit status is 0 if "
-        "the tolerance is certified, 1 if not, 3 if the data show that it is exceeded, and 2 after "
-        "an error.",
+        description="Claim about a file of decisions on held-out data. The exit status is 0 if "
+        "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
+        "error.",
     )
     add_column_options(certify, ["classification", "regression"])
     add = certify.add_argument
@@ -66,37 +63,19 @@ def add_certify_command(commands):
 
 
 def _run_certify(parser, options):
-    """Print the certificate that the options ask for; return the exit status."""
+    """Print the claim that the options ask for; return the exit status."""
     try:
         check_column_options(options)
         resolve_output(options)
-        certificate, n_left_out = _build_certificate(options)
+        claim = _build_claim(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
-    sentences = [str(certificate)]
-    if options.minimum is not None:
-        sentences.append(
-            f"The gap is 1 minus the smallest {options.measure} of a group: the statement is that "
-            f"every group has at least {options.minimum:g}."
-        )
-    if options.maximum is not None:
-        sentences.append(
-            f"The gap is the largest {options.measure} of a group: the statement is that every "
-            f"group has at most {options.maximum:g}."
-        )
-    if n_left_out:
-        sentences.append(
-            f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
-            "others."
-        )
-    output_results(options, sentences, certificate.to_json())
-    if certificate.certified:
-        return 0
-    return FINDING_STATUS if certificate.exceeded else UNCERTIFIED_STATUS
+    output_results(options, [str(claim)], claim.to_json())
+    return claim.exit_status
 
 
-def _build_certificate(options):
-    """The certificate that the options ask for, and the number of samples that are left out."""
+def _build_claim(options):
+    """The claim that the options ask for."""
     constraint = _make_constraint(options)
     columns, _ = read_predictions(options)
     # Constraints on scores take these and not the decisions made of them.
@@ -113,7 +92,7 @@ def _build_certificate(options):
         columns, n_left_out = _handle_unknown_groups(columns, options)
     with translate_messages(_CERTIFY_OPTIONS):
         columns = count_samples_of_rows(columns, options.missing, None)
-        certificate = Certificate.from_predictions(
+        claim = certify_predictions(
             constraint=constraint,
             missing="at_random" if is_modelled else "error",
             odds_ratio=options.odds_ratio,
@@ -124,7 +103,7 @@ def _build_certificate(options):
             ledger=options.ledger,
             **columns,
         )
-    return certificate, n_left_out
+    return replace(claim, n_unknown=n_left_out)
 
 
 _CERTIFY_OPTIONS = MappingProxyType({"odds_ratio": "--odds-ratio"})

@@ -42,6 +42,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from skfair.constraints import make_posterior
 from skfair.fitting._planes import PlainFit, find_planes
 
 N_FOLDS = 5
@@ -213,16 +214,18 @@ class _Evidence:
     def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
         self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
         self.scores, self.training = scores, training
-        self.posteriors = [one.posterior(scores, clusters) for one in constraint]
+        self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.is_ratio = [one.gap.is_ratio for one in constraint]
-        self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
+        self.is_smooth = np.array(
+            [one.sums.metric_input == "values" for one in constraint], dtype=bool
+        )
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
-        self.first_slopes = np.array([_FIRST_SLOPES[one.metric_input] for one in constraint])
-        self.min_slopes = np.array([_MIN_SLOPES[one.metric_input] for one in constraint])
+        self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in constraint]
+        self.first_slopes = np.array([_FIRST_SLOPES[one.sums.metric_input] for one in constraint])
+        self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)
@@ -384,7 +387,7 @@ class _Refits:
         self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
         self.mover = mover
         self.leave_one_out = mover if mover is not None and mover.can_leave_out else None
-        self.ranks = np.array([one.metric_input == "ranks" for one in constraint], dtype=bool)
+        self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
 
     @cached_property
@@ -563,10 +566,10 @@ def _smallest_tolerance(constraint, posterior):
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    if constraint.metric_input == "values":
+    if constraint.sums.metric_input == "values":
         return 0.0
     size = posterior.sizes.min()
-    if constraint.metric_input == "ranks":
+    if constraint.sums.metric_input == "ranks":
         return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
     return constraint.gap.one_sample_change(posterior.means, size)
 
@@ -588,7 +591,7 @@ def _assign_folds(constraint, n_samples, clusters=None):
 def _strata(constraint, n_samples):
     if not len(constraint):
         return np.zeros(n_samples, dtype=np.intp)
-    candidates = [one.events.membership_codes for one in constraint]
+    candidates = [one.sums.events.membership_codes for one in constraint]
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
@@ -602,5 +605,5 @@ def _distribute(strata, rng):
 
 def _all_occur(constraint, rows):
     """Whether each event that is compared occurs among these rows."""
-    strata = [one.events.membership_codes for one in constraint]
+    strata = [one.sums.events.membership_codes for one in constraint]
     return all(np.isin(codes, codes[rows]).all() for codes in strata)

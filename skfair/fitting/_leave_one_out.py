@@ -179,23 +179,23 @@ def _active_rows(constraint, scores, multipliers):
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
     active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
-    by_constraint = constraint.split_by_constraint(multipliers)
+    by_constraint = constraint.stacked_rows.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
-        sums = one.exact_means(scores)
+        sums = one.sums.exact_means(scores)
         values, by_sum = one.rows.rows_at(sums)
         slack = np.minimum(one.rows.upper - values, values - one.rows.lower)
         is_active = of_rows != 0
-        if one.metric_input == "decisions":
-            is_active |= slack <= 2.0 / one.events.count_samples().min()
+        if one.sums.metric_input == "decisions":
+            is_active |= slack <= 2.0 / one.sums.events.count_samples().min()
         chosen = np.flatnonzero(is_active)
-        terms = [term(scores, one.target).value for term in one.exact]
+        terms = [term(scores, one.sums.target).value for term in one.sums.exact]
         by_sum = sparse.csr_array(by_sum)[chosen].toarray()
         ones = [np.ones(len(scores))] * len(terms)
         effects += [
             (
-                spread_over_samples(one.events, terms, row)
-                - spread_over_samples(one.events, ones, row * sums)
+                spread_over_samples(one.sums.events, terms, row)
+                - spread_over_samples(one.sums.events, ones, row * sums)
             )[:, np.newaxis]
             for row in by_sum
         ]

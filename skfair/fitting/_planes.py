@@ -97,21 +97,15 @@ class Plane:
         """Smoothed gaps of samples left out, (n_constraints, n_points)."""
         gaps = []
         for one in self.problem.constraint:
-            rows, event, shares = one.events.memberships
+            rows, event, shares = one.sums.events.memberships
             sums = []
-            for low, change in _outcomes(one):
-                of_event = self._tabulate(rows, event, shares * change[rows], one.n_events)
-                sums.append(one.events.means(low)[:, np.newaxis] + of_event)
-            gaps.append(one.gap(one.rates(np.concatenate(sums))))
+            for low, change in one.sums.outcomes():
+                of_event = self._tabulate(
+                    rows, event, shares * change[rows], one.sums.events.n_events
+                )
+                sums.append(one.sums.events.means(low)[:, np.newaxis] + of_event)
+            gaps.append(one.gap(one.sums.rates(np.concatenate(sums))))
         return np.nan_to_num(gaps, nan=np.inf)
-
-
-def _outcomes(constraint):
-    """What negative decisions count in each exact term, and what positive ones change."""
-    ones = np.ones(len(constraint.target))
-    for term in constraint.exact:
-        low, high = (term(sign * ones, constraint.target).value for sign in (-1.0, 1.0))
-        yield low, high - low
 
 
 class PlainFit(NamedTuple):
@@ -174,15 +168,15 @@ def effects(problem, scores):
     """What a positive decision of each sample adds to the gaps, per weight, (n_samples,)."""
     total = np.zeros(len(scores))
     for one in problem.constraint:
-        sums = one.exact_means(scores)
-        rates = one.rates(sums)
+        sums = one.sums.exact_means(scores)
+        rates = one.sums.rates(sums)
         # By how much each rate is away from where there is no gap.
         weights = np.nan_to_num(rates - one.gap.rescale_means(rates, 0.0))
-        if one.is_quotient:
-            sizes = np.maximum(sums[one.n_events :], _TINY)
+        if one.sums.is_quotient:
+            sizes = np.maximum(sums[one.sums.events.n_events :], _TINY)
             weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))
-        changes = [change for _, change in _outcomes(one)]
-        of_one = spread_over_samples(one.events, changes, weights)
+        changes = [change for _, change in one.sums.outcomes()]
+        of_one = spread_over_samples(one.sums.events, changes, weights)
         total += of_one / max(np.abs(of_one).max(), _TINY)
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -163,8 +163,8 @@ def required_sample_size(
     >>> required_sample_size(minimum=0.75, rate=0.8)
     591
     """
-    bounds = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum, "maximum": maximum}
-    bounds["pilot"] = pilot
+    bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
+    bounds |= {"maximum": maximum, "pilot": pilot}
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(

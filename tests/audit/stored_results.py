@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.audit import Certificate, ChangeReport, FairnessReport, find_subgroups
+from skfair.audit import ChangeReport, FairnessReport, certify_predictions, find_subgroups
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -104,14 +104,15 @@ def make_tables(seed):
 def _certify(y_true, decisions, constraint, tolerance, data):
     """Fields of a certificate, or the first words of the error."""
     try:
-        certificate = Certificate.from_predictions(
+        certificate = certify_predictions(
             y_true, decisions, constraint=constraint, tolerance=tolerance, **data
         )
     except ValueError as error:
         return {"unit": f"{type(error).__name__}: {error}"[:60]}
     return {
         name: value if isinstance(value, int | float | str | None) else str(value)
-        for name, value in certificate._asdict().items()
+        for name, value in vars(certificate).items()
+        if name not in ("constraint", "source")
     }
 
 

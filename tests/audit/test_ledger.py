@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Audit, Certificate
+from skfair.audit import Audit, certify_predictions
 from skfair.audit._ledger import count_attempt, divide_level
 
 RNG = np.random.default_rng(0)
@@ -18,7 +18,7 @@ OUTCOMES = RNG.integers(2, size=2000)
 
 def certify(decisions=DECISIONS, **params):
     data = {"sensitive_features": GROUPS, "tolerance": 0.1} | params
-    return Certificate.from_predictions(OUTCOMES, decisions, **data)
+    return certify_predictions(OUTCOMES, decisions, **data)
 
 
 def test_errors_of_all_attempts_add_up_to_that_of_the_level():
@@ -31,9 +31,9 @@ def test_attempts_on_the_same_data_are_counted(tmp_path):
     ledger = tmp_path / "ledger.json"
     first = certify(ledger=ledger)
     assert first.attempt == 1 and first.confidence_level == pytest.approx(0.975)
-    assert first.limit == pytest.approx(certify(confidence_level=0.975).limit)
+    assert first.high == pytest.approx(certify(confidence_level=0.975).high)
     order = RNG.permutation(2000)
-    again = Certificate.from_predictions(
+    again = certify_predictions(
         OUTCOMES[order],
         1 - DECISIONS[order],
         sensitive_features=GROUPS[order],
@@ -42,7 +42,7 @@ def test_attempts_on_the_same_data_are_counted(tmp_path):
         ledger=ledger,
     )
     assert again.attempt == 2 and again.confidence_level == pytest.approx(1 - 0.05 / 6)
-    assert "This is attempt 2 on these held-out data; all of them together have 95 %" in str(again)
+    assert "read as attempt 2 on these held-out data, all of which together have 95 %" in str(again)
     assert json.loads(again.to_json())["attempt"] == 2
     # Other outcomes, groups, weights or samples are other data.
     for change in (
@@ -97,10 +97,10 @@ def try_candidates(rng, ledger=None):
     groups = np.repeat(["a", "b"], 300)
     for _ in range(40):
         decisions = (rng.random(600) < np.repeat([0.5, 0.4], 300)).astype(int)
-        certificate = Certificate.from_predictions(
+        certificate = certify_predictions(
             None, decisions, sensitive_features=groups, tolerance=0.1, ledger=ledger
         )
-        if certificate.certified:
+        if certificate.is_shown:
             return True
     return False
 

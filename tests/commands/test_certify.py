@@ -1,6 +1,7 @@
 """Certificates of predictions and files, their plans, and the exit statuses of all commands."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
-from skfair.audit import Certificate, certify
+from skfair.audit import certify, certify_predictions
 from skfair.constraints import CONSTRAINTS, ConditionalDemographicParity, DemographicParity
 from skfair.statistics import gap_lower_limit, required_sample_size
 
@@ -51,7 +52,7 @@ def test_predictions_have_the_certificate_of_their_model(name, ratio):
     settings["tolerance"] = 0.05 if ratio is None else None
     expected = certify(MODEL, *HELD_OUT, **settings)
     y_pred = MODEL.predict(HELD_OUT[0])
-    assert Certificate.from_predictions(HELD_OUT[1], y_pred, **settings) == expected
+    assert certify_predictions(HELD_OUT[1], y_pred, **settings) == expected
 
 
 @pytest.mark.parametrize("name", [name for name in CONSTRAINTS if name not in ON_DECISIONS])
@@ -67,7 +68,7 @@ def test_scores_have_the_certificate_of_their_model(name):
         "partial_group_auc",
     ):
         scores = MODEL.predict_proba(HELD_OUT[0])[:, 1]
-    assert Certificate.from_predictions(HELD_OUT[1], scores, **settings) == expected
+    assert certify_predictions(HELD_OUT[1], scores, **settings) == expected
 
 
 def test_numbers_and_several_classes_have_the_certificate_of_their_model():
@@ -76,13 +77,13 @@ def test_numbers_and_several_classes_have_the_certificate_of_their_model():
     settings = {"constraint": "loss_parity", "loss": "squared", "tolerance": 0.2, **GROUPS}
     expected = certify(model, X[500:], target[500:], **settings)
     predictions = model.predict(X[500:])
-    assert Certificate.from_predictions(target[500:], predictions, **settings) == expected
+    assert certify_predictions(target[500:], predictions, **settings) == expected
     classes = np.digitize(target, [-1, 1])
     model = LogisticRegression().fit(X[:500], classes[:500])
     settings = {"constraint": "equal_opportunity", "tolerance": 0.1, **GROUPS}
     expected = certify(model, X[500:], classes[500:], **settings)
-    certificate = Certificate.from_predictions(classes[500:], model.predict(X[500:]), **settings)
-    assert certificate == expected and not certificate.certified
+    certificate = certify_predictions(classes[500:], model.predict(X[500:]), **settings)
+    assert certificate == expected and not certificate.is_shown
 
 
 def test_strata_and_weights_reach_the_certificate():
@@ -92,29 +93,27 @@ def test_strata_and_weights_reach_the_certificate():
     y_pred = MODEL.predict(HELD_OUT[0])
     expected = certify(MODEL, *HELD_OUT, **settings)
     for y_true in (None, HELD_OUT[1]):
-        assert Certificate.from_predictions(y_true, y_pred, X=HELD_OUT[0], **settings) == expected
+        assert certify_predictions(y_true, y_pred, X=HELD_OUT[0], **settings) == expected
 
 
 def test_outcomes_are_needed_where_the_constraint_depends_on_them():
     y_pred = MODEL.predict(HELD_OUT[0])
-    assert Certificate.from_predictions(None, y_pred, tolerance=0.2, **GROUPS).certified
+    assert certify_predictions(None, y_pred, tolerance=0.2, **GROUPS).is_shown
     for name in ("equal_opportunity", "error_rate_parity", "loss_parity"):
         with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
-            Certificate.from_predictions(None, y_pred, constraint=name, tolerance=0.2, **GROUPS)
+            certify_predictions(None, y_pred, constraint=name, tolerance=0.2, **GROUPS)
 
 
 def test_predictions_of_another_kind_are_refused():
     scores = MODEL.predict_proba(HELD_OUT[0])[:, 1]
     with pytest.raises(ValueError, match="compares decisions, but y_pred holds numbers with"):
-        Certificate.from_predictions(HELD_OUT[1], scores, tolerance=0.2, **GROUPS)
+        certify_predictions(HELD_OUT[1], scores, tolerance=0.2, **GROUPS)
     with pytest.raises(ValueError, match="predicts numbers, so it cannot be measured"):
-        Certificate.from_predictions(X[500:, 0], scores, tolerance=0.2, **GROUPS)
+        certify_predictions(X[500:, 0], scores, tolerance=0.2, **GROUPS)
     with pytest.raises(ValueError, match='kind must be "classification", "regression" or None'):
-        Certificate.from_predictions(None, scores, kind="ranking", tolerance=0.2, **GROUPS)
+        certify_predictions(None, scores, kind="ranking", tolerance=0.2, **GROUPS)
     with pytest.warns(UserWarning, match="takes values of the decision function"):
-        Certificate.from_predictions(
-            HELD_OUT[1], scores, constraint="loss_parity", tolerance=0.2, **GROUPS
-        )
+        certify_predictions(HELD_OUT[1], scores, constraint="loss_parity", tolerance=0.2, **GROUPS)
 
 
 # A tolerance that the data show to be exceeded.
@@ -123,23 +122,22 @@ def test_predictions_of_another_kind_are_refused():
 def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
     decisions = np.repeat([1, 0, 1, 0], [300, 200, 150, 350])
     groups = np.repeat(["a", "b"], 500)
-    certificate = Certificate.from_predictions(
-        None, decisions, sensitive_features=groups, tolerance=0.2
-    )
+    certificate = certify_predictions(None, decisions, sensitive_features=groups, tolerance=0.2)
     # Newcombe's limit of .6 - .3, by hand: Wilson's limits of both rates at .975.
     z, n = 1.959963984540054, 500
     ends = []
     for p, sign in ((0.6, -1), (0.3, 1)):
         center, margin = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         ends.append((center + sign * margin) / (1 + z**2 / n) - p)
-    assert certificate.lower_limit == pytest.approx(0.3 - np.hypot(*ends))
-    assert certificate.exceeded and not certificate.certified
-    assert "since they show a gap above 0.24" in str(certificate)
-    assert json.loads(certificate.to_json())["exceeded"] is True
-    ratio = Certificate.from_predictions(
+    assert certificate.low == pytest.approx(0.3 - np.hypot(*ends))
+    assert certificate.is_contradicted and not certificate.is_shown
+    assert str(certificate).startswith("Contradicted: no two groups")
+    assert "Observed: 30 percentage points, at least 24 percentage points with" in str(certificate)
+    assert json.loads(certificate.to_json())["exit_status"] == 3
+    ratio = certify_predictions(
         None, decisions, sensitive_features=groups, constraint=DemographicParity(ratio=0.8)
     )
-    assert ratio.exceeded and "since they show a ratio below 0.58" in str(ratio)
+    assert ratio.is_contradicted and "Observed: 0.5, at most 0.58" in str(ratio)
 
 
 @pytest.mark.slow
@@ -149,9 +147,9 @@ def test_an_excess_is_seldom_false():
     rates = np.repeat([0.3, 0.35, 0.4], 200)
     for _ in range(300):
         decisions = (rng.random(600) < rates).astype(int)
-        n_false += Certificate.from_predictions(
+        n_false += certify_predictions(
             None, decisions, sensitive_features=groups, tolerance=0.1
-        ).exceeded
+        ).is_contradicted
     assert n_false <= 15
 
 
@@ -171,12 +169,15 @@ def test_the_command_certifies_as_the_library_does(path, capsys):
     assert run("certify", path, "--tolerance", "0.2", "--json", "-") == 0
     printed = json.loads(capsys.readouterr().out)
     table = pd.read_csv(path)
-    certificate = Certificate.from_predictions(
+    certificate = certify_predictions(
         None, table["d"], sensitive_features=table["sex"], tolerance=0.2
     )
-    assert printed == json.loads(certificate.to_json())
+    assert printed == json.loads(replace(certificate, source=printed["source"]).to_json())
     assert run("certify", path, "--ratio", "0.5", "--target", "y") == 0
-    assert "Certified: the ratio is at least 0.5" in capsys.readouterr().out
+    assert (
+        "Shown: the smallest selection rate of a group by sex is at least 0.5 times"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,8 +205,11 @@ def test_the_exit_status_says_what_was_found(path, command, options, status, cap
 def test_sentences_are_printed_with_json_in_a_file(path, capsys):
     out = path.with_suffix(".json")
     assert run("certify", path, "--tolerance", "0.2", "--json", str(out)) == 0
-    assert "Certified: the gap is at most 0.2" in capsys.readouterr().out
-    assert json.loads(out.read_text(encoding="utf-8"))["certified"] is True
+    assert (
+        "Shown: no two groups by sex differ by more than 20 percentage points"
+        in capsys.readouterr().out
+    )
+    assert json.loads(out.read_text(encoding="utf-8"))["verdict"] == "shown"
 
 
 def test_json_on_standard_output_is_ascii_and_alone(path, capsys):

@@ -93,13 +93,13 @@ def test_rows_at_their_bound_change_by_the_effect_of_a_sample_that_is_left_out(c
     active, effects = _active_rows(loose, scores, rng.normal(size=len(none)))
     assert len(active) == len(none)
     (one,) = loose
-    values, _ = one.rows.rows_at(one.exact_means(scores))
+    values, _ = one.rows.rows_at(one.sums.exact_means(scores))
     for i in range(60):
         others = np.delete(np.arange(60), i)
         rest = one.take(others)
-        change = rest.rows.rows_at(rest.exact_means(scores[others]))[0] - values
+        change = rest.rows.rows_at(rest.sums.exact_means(scores[others]))[0] - values
         # Without a sample of an event of n, its mean moves by n / (n - 1) times its part.
-        sizes = one.events.count_samples()
+        sizes = one.sums.events.count_samples()
         largest = sizes.max() / (sizes.max() - 1), sizes.min() / (sizes.min() - 1)
         moved = np.abs(effects[i]) > 1e-12
         np.testing.assert_allclose(change[~moved], 0.0, atol=1e-12)

@@ -52,9 +52,9 @@ def test_gaps_and_errors_are_polynomials_of_the_counts(constraint):
         errors = [leave_out.count_errors(scores) for scores in models]
         errors = grid @ np.linalg.lstsq(counted, errors, rcond=None)[0]
         np.testing.assert_allclose(np.ptp(plane.errors - errors), 0.0, atol=1e-7)
-        sums = np.array([one.exact_means(scores) for scores in models])
+        sums = np.array([one.sums.exact_means(scores) for scores in models])
         sums = grid @ np.linalg.lstsq(counted, sums, rcond=None)[0]
-        np.testing.assert_allclose(plane.gaps[0], one.gap(one.rates(sums.T)), atol=1e-6)
+        np.testing.assert_allclose(plane.gaps[0], one.gap(one.sums.rates(sums.T)), atol=1e-6)
 
 
 def test_scores_of_a_point_are_those_of_its_parameters():
@@ -71,12 +71,12 @@ def test_scores_of_a_point_are_those_of_its_parameters():
 def test_effects_are_changes_of_the_rates_that_a_decision_makes(constraint):
     fitter, leave_out, _ = make_planes(constraint, 200)
     (one,), scores = fitter.constraint, leave_out.plain.scores
-    high, low = (one.exact_means(scores).argmax(), one.exact_means(scores).argmin())
+    high, low = (one.sums.exact_means(scores).argmax(), one.sums.exact_means(scores).argmin())
     changes = np.empty(200)
     for i in range(200):
         positive, negative = np.array(scores), np.array(scores)
         positive[i], negative[i] = 1.0, -1.0
-        change = one.exact_means(positive) - one.exact_means(negative)
+        change = one.sums.exact_means(positive) - one.sums.exact_means(negative)
         changes[i] = change[high] - change[low]
     expected, computed = changes / np.abs(changes).max(), effects(fitter.problem, scores)
     np.testing.assert_allclose(computed / np.abs(computed).max(), expected, atol=1e-10)

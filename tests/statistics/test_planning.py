@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.audit import Certificate, _certify
+from skfair.audit import _certify, certify_predictions
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.statistics import (
     AUCs,
@@ -311,14 +311,14 @@ def test_planned_floors_are_those_of_certificates(n, constraint):
     is_certified = []
     for count in range(n + 1):
         decisions = np.concatenate((np.repeat([1, 0], [count, n - count]), certain))
-        certificate = Certificate.from_predictions(
+        certificate = certify_predictions(
             None,
             decisions,
             sensitive_features=groups,
             constraint=constraint("selection_rate", bound),
             pos_label=1,
         )
-        is_certified.append(certificate.certified)
+        is_certified.append(certificate.is_shown)
     expected = stats.binom.pmf(np.arange(n + 1), n, rate) @ is_certified
     mirrored = (bound, rate) if constraint is MinimumRate else (1.0 - bound, 1.0 - rate)
     assert minimum_rate_power(n, mirrored[0], 1, mirrored[1], 0.95) == pytest.approx(expected)
@@ -359,12 +359,12 @@ def test_what_no_sample_can_show_is_refused():
 
 def test_certificates_of_floors_state_how_many_samples_suffice():
     decisions = np.tile(np.repeat([1, 0], [32, 8]), 2)
-    certificate = Certificate.from_predictions(
+    certificate = certify_predictions(
         None,
         decisions,
         sensitive_features=np.repeat(["a", "b"], 40),
         constraint=MinimumRate("selection_rate", 0.75),
         pos_label=1,
     )
-    assert not certificate.certified
+    assert not certificate.is_shown
     assert certificate.required_sample_size == required_sample_size(minimum=0.75, rate=0.8)
