@@ -10,7 +10,9 @@ from skfair.audit._audit import check_counts as check_counts
 from skfair.audit._certify import certify, limit_metric
 from skfair.audit._certify import certify_predictions as certify_predictions
 from skfair.audit._changes import ChangeReport
-from skfair.audit._claims import Claim
+from skfair.audit._claims import Claim, verify
+from skfair.audit._claims import find_unit as find_unit
+from skfair.audit._claims import number_text as number_text
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._files import check_complete_column as check_complete_column
@@ -26,6 +28,7 @@ from skfair.audit._files import read_columns as read_columns
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
+from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
@@ -39,4 +42,5 @@ __all__ = [
     "fairness_front",
     "find_subgroups",
     "limit_metric",
+    "verify",
 ]

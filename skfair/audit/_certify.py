@@ -19,6 +19,7 @@ from skfair.audit._claims import (
     describe_counted,
     describe_metric,
     find_form,
+    find_unit,
 )
 from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, divide_level
@@ -136,7 +137,7 @@ def certify_predictions(
     claim = _certify_predictions(
         resolved, per_class, known, sample_weight, X, units, tolerance, level
     )
-    return replace(claim, attempt=attempt, source=collect_facts(source))
+    return replace(claim, attempt=attempt, source=collect_facts(source, **claim.source))
 
 
 def certify(
@@ -293,7 +294,7 @@ def certify(
     claim = _certify_predictions(
         constraint, per_class, known, sample_weight, X, units, tolerance, level
     )
-    return replace(claim, attempt=attempt, source=collect_facts(None))
+    return replace(claim, attempt=attempt, source=collect_facts(None, **claim.source))
 
 
 def _level_of_attempt(confidence_level, ledger, *samples):
@@ -347,11 +348,10 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
     def mirror(gap):
         return largest - gap if is_mirrored and gap is not None else gap
 
-    rate, (columns, params) = constraint.compared_rate, per_class[0]
+    columns, params = per_class[0]
     positive = _find_positive(constraint, columns, params, per_class)
-    if unit == RATE_UNIT and not getattr(rate, "is_share", True):
-        unit = f"units of {rate.name} per sample" if rate.phrase == "at all" else "units of it"
-    elif unit == RATE_UNIT and form in ("floor", "ceiling"):
+    unit = find_unit(constraint) if unit == RATE_UNIT else unit
+    if unit == RATE_UNIT and form in ("floor", "ceiling"):
         unit = "percent"
     verdict = "open"
     if limits.certified:
@@ -378,6 +378,7 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
         fit_unit=fit_unit,
         rare_outcomes=limits.rare_outcomes,
         constraint=describe_constraint(constraint),
+        source={} if positive is None else {"positive_label": str(positive)},
     )
 
 
@@ -473,10 +474,10 @@ def _find_limits(bound, scores, tolerance, levels, largest):
 
 def _count_samples(bound, estimates):
     """Counted samples by group, with the cell before it where there are several."""
-    labels, counts = getattr(bound, "labels", ()), getattr(estimates, "counts", ())
+    counts = getattr(estimates, "counts", ())
     return {
         group_text(group) if cell == "all" else f"{cell}: {group_text(group)}": int(n)
-        for (cell, group), n in zip(labels, counts, strict=False)
+        for (cell, group), n in zip(bound.sums.cells.labels, counts, strict=False)
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from math import isfinite
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from math import isclose, isfinite
+from os import PathLike
+from typing import Any, Literal, NamedTuple, Self
 
+from skfair import constraints
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import PageReport, titled_facts
+from skfair.audit._formats import PageReport, read_document, titled_facts
 from skfair.utils._checks import join_names
 
 # What a bound on groups says: one sentence for each kind of gap.
@@ -183,6 +185,48 @@ class Claim(PageReport):
             "'contradicted', or for claim.is_shown."
         )
 
+    @classmethod
+    def from_json(cls, source: str | PathLike[str]) -> Self:
+        """The claim of which :meth:`to_json` made a text.
+
+        Parameters
+        ----------
+        source : str or path-like
+            The text, or the path of a file of it.
+
+        Returns
+        -------
+        claim : Claim
+
+        Raises
+        ------
+        ValueError
+            If it is no text of a claim of this version.
+        """
+        content = read_document(source, "Claim", cls._settings)
+        content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
+        content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
+        return cls(**{name: content[name] for name in cls._settings})
+
+    def find_differences(self, other: Claim) -> list[str]:
+        """Names of the attributes, and "text", in which another claim differs.
+
+        Parameters
+        ----------
+        other : Claim
+            A claim of other data, or of the same once more.
+
+        Returns
+        -------
+        names : list of str
+            Empty if it is the same claim.
+        """
+        # The text states what is compared one by one, and facts that are not compared.
+        same = {name: getattr(self, name) for name in _DESCRIPTIONS}
+        compared = replace(other, **same)
+        names = (*self._settings, "text")
+        return [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+
     @property
     def is_shown(self) -> bool:
         """Whether the bound is shown to hold in the population."""
@@ -245,7 +289,7 @@ class Claim(PageReport):
         return f"{_LEADS[self.verdict]}: {statement}{left_out}."
 
     def _describe_observed(self):
-        """Sentence on the estimate, the limit that decides, its confidence and how often it was read."""
+        """Sentence on the estimate, the limit that decides, and how often it was read."""
         has_floor = self._form.has_floor
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
@@ -292,15 +336,86 @@ class Claim(PageReport):
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
-        rows = [((title, fact), False) for title, fact in titled_facts(self.source)]
-        rows.append((("Constraint", _constraint_text(self.constraint)), False))
+        facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        rows = [(fact, False) for fact in facts]
         yield "What was audited", [("Facts", "", ("Fact", "Value"), rows)]
 
 
 def _constraint_text(constraint):
     """Class and parameters of a constraint as text."""
-    parameters = ", ".join(f"{name}={value!r}" for name, value in constraint["params"].items())
+    texts = [f"{name}={value!r}" for name, value in constraint["params"].items()]
+    parameters = ", ".join([*texts, *(f"{name}: one's own" for name in constraint["unfiled"])])
     return f"{constraint['name']}({parameters})"
+
+
+def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
+    """Recompute a filed claim from the data, and name what differs.
+
+    Parameters
+    ----------
+    claim : Claim, str or path-like
+        The claim, the JSON of :meth:`Claim.to_json`, or the path of a file of it.
+    audit : Audit
+        The data.
+
+    Returns
+    -------
+    differences : list of str
+        Attributes of the claim that differ, numbers by more than rounding; empty if the data have
+        the same claim. The source, the attempt and what is known of left out samples are not
+        compared.
+
+    Raises
+    ------
+    ValueError
+        If the text is no claim, its constraint cannot be made again since a loss or a rate is one
+        of the user's own, or the audit cannot answer it.
+
+    Examples
+    --------
+    >>> from skfair.audit import Audit, verify
+    >>> decisions, sex = [1, 0, 0, 1, 0] * 800, ["f"] * 2000 + ["m"] * 2000
+    >>> audit = Audit.from_predictions(None, decisions, sensitive_features=sex)
+    >>> verify(audit.certify(tolerance=0.1).to_json(), audit)
+    []
+    >>> other = Audit.from_predictions(None, [0, *decisions[1:]], sensitive_features=sex)
+    >>> verify(audit.certify(tolerance=0.1).to_json(), other)
+    ['estimate', 'high', 'text']
+    """
+    filed = claim if isinstance(claim, Claim) else Claim.from_json(claim)
+    constraint = _make_constraint(filed.constraint)
+    # Ratios, floors and ceilings are parameters of the constraint.
+    tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
+    return filed.find_differences(
+        audit.certify(constraint, tolerance, confidence_level=filed.confidence_level)
+    )
+
+
+def _make_constraint(described):
+    """The constraint that `describe_constraint` described."""
+    if unfiled := described["unfiled"]:
+        raise ValueError(
+            f"The constraint {described['name']} must have parameters that a file can hold, but "
+            f"{join_names(unfiled)} was an object of one's own. Certify again with it, and compare "
+            "the two texts."
+        )
+    if described["name"] not in constraints.__all__:
+        raise ValueError(
+            f"The constraint must be one of skfair.constraints, but is {described['name']!r}; "
+            "certify again with it, and compare the two texts."
+        )
+    return getattr(constraints, described["name"])(**described["params"])
+
+
+_DESCRIPTIONS = ("source", "attempt", "n_unknown")
+"""Attributes of a claim that do not follow from the data alone."""
+
+
+def _is_same(first, second):
+    """Whether two values of claims are equal, numbers up to rounding."""
+    if isinstance(first, float) and isinstance(second, float):
+        return first == second or isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+    return first == second
 
 
 Claim._settings = tuple(one.name for one in fields(Claim))
@@ -352,10 +467,21 @@ def describe_counted(constraint, pos_label):
 
 
 def describe_constraint(constraint):
-    """Class and parameters of a constraint, as JSON can hold them; others as text."""
-    params = {
-        name: value if isinstance(value, str | int | float | bool | None) else repr(value)
-        for name, value in constraint.get_params(deep=False).items()
-        if value is not None
-    }
-    return {"name": type(constraint).__name__, "params": params}
+    """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
+    params, unfiled = {}, []
+    for name, value in constraint.get_params(deep=False).items():
+        if isinstance(value, str | int | float):
+            params[name] = value
+        elif value is not None:
+            unfiled.append(name)
+    return {"name": type(constraint).__name__, "params": params, "unfiled": unfiled}
+
+
+def find_unit(constraint):
+    """Unit of the gap of a constraint: that of its rate, or of what it averages."""
+    rate = constraint.compared_rate
+    if not constraint.counts_decisions:
+        return f"units of the {describe_metric(constraint, False, 1)}"
+    if getattr(rate, "is_share", True):
+        return "percentage points"
+    return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")

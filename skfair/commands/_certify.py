@@ -1,20 +1,26 @@
 """The command ``python -m skfair certify``: a claim about a file of predictions."""
 
+import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from shlex import join, split
 from types import MappingProxyType
 
 import pandas as pd
 
-from skfair.audit import certify_predictions
+from skfair.audit import Claim, certify_predictions
 from skfair.commands._options import (
+    FINDING_STATUS,
     add_column_options,
     add_output_options,
     add_tolerance_options,
     check_column_options,
+    describe_file,
     output_results,
     resolve_output,
     translate_messages,
+    write_report,
 )
 from skfair.commands._predictions import count_samples_of_rows, read_predictions
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
@@ -58,8 +64,18 @@ def add_certify_command(commands):
         help="with --missing at_random: factor by which odds of a group may differ (default 1)",
     )
     add("--ledger", help="file that counts certificates of the same data, which share the error")
-    add_output_options(certify)
+    add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
+    verify = commands.add_parser(
+        "verify",
+        help="recompute a filed claim from the data",
+        description="Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
+        "file has the same claim, 3 if it has another one, and 2 after an error.",
+    )
+    verify.add_argument("claim", type=Path, help="JSON that certify wrote")
+    verify.add_argument("file", type=Path, help="file of the decisions")
+    add_output_options(verify)
+    verify.set_defaults(run=partial(_run_verify, verify, certify))
 
 
 def _run_certify(parser, options):
@@ -70,14 +86,60 @@ def _run_certify(parser, options):
         claim = _build_claim(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
+    if options.out is not None:
+        write_report(claim, options.out)
     output_results(options, [str(claim)], claim.to_json())
     return claim.exit_status
+
+
+def _run_verify(parser, certify, options):
+    """Print whether the file has the claim that was filed; return the exit status."""
+    try:
+        resolve_output(options)
+        filed = Claim.from_json(options.claim)
+        if "command" not in filed.source:
+            raise ValueError(
+                f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+                "state the options. Pass others to skfair.audit.verify."
+            )
+        repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
+        repeated.confidence = filed.confidence_level
+        claim = _build_claim(repeated)
+    except (OSError, ValueError, TypeError) as error:
+        parser.error(str(error))
+    differences = filed.find_differences(claim)
+    sentences = [f"The same claim. {filed}"]
+    if claim.source.get("sha256") != filed.source.get("sha256"):
+        sentences[0] += " The file has another SHA-256 digest."
+    if differences:
+        names = join_names(differences, len(differences))
+        sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
+    results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
+    output_results(options, sentences, json.dumps(results))
+    return FINDING_STATUS if differences else 0
+
+
+_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run")
+"""Options that say where results are written, and not what is claimed."""
+
+
+def _options_text(options):
+    """The options of a claim as they are written in a shell, without those at their defaults."""
+    words = []
+    for name, value in vars(options).items():
+        if name not in _UNFILED_OPTIONS and value not in (None, [], 1.0):
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    return join(words)
 
 
 def _build_claim(options):
     """The claim that the options ask for."""
     constraint = _make_constraint(options)
-    columns, _ = read_predictions(options)
+    columns, threshold = read_predictions(options)
+    n_rows = len(next(one for one in columns.values() if isinstance(one, pd.Series)))
+    facts = {"rows": f"{n_rows:,}", "command": _options_text(options)}
+    facts |= {} if threshold is None else {"threshold": f"{threshold:g}"}
     # Constraints on scores take these and not the decisions made of them.
     scores = [columns.pop(name) for name in ("y_proba", "y_score") if name in columns]
     if scores and not constraint.counts_decisions:
@@ -101,6 +163,7 @@ def _build_claim(options):
             kind=options.kind,
             loss=options.loss,
             ledger=options.ledger,
+            source=describe_file(options, **facts),
             **columns,
         )
     return replace(claim, n_unknown=n_left_out)

@@ -9,17 +9,18 @@ from importlib import import_module
 from skfair.audit import (
     FACT_TITLES,
     FairnessReport,
-    file_digest,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
     check_column_options,
+    describe_file,
     output_results,
     resolve_output,
     translate_message,
     translate_messages,
+    write_report,
 )
 from skfair.commands._predictions import count_samples_of_rows, read_predictions
 from skfair.metrics import Measure, Rate
@@ -85,12 +86,7 @@ def _write_report(report, options):
             missing = report.missing_fields(options.summary)
     if options.out is None:
         return missing
-    if options.out.suffix.lower() == ".json":
-        report.to_json(options.out)
-    elif options.out.suffix.lower() == ".md":
-        report.to_markdown(options.out, summary=options.summary)
-    else:
-        report.to_html(options.out, summary=options.summary)
+    write_report(report, options.out, summary=options.summary)
     return [f"Missing in the summary: {translate_message(sentence)}" for sentence in missing]
 
 
@@ -177,14 +173,8 @@ def _extend_import_path():
 
 def _provenance(options, n_rows, threshold):
     """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
-    roles = ("target", "prediction", "probability", "weight", "count")
-    named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
-    lists = {"sensitive": options.sensitive, "control": options.control}
-    lists["probabilities of groups"] = options.group_probability
-    named += [f"{role} {', '.join(names)}" for role, names in lists.items() if names]
     # Facts about the file come first; those that the user states may replace them.
-    facts = {"file": options.file.name, "sha256": file_digest(options.file)}
-    facts |= {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
+    facts = describe_file(options, rows=f"{n_rows:,}")
     if threshold is not None:
         facts["threshold"] = f"{threshold:g}: scores above it are positive"
     for text in options.provenance:

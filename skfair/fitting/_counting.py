@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skfair.constraints import move_offset, rate_moments, share_moments
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
@@ -74,7 +75,7 @@ def tabulate_flips(problem):
     for sums in (one.sums for one in problem.constraint):
         for low, change in sums.outcomes():
             first = sum(map(len, negative))
-            for codes, weights in sums.events.disjoint_layers():
+            for codes, weights in disjoint_layers(sums.events):
                 cells.append(codes + first)
                 on_means.append(weights * change)
             negative.append(np.append(sums.events.means(low), 0.0))
@@ -86,6 +87,21 @@ def tabulate_flips(problem):
         float(problem.mean_weights @ (problem.target > 0)),
         np.concatenate(negative),
     )
+
+
+def disjoint_layers(events):
+    """As `Events.codes_and_mean_weights`, one pair for each membership that a sample may have."""
+    if events.codes_and_mean_weights is not None:
+        return [events.codes_and_mean_weights]
+    averaging = sparse.csc_array(events.averaging_matrix)
+    starts, sizes, layers = averaging.indptr[:-1], np.diff(averaging.indptr), []
+    for number in range(sizes.max(initial=0)):
+        inside = np.flatnonzero(sizes > number)
+        entries = starts[inside] + number
+        codes, weights = np.full(events.n_samples, events.n_events), np.zeros(events.n_samples)
+        codes[inside], weights[inside] = averaging.indices[entries], averaging.data[entries]
+        layers.append((codes, weights))
+    return layers
 
 
 def evaluate_lines(problem, effects, starts):

@@ -269,7 +269,7 @@ class ConstrainedNetwork(ConstrainedEstimator):
         """Return the model parameters to start from."""
 
     @abstractmethod
-    def _scores(self, X):
+    def _scores(self, X, sensitive_features=None):
         """Score of each row."""
 
     def _to_prediction_model(self, model, parameters):

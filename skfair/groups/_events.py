@@ -211,20 +211,6 @@ class Events:
         events = np.repeat(np.arange(self.n_events), np.diff(averaging.indptr))
         return averaging.indices.astype(np.intp), events, averaging.data
 
-    def disjoint_layers(self):
-        """As `codes_and_mean_weights`, one pair for each membership that a sample may have."""
-        if self.codes_and_mean_weights is not None:
-            return [self.codes_and_mean_weights]
-        averaging = sparse.csc_array(self.averaging_matrix)
-        starts, n_events, layers = averaging.indptr[:-1], np.diff(averaging.indptr), []
-        for number in range(n_events.max(initial=0)):
-            inside = np.flatnonzero(n_events > number)
-            entries = starts[inside] + number
-            codes, weights = np.full(self.n_samples, self.n_events), np.zeros(self.n_samples)
-            codes[inside], weights[inside] = averaging.indices[entries], averaging.data[entries]
-            layers.append((codes, weights))
-        return layers
-
     def members(self, event):
         """Positions of the samples of an event, and their weights in its mean."""
         averaging = self.averaging_matrix

@@ -105,11 +105,6 @@ class Evaluation:
         """The rows c(x), (n_rows,)."""
         return self.rows.values
 
-    @property
-    def aux_jacobian(self) -> np.ndarray:
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.rows.aux_jacobian
-
     @cached_property
     def excess(self) -> np.ndarray:
         """Excess of each row over its bounds, (n_rows,)."""
@@ -159,11 +154,6 @@ class Evaluation:
         """Derivative of the rows, (n_rows, n_unknowns)."""
         by_parameters = self.rows.jacobian.means_to_rows @ self.means_jacobian
         return np.column_stack((by_parameters, self.rows.aux_jacobian))
-
-    @property
-    def rows_at_shift(self) -> Any:
-        """Rows by their means, as `ConstraintValues.rows_at_shift`; None if linear."""
-        return self.rows.rows_at_shift
 
     def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, without that of the others.
@@ -278,11 +268,6 @@ class OnePassEvaluation(Evaluation):
     def values(self):
         """The rows c(x), (n_rows,)."""
         return self._sums[2] + self.problem.rows.constant_term(self.aux)
-
-    @cached_property
-    def aux_jacobian(self):
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.jacobian[:, self.problem.n_parameters :]
 
     @cached_property
     def jacobian(self):

@@ -364,7 +364,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             "groups_": training.samples.groups.summary,
         }
 
-    def _scores(self, X):
+    def _scores(self, X, sensitive_features=None):
         check_is_fitted(self)
         if not is_lazy(X):
             X = validate_data(self, _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, reset=False)

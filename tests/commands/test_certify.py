@@ -1,5 +1,6 @@
 """Certificates of predictions and files, their plans, and the exit statuses of all commands."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -9,8 +10,16 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
-from skfair.audit import certify, certify_predictions
-from skfair.constraints import CONSTRAINTS, ConditionalDemographicParity, DemographicParity
+from skfair.audit import Audit, Claim, certify, certify_predictions, verify
+from skfair.constraints import (
+    CONSTRAINTS,
+    ConditionalDemographicParity,
+    DemographicParity,
+    MaximumRate,
+    MinimumRate,
+    RateParity,
+)
+from skfair.metrics import Rate
 from skfair.statistics import gap_lower_limit, required_sample_size
 
 RNG = np.random.default_rng(0)
@@ -160,6 +169,88 @@ def test_the_lower_limit_divides_the_error_among_forms():
     rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)
     lows = -rates.upper(-pairs, 1.0 - 0.05 / 6)
     assert gap_lower_limit(rates, pairs, 0.95) == lows.max()
+
+
+# Claims that are filed, and recomputed from the data.
+
+
+FILED = ["--target", "y", "--constraint", "equal_opportunity", "--tolerance", "0.2"]
+
+
+def test_a_filed_claim_states_what_was_audited_and_is_recomputed(path, capsys):
+    filed, page = path.with_suffix(".json"), path.with_name("claim.html")
+    run("certify", path, *FILED, "--json", str(filed), "--out", str(page))
+    source = json.loads(filed.read_text(encoding="utf-8"))["source"]
+    assert source["file"] == "decisions.csv" and source["rows"] == "2,500"
+    assert source["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert source["positive_label"] == "1" and "target y" in source["columns"]
+    text = page.read_text(encoding="utf-8")
+    assert source["sha256"] in text and "Shown: no two groups by sex differ" in text
+    # Rows in another order have the same claim, by other bits.
+    table = pd.read_csv(path)
+    table.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert main(["verify", str(filed), str(path)]) == 0
+    assert "The file has another SHA-256 digest." in capsys.readouterr().out
+    # One decision about a positive is changed.
+    first = int(np.flatnonzero(table["y"] == 1)[0])
+    table.loc[first, "d"] = 1 - table.loc[first, "d"]
+    table.to_csv(path, index=False)
+    assert main(["verify", str(filed), str(path), "--json", "-"]) == 3
+    assert "estimate" in json.loads(capsys.readouterr().out)["differences"]
+
+
+def test_claims_of_counts_have_no_digest(path, tmp_path):
+    table = pd.read_csv(path).groupby(["sex", "d"]).size().reset_index(name="n")
+    table.to_csv(path, index=False)
+    filed = tmp_path / "claim.json"
+    assert run("certify", path, "--tolerance", "0.2", "--count", "n", "--json", str(filed)) == 0
+    content = json.loads(filed.read_text(encoding="utf-8"))
+    assert "sha256" not in content["source"] and sum(content["sizes"].values()) == 2500
+    assert main(["verify", str(filed), str(path)]) == 0
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "skfair.Claim", "version": 1}', "no"])
+def test_other_files_are_no_claims(path, text, tmp_path, capsys):
+    (tmp_path / "claim.json").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["verify", str(tmp_path / "claim.json"), str(path)])
+    assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        "demographic_parity",
+        DemographicParity(ratio=0.8),
+        MinimumRate("recall", 0.6),
+        MaximumRate("false_positive_rate", 0.5),
+        DemographicParity(reference="overall", min_group_size=50),
+    ],
+)
+def test_claims_of_an_audit_are_recomputed_from_their_text(constraint):
+    decisions, order = MODEL.predict(HELD_OUT[0]), RNG.permutation(N - 500)
+    tolerance = 0.1 if getattr(constraint, "tolerance", None) is None else None
+    if getattr(constraint, "ratio", None) is not None:
+        tolerance = None
+    audits = [
+        Audit.from_predictions(
+            HELD_OUT[1][rows], decisions[rows], sensitive_features=SEX[500:][rows]
+        )
+        for rows in (np.arange(N - 500), order, order[100:])
+    ]
+    filed = audits[0].certify(constraint, tolerance)
+    assert Claim.from_json(filed.to_json()) == filed
+    assert verify(filed.to_json(), audits[1]) == [] == verify(filed, audits[0])
+    assert {"sizes"} <= set(verify(filed, audits[2]))
+
+
+def test_a_rate_of_ones_own_cannot_be_made_again():
+    cost = Rate("cost", {"fp": 1, "fn": 5})
+    audit = Audit.from_predictions(HELD_OUT[1], MODEL.predict(HELD_OUT[0]), **GROUPS)
+    filed = audit.certify(RateParity(cost), 0.5)
+    assert "units of cost per sample in cost. Observed: 0." in str(filed)
+    with pytest.raises(ValueError, match="measure was an object of one's own"):
+        verify(filed.to_json(), audit)
 
 
 # Commands: results, JSON on standard output, exit statuses.

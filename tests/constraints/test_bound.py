@@ -19,6 +19,7 @@ from skfair.constraints import (
     draw_batch,
 )
 from skfair.constraints._rows import StackedRows
+from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed
@@ -203,7 +204,7 @@ def test_correction_counts_the_decisions(spec):
 def test_outcomes_and_layers_give_the_gap_of_any_decisions(spec, single, kind):
     samples, _, _ = sample(kind)
     bound, rng = bind(spec, samples, single), np.random.default_rng(3)
-    layers = bound.sums.events.disjoint_layers()
+    layers = disjoint_layers(bound.sums.events)
     for share in (0.0, 0.3, 1.0):
         decisions, sums = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0), []
         for low, change in bound.sums.outcomes():

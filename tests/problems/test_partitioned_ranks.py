@@ -64,7 +64,7 @@ def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
     full, partitioned, parameters = draw(1, False, True, interval=(0.1, 0.4), surrogate=surrogate)
     x, multipliers = full.initial_point(parameters), np.linspace(-1, 1, len(full.lower))
     expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
-    for name in ("fun", "grad", "values", "jacobian", "aux_jacobian"):
+    for name in ("fun", "grad", "values", "jacobian"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     for is_near in (False, True):
         exact = expected.hessian(multipliers, is_near)

@@ -315,7 +315,7 @@ def test_figures_on_a_social_network():
     labels = problem.round(25, 1.0)
     assert normalized_cut(labels, dataset.adjacency) <= 11.5
     assert balance_score(labels, sensitive_features=country) >= 0.27
-    assert balance_score(labels, sensitive_features=country, aggregate="mean") >= 0.32
+    assert balance_score(labels, sensitive_features=country, agg="mean") >= 0.32
     assert additive_violation(labels, sensitive_features=country) <= 1
     labels = problem.round(25, 0.8)
     assert balance_score(labels, sensitive_features=country, relative=True) >= 0.8

@@ -68,13 +68,13 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     parity, loss, linear = problem.constraint
     shift = np.random.default_rng(1).normal(size=at.means_jacobian.shape[0])
     n, m = parity.sums.events.n_events, loss.sums.events.n_events
-    values, combine = at.rows_at_shift(shift)
+    values, combine = at.rows.rows_at_shift(shift)
     assert values[0] == pytest.approx(np.ptp(parity.sums.smooth_means(at.scores) + shift[:n]))
     assert values[1] == pytest.approx(
         max(0.0, loss.gap(loss.sums.smooth_means(at.scores) + shift[n : n + m]))
     )
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
-    unmoved, jacobian = at.rows_at_shift(np.zeros_like(shift))
+    unmoved, jacobian = at.rows.rows_at_shift(np.zeros_like(shift))
     np.testing.assert_allclose(unmoved, at.values)
     np.testing.assert_allclose(jacobian @ at.means_jacobian, at.jacobian[:, : problem.n_parameters])
 
