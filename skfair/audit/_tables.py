@@ -172,10 +172,16 @@ def _disclosing_equations(margins, counts, is_suppressed, min_published):
     _, singular, axes = np.linalg.svd(hidden)
     is_determined = np.zeros(counts.shape[1], dtype=bool)
     is_determined[is_suppressed] = (np.abs(axes[(singular > 1e-9).sum() :]) < 1e-9).all(axis=0)
-    totals = hidden @ counts[:, is_suppressed].T
-    is_sum = (hidden >= 0).all(axis=1) & hidden.any(axis=1)
-    is_weak = is_sum & (totals < min_published).any(axis=1)
-    return is_weak | (margins[:, is_determined] != 0).any(axis=1)
+    # Sums of suppressed combinations, of which suppressed values are sums, too.
+    is_of_value = (hidden < 0).any(axis=1)
+    sums = hidden + (hidden @ (hidden[is_of_value] < 0).T) @ hidden[is_of_value]
+    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))
+    # Each sum, and what one has beside another, must not be small.
+    rests = sums[:, np.newaxis] - sums
+    is_rest = (rests >= 0).all(axis=2) & rests.any(axis=2)
+    is_weak = is_rest & (rests @ counts[:, is_suppressed].T < min_published).any(axis=2)
+    is_open = (is_weak.any(axis=1) | is_weak.any(axis=0))[:-1]
+    return is_open | (margins[:, is_determined] != 0).any(axis=1)
 
 
 def exclude_missing(by_name):
