@@ -48,6 +48,7 @@ from skfair.audit._report_input import (
     make_groupings,
     make_tables,
     refuse_features,
+    refuse_published_ties,
     sums_suffice,
     warn_of_counts,
     warn_of_unknown,
@@ -447,6 +448,7 @@ class FairnessReport(PageReport):
         if k is not None:
             check_top_k_settings(missing, subgroups, assume)
             estimators, ties = top_k_estimators(columns, positive, measures, samples, k)
+            refuse_published_ties(ties, min_published)
         elif missing == "at_random" or assume:
             setting = "group_probabilities" if assume else 'missing="at_random"'
             limits = min_group_size, min_published

@@ -114,11 +114,10 @@ def make_groupings(samples, missing, estimators, min_published):
     if missing != "error" and n_missing:
         n_missing = count_missing(by)
     if min_published is not None:
-        by, n_suppressed = suppress_small_groups(estimators, by, samples.weights, min_published)
-        # A number of missing values is a count too.
-        n_missing = {
-            name: n for name, n in n_missing.items() if name in by and not 0 < n < min_published
-        }
+        by, n_suppressed = suppress_small_groups(estimators, by, min_published)
+        # A number of missing values is a sum of counts, all of which must be published.
+        published = count_missing(by) if n_missing else {}
+        n_missing = {name: n for name, n in published.items() if n == n_missing[name]}
         suppressed = describe_suppression(n_suppressed, min_published)
     if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
         by = exclude_missing(by)
@@ -176,6 +175,15 @@ def check_top_k_settings(missing, subgroups, assume):
         raise ValueError(
             'k makes decisions of scores, which missing="at_random", assume= and subgroups=True do '
             "not take. Leave them out, or pass decisions as y_pred."
+        )
+
+
+def refuse_published_ties(ties, min_published):
+    """Raise if fractions of places would show how many samples tie."""
+    if ties and min_published is not None:
+        raise ValueError(
+            "With min_published the k highest scores must not tie at the cut, since fractions of "
+            f"places show counts, but {ties}. Choose another k, or scores without ties."
         )
 
 

@@ -57,35 +57,34 @@ def groupings(groups):
 # Groups that are not published: those of small counts, and others that protect them.
 
 
-def suppress_small_groups(estimators, by_name, weights, min_published):
+def suppress_small_groups(estimators, by_name, min_published):
     """The groupings without groups that may not be published, and the numbers of these by name.
 
     A count from 1 to ``min_published - 1`` of samples, of samples that a measure is over, or of
-    these with or without its event, is small. Groups with a small count are suppressed, and as
-    many others, smallest first, as keep any of them from being computed from the rest.
+    these with or without its event, is small, without weights. Groups with a small count are
+    suppressed, and as many others, smallest first, as keep any of them from being computed from the
+    rest, and any sum of counts of suppressed groups from being small, or 0 unless it is 0 of all.
     """
-    overall = {OVERALL: next(iter(by_name.values())).merge(OVERALL)}
-    if _has_small_counts(estimators, overall[OVERALL], weights, min_published).any():
+    first = next(iter(by_name.values()))
+    overall = _counts_by_group(estimators, first.merge(OVERALL))
+    if _is_small(overall, min_published).any():
         raise ValueError(
             f"min_published={min_published} allows no report: all samples together have a count "
             f"from 1 to {min_published - 1}, such as that of those selected. Pass more samples."
         )
-    is_small = {
-        name: _has_small_counts(estimators, groups, weights, min_published)
-        for name, groups in by_name.items()
-    }
-    is_suppressed = np.concatenate(list(is_small.values()))
-    if next(iter(by_name.values())).is_disjoint:
-        sizes = np.concatenate([groups.counts for groups in by_name.values()])
-        is_suppressed = _suppress_secondary(
-            _margin_equations(by_name), sizes, is_suppressed, min_published
-        )
-    ends = np.cumsum([len(mask) for mask in is_small.values()])[:-1]
+    by_group = [_counts_by_group(estimators, groups) for groups in by_name.values()]
+    # Counts that are 0 of all samples are known of every group.
+    counts = np.concatenate(by_group, axis=1)[overall[:, 0] > 0]
+    margins = _margin_equations(by_name) if first.is_disjoint else _cover_equations(first)
+    is_suppressed = _suppress_secondary(
+        margins, counts, _is_small(counts, min_published).any(axis=0), min_published
+    )
+    ends = np.cumsum([one.shape[1] for one in by_group])[:-1]
     masks = dict(zip(by_name, np.split(is_suppressed, ends), strict=True))
     published = {
         name: groups if not masks[name].any() else groups.select(np.flatnonzero(~masks[name]))
         for name, groups in by_name.items()
-        if not masks[name].all()
+        if not (masks[name] | missing_attribute_mask(groups)).all()
     }
     if not published:
         raise ValueError(
@@ -95,22 +94,35 @@ def suppress_small_groups(estimators, by_name, weights, min_published):
     return published, {name: int(mask.sum()) for name, mask in masks.items() if mask.any()}
 
 
-def _has_small_counts(estimators, groups, weights, min_published):
-    """Mask of the groups with a count that is small, of any measure."""
+def _is_small(counts, min_published):
+    """Mask of the counts that are small."""
+    return (counts > 0) & (counts < min_published)
 
-    def is_small(counts):
-        return (counts > 0) & (counts < min_published)
 
-    mask = is_small(groups.counts)
+def _counts_by_group(estimators, groups):
+    """Samples of groups, and those that measures are over, with and without their events.
+
+    An array of shape (n_counts, n_groups), of samples without their weights.
+    """
+    multiplicity = groups.multiplicity
+    ones = np.ones(groups.n_samples) if multiplicity is None else multiplicity
+    rows = [groups.counts]
     for estimator in estimators.values():
-        estimates, present = estimator(groups, weights)
-        if estimates is None:
-            continue
-        mask[present] |= is_small(estimates.counts)
-        if estimates.are_rates:
-            hits = np.rint(estimates.values * estimates.counts)
-            mask[present] |= is_small(hits) | is_small(estimates.counts - hits)
-    return mask
+        estimates, present = estimator(groups, ones)
+        counted, hits, misses = np.zeros((3, len(groups.counts)))
+        if estimates is not None:
+            counted[present] = estimates.counts
+        if estimates is not None and estimates.are_rates:
+            hits[present] = np.rint(estimates.values * estimates.counts)
+            misses[present] = estimates.counts - hits[present]
+        rows += [counted, hits, misses]
+    return np.array(rows)
+
+
+def _cover_equations(groups):
+    """The equation that groups of a matrix add up to all samples, if each sample is in one."""
+    is_cover = bool((np.asarray(groups.matrix.sum(axis=1)) == 1).all())
+    return np.ones((int(is_cover), len(groups.counts)))
 
 
 def _margin_equations(by_name):
@@ -136,30 +148,40 @@ _N_CANDIDATES = 20
 """Groups that are tried as the next one to suppress, the smallest ones."""
 
 
-def _suppress_secondary(margins, sizes, is_suppressed, min_published):
+def _suppress_secondary(margins, counts, is_suppressed, min_published):
     """Mask of suppressed groups, none of which can be computed from the others."""
+    sizes = counts[0]
     while True:
-        is_open = _disclosing_equations(margins, sizes, is_suppressed, min_published)
+        is_open = _disclosing_equations(margins, counts, is_suppressed, min_published)
         candidates = np.flatnonzero((margins[is_open] != 0).any(axis=0) & ~is_suppressed)
         if not len(candidates):
             return is_suppressed
         # Suppress the group that leaves the fewest equations open, the smallest of several.
         candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
         trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
-        n_open = [_disclosing_equations(margins, sizes, one, min_published).sum() for one in trials]
+        n_open = [
+            _disclosing_equations(margins, counts, one, min_published).sum() for one in trials
+        ]
         is_suppressed = trials[int(np.argmin(n_open))]
 
 
-def _disclosing_equations(margins, sizes, is_suppressed, min_published):
-    """Mask of the equations that show a suppressed group, or a sum of too few samples."""
+def _disclosing_equations(margins, counts, is_suppressed, min_published):
+    """Mask of the equations that show a suppressed group, or a sum of too few samples or events."""
     hidden = margins[:, is_suppressed]
     # A group is determined if no change of suppressed counts that keeps all sums changes it.
     _, singular, axes = np.linalg.svd(hidden)
-    is_determined = np.zeros(len(sizes), dtype=bool)
+    is_determined = np.zeros(counts.shape[1], dtype=bool)
     is_determined[is_suppressed] = (np.abs(axes[(singular > 1e-9).sum() :]) < 1e-9).all(axis=0)
-    totals = hidden @ sizes[is_suppressed]
-    is_weak = (hidden >= 0).all(axis=1) & (totals > 0) & (totals < min_published)
-    return is_weak | (margins[:, is_determined] != 0).any(axis=1)
+    # Sums of suppressed combinations, of which suppressed values are sums, too.
+    is_of_value = (hidden < 0).any(axis=1)
+    sums = hidden + (hidden @ (hidden[is_of_value] < 0).T) @ hidden[is_of_value]
+    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))
+    # Each sum, and what one has beside another, must not be small.
+    rests = sums[:, np.newaxis] - sums
+    is_rest = (rests >= 0).all(axis=2) & rests.any(axis=2)
+    is_weak = is_rest & (rests @ counts[:, is_suppressed].T < min_published).any(axis=2)
+    is_open = (is_weak.any(axis=1) | is_weak.any(axis=0))[:-1]
+    return is_open | (margins[:, is_determined] != 0).any(axis=1)
 
 
 def exclude_missing(by_name):

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from skfair.__main__ import main
 from skfair.audit import FairnessReport
@@ -172,3 +174,161 @@ def test_clusterings_and_small_data_are_refused():
         make_report([[2, 1], [1, 2]])
     with pytest.raises(ValueError, match="no group can be published"):
         make_report([[3, 0], [0, 300]])
+
+
+# What all published numbers together allow: integer programs over all counts.
+
+
+def draw_published(seed):
+    """A random protected report of two attributes with missing values, and what it is about."""
+    rng = np.random.default_rng(seed)
+    shape, n = rng.integers(2, 5, 2), int(rng.integers(300, 3000))
+    shares = [rng.dirichlet(np.full(k, rng.choice([0.5, 2.0, 20.0]))) for k in shape]
+    groups = pd.DataFrame(
+        {
+            name: rng.choice([f"{name}{i}" for i in range(len(share))], n, p=share)
+            for name, share in zip("ab", shares, strict=True)
+        }
+    ).astype(object)
+    groups[rng.random((n, 2)) < rng.choice([0.0, 0.01, 0.1])] = None
+    truth = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
+    decisions = (rng.random(n) < rng.uniform(0.05, 0.9)).astype(int)
+    settings = {"sample_weight": rng.integers(1, 4, n)} if seed % 5 == 4 else {}
+    report = FairnessReport.from_predictions(
+        truth, decisions, sensitive_features=groups, missing="exclude",
+        min_published=MINIMUM, **settings,
+    )  # fmt: skip
+    return report, groups.fillna("?"), truth, decisions
+
+
+class Reader:
+    """One who knows all that is published, and asks for which counts it leaves one value alone."""
+
+    def __init__(self, report, groups, truth, decisions):
+        outcome = 2 * truth + decisions
+        self.cells = sorted(set(map(tuple, groups.to_numpy())))
+        position = {cell: i for i, cell in enumerate(self.cells)}
+        codes = [position[tuple(row)] for row in groups.to_numpy()]
+        self.counts = np.zeros((len(self.cells), 4))
+        np.add.at(self.counts, (codes, outcome), 1)
+        self.members = {"overall": {"overall": np.ones(len(self.cells))}}
+        for j, name in enumerate(groups):
+            values = sorted({cell[j] for cell in self.cells} - {"?"})
+            self.members[name] = {
+                value: np.array([float(cell[j] == value) for cell in self.cells])
+                for value in values
+            }
+        self.members["a × b"] = {
+            " × ".join(cell): np.eye(len(self.cells))[i]
+            for i, cell in enumerate(self.cells)
+            if "?" not in cell
+        }
+        # Counts of all four outcomes follow from the rates of a published group.
+        published = published_cells(report)
+        rows = [self.members[attribute][group] for attribute, group in sorted(published)]
+        self.equations = np.kron(np.array(rows), np.eye(4))
+        for name, n in report.n_missing.items():
+            is_missing = [
+                float("?" in (cell if name == "a × b" else cell["ab".index(name)]))
+                for cell in self.cells
+            ]
+            assert n == np.dot(is_missing, self.counts.sum(axis=1))
+            self.equations = np.vstack((self.equations, np.kron(is_missing, np.ones(4))))
+        self.hidden = [
+            mask
+            for attribute, by_group in self.members.items()
+            for group, mask in by_group.items()
+            if (attribute, group) not in published
+        ]
+
+    def is_known(self, form):
+        """Whether all counts that are possible give a form the same value."""
+        true = self.counts.ravel()
+        constraint = LinearConstraint(self.equations, *[self.equations @ true] * 2)
+        for sign in (1.0, -1.0):
+            result = milp(
+                sign * form,
+                constraints=constraint,
+                integrality=np.ones(len(true)),
+                bounds=Bounds(0, true.sum()),
+                options={"time_limit": 10.0},
+            )
+            if abs(sign * result.fun - form @ true) > 0.5:
+                return False
+        return True
+
+    def disclosed(self):
+        """Small counts and zeros of suppressed groups that follow, of outcomes that occur."""
+        totals = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1], *np.eye(4)], dtype=float)
+        for mask in self.hidden:
+            for total in totals:
+                form = np.kron(mask, total)
+                if not (self.counts @ total).any() or form @ self.counts.ravel() >= MINIMUM:
+                    continue
+                if self.is_known(form):
+                    yield form @ self.counts.ravel()
+
+
+def count_disclosed(seeds):
+    """Numbers of protected reports, and of counts that follow from one."""
+    n_reports = n_disclosed = 0
+    for seed in seeds:
+        try:
+            report, *data = draw_published(seed)
+        except ValueError as error:
+            assert "allows no report" in str(error)
+            continue
+        n_reports += 1
+        n_disclosed += len(list(Reader(report, *data).disclosed()))
+    return n_reports, n_disclosed
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_small_count_is_the_only_one_that_is_possible():
+    n_reports, n_disclosed = count_disclosed(range(30))
+    assert n_reports >= 15 and n_disclosed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_no_small_count_of_500_reports_is_the_only_one_that_is_possible():
+    n_reports, n_disclosed = count_disclosed(range(1000, 1750))
+    assert n_reports >= 500 and n_disclosed == 0
+
+
+def test_weights_do_not_hide_that_one_is_selected():
+    sex = np.repeat(["f", "m", "x"], [100, 300, 400])
+    decisions = np.arange(800) % 2
+    decisions[:100] = 0
+    decisions[0] = 1
+    weights = np.where(np.arange(800) == 0, 30.0, 1.0)
+    report = FairnessReport.from_predictions(
+        None, decisions, sensitive_features=sex, sample_weight=weights, min_published=MINIMUM
+    )
+    assert "f" not in {group for _, group in published_cells(report)}
+
+
+def test_missing_values_that_protect_a_group_are_not_counted():
+    sex = np.repeat(["f", "m", "x", None], [500, 600, 3, 15])
+    report = FairnessReport.from_predictions(
+        None, np.arange(1118) % 2, sensitive_features=sex, missing="exclude", min_published=MINIMUM
+    )
+    assert report.n_missing == {} and "15" not in report.to_model_card()
+
+
+def test_groups_of_a_matrix_that_add_up_are_protected():
+    codes = np.repeat([0, 1, 2], [300, 200, 5])
+    matrix = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
+    report = FairnessReport.from_predictions(
+        None, np.arange(505) % 2, sensitive_features=matrix, min_published=MINIMUM
+    )
+    assert len(published_cells(report)) == 2  # all samples, and one group
+
+
+def test_ties_at_the_cut_are_refused():
+    scores = np.repeat([0.9, 0.5, 0.1], [20, 61, 119])
+    with pytest.raises(ValueError, match="must not tie at the cut"):
+        FairnessReport.from_predictions(
+            None, None, y_score=scores, k=40, sensitive_features=np.arange(200) % 2,
+            min_published=MINIMUM,
+        )  # fmt: skip
