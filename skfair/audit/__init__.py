@@ -6,9 +6,8 @@ report can be attached to a model card.
 """
 
 from skfair.audit._audit import Audit
-from skfair.audit._audit import check_counts as check_counts
 from skfair.audit._certify import Certificate, certify, limit_metric
-from skfair.audit._changes import ChangeReport
+from skfair.audit._data import check_counts as check_counts
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._files import check_complete_column as check_complete_column
@@ -25,13 +24,15 @@ from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
 from skfair.audit._report import FairnessReport
+from skfair.audit._report_input import check_share as check_share
+from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
     "Audit",
     "Certificate",
-    "ChangeReport",
     "FairnessReport",
+    "SensitiveFeatures",
     "SubgroupReport",
     "certify",
     "fairness_front",

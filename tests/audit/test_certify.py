@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import Certificate, _certify, certify, fairness_front, limit_metric
+from skfair.audit import _certify, certify, fairness_front, limit_metric
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -37,6 +37,7 @@ from skfair.statistics import (
     ratio_interval,
     required_sample_size,
 )
+from tests.audit.doors import certify_predictions
 from tests.gap_clients import LossRatio, SquareParity
 
 RNG = np.random.default_rng(0)
@@ -128,7 +129,7 @@ def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
     groups, decisions = draw_with_minority(20_000, (0.0, 0.5), seed=0)
     settings = {"sensitive_features": groups, "tolerance": 0.1}
     certificates = [
-        Certificate.from_predictions(
+        certify_predictions(
             None, decisions, constraint=DemographicParity(reference=reference), **settings
         )
         for reference in ("overall", "above_overall")
@@ -376,11 +377,13 @@ def test_the_attributes_of_several_classes_are_those_of_the_worst_one():
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():
     decisions, groups = _decisions((10, 10, 1), (100, 100, 20))
+    data = FIXED, decisions, np.arange(220) % 2
     with pytest.warns(UserWarning, match=r"fewer than 59 people.*: 2 \(20\)"):
-        certificate = certify(
-            FIXED, decisions, np.arange(220) % 2, sensitive_features=groups, tolerance=0.05
-        )
+        certificate = certify(*data, sensitive_features=groups, tolerance=0.05, min_group_size=20)
     assert not certificate.certified
+    with pytest.warns(UserWarning, match=r"fewer than min_group_size=30"):
+        certificate = certify(*data, sensitive_features=groups, tolerance=0.05)
+    assert certificate.uncompared_groups == (2,)
 
 
 def test_the_number_that_is_named_is_right():
@@ -543,6 +546,7 @@ def test_losses_too_skewed_for_their_number_are_warned_of():
     target = X[rows, 0] + np.where(np.arange(90) == np.flatnonzero(GROUP[:90] == "b")[0], 50.0, 0.0)
     model = LinearRegression().fit(X[300:], X[300:, 0])
     params = {"sensitive_features": GROUP[rows], "tolerance": 1.0, "loss": "squared"}
+    params["min_group_size"] = 20
     with pytest.warns(UserWarning, match="too skewed for so few samples, or all equal: .*'b' "):
         certify(model, X[rows], target, constraint="loss_parity", **params)
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, jaccard_score, precision_score, recall_score
 
-from skfair.audit import Certificate, certify
+from skfair.audit import certify
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -29,6 +29,7 @@ from skfair.metrics import RATES, Rate, find_rate, group_report, is_share
 from skfair.monitoring import GapMonitor
 from skfair.partitions import Blocks
 from skfair.surrogates import Sigmoid
+from tests.audit.doors import certify_predictions
 
 COST = Rate("cost", {"fp": 1, "fn": 5})
 CONSTRAINTS = [
@@ -279,9 +280,7 @@ def test_a_group_that_is_hardly_accepted_has_no_guarantee(constraint):
         model.fit(X, y, sensitive_features=group)  # no RuntimeWarning
     assert model.status_ == "uncertain"
     with pytest.raises(ValueError, match=r"unknown where nothing counts.* group 1"):
-        Certificate.from_predictions(
-            y, y & (group == 0), sensitive_features=group, constraint=constraint
-        )
+        certify_predictions(y, y & (group == 0), sensitive_features=group, constraint=constraint)
 
 
 def test_precision_is_that_of_the_accepted_samples():
@@ -321,9 +320,7 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     rates = expected[measure][["large", "larger", "small"]]
     np.testing.assert_allclose(report["rate"], rates)
     with pytest.warns(UserWarning, match="not compared"):
-        certificate = Certificate.from_predictions(
-            y, decisions, sensitive_features=names, constraint=floor
-        )
+        certificate = certify_predictions(y, decisions, sensitive_features=names, constraint=floor)
     assert certificate.uncompared_groups == ("small",)
     assert str(certificate).endswith("It says nothing about groups that are too small: 'small'.")
     assert json.loads(certificate.to_json())["uncompared_groups"] == ["small"]

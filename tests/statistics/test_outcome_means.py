@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta
 
-from skfair.audit import Certificate
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.constraints._bound import _sample_values
 from skfair.groups import Events, Samples, check_groups
@@ -13,6 +12,7 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
 from skfair.statistics import Means, OutcomeMeans, Rates, gap_posterior, make_estimates
 from skfair.surrogates import Sigmoid
+from tests.audit.doors import certify_predictions
 
 COST = Rate("cost", {"fp": 1, "fn": 20})
 
@@ -91,7 +91,7 @@ def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted):
     for _ in range(n_draws):
         y, d, g = draw(rng, 0.005, 200)
         weights = rng.choice([1.0, 2.0], size=len(y)) if weighted else None
-        false += Certificate.from_predictions(
+        false += certify_predictions(
             y, d, sensitive_features=g, constraint=constraint, sample_weight=weights
         ).certified
     assert false <= n_draws * 0.05 + 2 * np.sqrt(n_draws * 0.05 * 0.95)
@@ -100,21 +100,17 @@ def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted):
 def test_the_sentence_says_how_many_costly_outcomes_there_are():
     g, y, d = np.repeat(["a", "b"], 150), np.zeros(300), np.zeros(300)
     y[0], d[10:30] = 1, 1
-    certificate = Certificate.from_predictions(
-        y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0)
-    )
+    certificate = certify_predictions(y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0))
     expected = "1 of value 20 among 'a' (150), 0 of value 20 among 'b' (150)"
     assert certificate.rare_outcomes == expected and expected in str(certificate)
-    shares = Certificate.from_predictions(y, d, sensitive_features=g, tolerance=0.3)
+    shares = certify_predictions(y, d, sensitive_features=g, tolerance=0.3)
     assert shares.rare_outcomes == ""
 
 
 def test_reports_and_certificates_of_a_cost_have_the_same_limit():
     y, d, g = draw(np.random.default_rng(3), 0.02, 150)
     report = group_report(y, d, sensitive_features=g, measures=[COST], confidence_level=0.9)
-    certificate = Certificate.from_predictions(
-        y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0)
-    )
+    certificate = certify_predictions(y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0))
     assert certificate.limit == pytest.approx(report["cost_high"].iloc[:2].max())
 
 
@@ -124,7 +120,7 @@ def test_a_cost_per_positive_knows_the_values_of_positives_alone():
     y, d, g = draw(np.random.default_rng(4), 0.02, 150)
     report = group_report(y, d, sensitive_features=g, measures=[cost], confidence_level=0.9)
     constraint = MaximumRate(cost, 5.0)
-    certificate = Certificate.from_predictions(y, d, sensitive_features=g, constraint=constraint)
+    certificate = certify_predictions(y, d, sensitive_features=g, constraint=constraint)
     high = report["cost per positive_high"].iloc[:2].max()
     assert certificate.limit == pytest.approx(high)
     target = np.where(y, 1.0, -1.0)

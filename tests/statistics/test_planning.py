@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.audit import Certificate, _certify
+from skfair.audit import _certify
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.statistics import (
     AUCs,
@@ -23,6 +23,7 @@ from skfair.statistics._planning import (
     ratio_power,
     smallest_certifiable_size,
 )
+from tests.audit.doors import certify_predictions
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
@@ -311,7 +312,7 @@ def test_planned_floors_are_those_of_certificates(n, constraint):
     is_certified = []
     for count in range(n + 1):
         decisions = np.concatenate((np.repeat([1, 0], [count, n - count]), certain))
-        certificate = Certificate.from_predictions(
+        certificate = certify_predictions(
             None,
             decisions,
             sensitive_features=groups,
@@ -359,7 +360,7 @@ def test_what_no_sample_can_show_is_refused():
 
 def test_certificates_of_floors_state_how_many_samples_suffice():
     decisions = np.tile(np.repeat([1, 0], [32, 8]), 2)
-    certificate = Certificate.from_predictions(
+    certificate = certify_predictions(
         None,
         decisions,
         sensitive_features=np.repeat(["a", "b"], 40),
