@@ -1,6 +1,6 @@
 """Public data of the benchmarks: all samples, or at most `MAX_SAMPLES` of them."""
 
-from functools import wraps
+from functools import partial, wraps
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -29,14 +29,14 @@ def _draw_samples(fetch):
     return fetch_drawn
 
 
-fetch_a9a = _draw_samples(datasets.fetch_a9a)
+fetch_a9a = _draw_samples(partial(datasets.load_benchmark, "a9a"))
 fetch_acs_income = _draw_samples(datasets.fetch_acs_income)
 fetch_adult = _draw_samples(datasets.fetch_adult)
 fetch_bank_marketing = _draw_samples(datasets.fetch_bank_marketing)
 fetch_compas = _draw_samples(datasets.fetch_compas)
-fetch_four_area = _draw_samples(datasets.fetch_four_area)
+fetch_four_area = _draw_samples(partial(datasets.load_benchmark, "four_area"))
 fetch_law_school = _draw_samples(datasets.fetch_law_school)
-fetch_thyroid = _draw_samples(datasets.fetch_thyroid)
+fetch_thyroid = _draw_samples(partial(datasets.load_benchmark, "thyroid"))
 
 
 def _draw_network(fetch):
@@ -60,4 +60,4 @@ def _draw_network(fetch):
     return fetch_drawn
 
 
-fetch_lastfm_asia = _draw_network(datasets.fetch_lastfm_asia)
+fetch_lastfm_asia = _draw_network(partial(datasets.load_benchmark, "lastfm_asia"))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize, scale
 
 from benchmarks.data import fetch_adult, fetch_bank_marketing
 from benchmarks.tables import FOLDER
-from skfair.datasets import make_fair_synthetic
+from skfair.datasets import load_benchmark
 from skfair.metrics import balance_score
 
 REAL = ("Adult_K10", "Adult_K5", "Bank_K10", "Bank_K5")
@@ -88,7 +88,7 @@ def problem(name, n_rows=5000):
         If real data are neither on disk nor available from the network.
     """
     if name in SYNTHETIC:
-        X, _, codes = make_fair_synthetic(name.removeprefix("Syn_"))
+        X, _, codes = load_benchmark("fair_synthetic", variant=name.removeprefix("Syn_"))
         return Problem(name, X, codes, 2)
     dataset, n_clusters = name.split("_K")
     X, codes = _all_rows(dataset)

@@ -9,11 +9,7 @@ from sklearn.preprocessing import scale
 
 from benchmarks.data import fetch_adult, fetch_four_area, fetch_lastfm_asia, fetch_thyroid
 from skfair.cluster import RBFAffinity
-from skfair.datasets import (
-    fetch_facebook_net,
-    make_fair_sbm,
-    make_rand_laplace,
-)
+from skfair.datasets import load_benchmark, make_fair_sbm, make_rand_laplace
 
 LARGEST_STORED = 12_000
 """Largest number of rows of a kernel that is stored; its array takes 1.2 GB."""
@@ -118,7 +114,7 @@ def lastfm():
 
 def facebook_net():
     """FacebookNet, the pupils of a school by gender."""
-    return _network("FacebookNet", fetch_facebook_net())
+    return _network("FacebookNet", load_benchmark("facebook_net"))
 
 
 def _network(name, graph):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["FairnessMonitor"]
+__all__ = ["FitMonitor"]
 
 _QUANTITIES = {
     "objective": "objective_",
@@ -23,10 +23,10 @@ _QUANTITIES = {
 """Column of the log -> fitted attribute that it is read from."""
 
 
-class FairnessMonitor:
+class FitMonitor:
     """Callback that records objective and fairness at every iteration of a fit.
 
-    Pass it to an estimator with ``estimator.set_callbacks(FairnessMonitor())``. The estimator
+    Pass it to an estimator with ``estimator.set_callbacks(FitMonitor())``. The estimator
     then passes it a fitted view of itself at the end of every iteration. One monitor may watch
     several fits, one after another or, in a search, many at once: the log numbers the runs.
 
@@ -56,10 +56,10 @@ class FairnessMonitor:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.callbacks import FairnessMonitor
+    >>> from skfair.callbacks import FitMonitor
     >>> from skfair.cluster import FairKMeans
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> monitor = FairnessMonitor()
+    >>> monitor = FitMonitor()
     >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
     >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
     >>> monitor.log.columns.tolist()

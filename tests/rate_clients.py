@@ -126,7 +126,7 @@ def give_certificate(rate, columns, model):
     certificate = certify(
         model, columns.X, columns.y, sensitive_features=columns.group, constraint=constraint
     )
-    return certificate.gap
+    return certificate.estimate
 
 
 def monitor(rate, columns, model):

@@ -1,4 +1,4 @@
-"""FairnessMonitor on a tiny estimator with known iterations."""
+"""FitMonitor on a tiny estimator with known iterations."""
 
 import pickle
 
@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 
@@ -65,7 +65,7 @@ def X():
 
 @pytest.mark.callbacks
 def test_one_row_per_iteration(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     Halving().set_callbacks(monitor).fit(X)
     log = monitor.log
     assert log.columns.tolist() == COLUMNS
@@ -77,14 +77,14 @@ def test_one_row_per_iteration(X):
 
 @pytest.mark.callbacks
 def test_what_is_not_reported_is_nan(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     Halving().set_callbacks(monitor).fit(X)
     assert monitor.log[["violation", "residual"]].isna().all(axis=None)
 
 
 @pytest.mark.callbacks
 def test_an_empty_log_has_the_same_columns(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     assert monitor.log.columns.tolist() == COLUMNS
     Silent().set_callbacks(monitor).fit(X)
     assert monitor.log.empty
@@ -92,7 +92,7 @@ def test_an_empty_log_has_the_same_columns(X):
 
 @pytest.mark.callbacks
 def test_every_fit_is_a_run(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = Halving(n_iter=2).set_callbacks(monitor)
     model.fit(X)
     model.set_params(start=2.0).fit(X)
@@ -102,7 +102,7 @@ def test_every_fit_is_a_run(X):
 
 @pytest.mark.callbacks
 def test_clones_share_the_monitor(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = Halving().set_callbacks(monitor)
     clone(model).fit(X)
     assert len(monitor.log) == 3
@@ -110,7 +110,7 @@ def test_clones_share_the_monitor(X):
 
 @pytest.mark.callbacks
 def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = Halving().set_callbacks(monitor).fit(X)
     copy = pickle.loads(pickle.dumps(model))
     (restored,) = copy._skl_callbacks
@@ -122,7 +122,7 @@ def test_a_pickled_copy_keeps_its_rows_and_goes_on_alone(X):
 @pytest.mark.callbacks
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_search_fills_the_log_for_any_n_jobs(X, n_jobs):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = Halving().set_callbacks(monitor)
     GridSearchCV(model, {"start": [8.0, 2.0]}, cv=2, n_jobs=n_jobs).fit(X)
     first = monitor.log.query("iteration == 0")
@@ -132,7 +132,7 @@ def test_a_search_fills_the_log_for_any_n_jobs(X, n_jobs):
 
 @pytest.mark.callbacks
 def test_stands_beside_the_progress_bar(X, capsys):
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     Halving().set_callbacks(callback.ProgressBar(), monitor).fit(X)
     assert len(monitor.log) == 3
     assert "Halving" in capsys.readouterr().out

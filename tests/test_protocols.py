@@ -19,14 +19,12 @@ from skfair.constraints import (
     ConstraintSystem,
     DemographicParity,
     PartialStatisticalParity,
-    RankConstraint,
-    RateConstraint,
     SmoothConstraint,
 )
-from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._partial_bound import BoundPartialParity
+from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, ShareRows
 from skfair.constraints._rows import RateRows
+from skfair.constraints._sums import Sums
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import (
@@ -66,11 +64,14 @@ def members(protocol):
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS
 DECLARED = {
-    BoundConstraint: members(RateConstraint),
+    Sums: members(Sums) & members(RankSums)
+    | {"target", "smooth", "exact", "is_quotient"}
+    | {"smooth_means", "exact_means", "outcomes", "rates"},
     RateRows: ROWS
     | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
     | {"sums_curvature", "residual"},
-    BoundPartialParity: members(RankConstraint),
+    RankSums: members(Sums) & members(RankSums)
+    | {"interval_events", "linearize_at", "count", "gather"},
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,
     LinearModel: LINEAR,
@@ -132,7 +133,7 @@ def make_problem(constraint, n_samples=300):
     weights, target, loss = np.ones(n_samples), np.where(y, 1.0, -1.0), LogisticLoss()
     samples = Samples(target, check_groups(groups, n_samples), weights)
     bound = constraint.bind(samples, Sigmoid(), loss, tolerance=0.05)
-    if bound.metric_input == "ranks":
+    if bound.sums.metric_input == "ranks":
         bound = bound.linearize_at(X[:, 0])
     model = LinearModel.from_features(X, weights)
     return ConstrainedProblem(model, loss, target, weights, 0.01, ConstraintSystem((bound,)))

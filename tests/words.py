@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from skfair.datasets._benchmarks import BENCHMARKS as LOADED_BY_NAME
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = sorted((ROOT / "skfair").rglob("*.py"))
 PAGES = [
@@ -177,9 +179,10 @@ def _tables(path, node, is_public):
 
 
 def public_names():
-    """Names that ``__all__`` lists, metrics, and the classes that the listed ones inherit from."""
+    """Names that ``__all__`` lists, their base classes, metrics, and what loads benchmarks."""
     trees = [parse(path) for path in PACKAGE]
     names = {name for tree in trees for name in _listed(tree)}
+    names |= {function.__name__ for function in LOADED_BY_NAME.values()}
     bases = {
         node.name: {ast.unparse(base).split("[")[0] for base in node.bases}
         for tree in trees

@@ -261,14 +261,14 @@ def measure_plain_fits(case):
         model = ConstrainedERMClassifier(None).fit(samples.X[rows], samples.target[rows] > 0)
         scores = model.decision_function(samples.X)
         gaps.append(constraint.value(scores))
-        if constraint.metric_input == "ranks":
+        if constraint.sums.metric_input == "ranks":
             errors.append(constraint.take(rows).value(scores[rows]) - gaps[-1])
             continue
-        rates = constraint.exact_means(scores)
+        rates = constraint.sums.exact_means(scores)
         fair = constraint.gap.rescale_means(rates, 0.0)
         for draw in range(_N_DRAWS):
             rows = _draw_rows(case, len(samples.target), [9, seed, draw])
-            drawn = constraint.take(rows).exact_means(scores[rows])
+            drawn = constraint.sums.take(rows).exact_means(scores[rows])
             chance.append(constraint.gap(fair + drawn - rates))
     noise = np.quantile(chance, 0.9) if chance else 1.645 * np.std(errors, ddof=1)
     return {"plain gap": float(np.mean(gaps)), "noise": float(noise)}

@@ -5,12 +5,14 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.guarantees import populations
+from benchmarks.guarantees.redraws import population
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
 from skfair.audit import Audit
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
-from skfair.statistics import required_sample_size
+from skfair.statistics import FitPilot, _pilots, required_sample_size
 
 N_CERTIFICATES, N_FITS = {5: 2000, 1: 200}, {5: 20, 1: 4}
 """Draws of each case, by the runs of the budget."""
@@ -36,6 +38,18 @@ OTHER_FITS = (
 )
 """Further fits: samples, groups, constraint and columns."""
 
+PLANNED = (
+    *("mislabelled", "30 columns", "60 columns", "misspecified"),
+    *("ties", "label shift", "40 columns", "weights"),
+)
+"""Populations of which fits are planned that lose little accuracy, at the plain gap."""
+
+ALLOWED, ALLOWED_SHARE = 0.01, 0.1
+"""Loss of accuracy that is allowed, or this share of what equal rates cost if that is more."""
+
+N_PILOT, N_PLANNED = 50_000, 60
+"""Samples of a pilot, and draws from the population at the planned size."""
+
 
 def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     """Proportion of samples in which decisions with equal rates of all groups are certified."""
@@ -49,11 +63,17 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
         decisions = (np.tile(np.arange(n), n_groups) < np.repeat(counts, n)).astype(int)
         audit = Audit.from_predictions(None, decisions, sensitive_features=groups, min_group_size=1)
         certificate = audit.certify(constraint)
-        share += repeats * certificate.certified
+        share += repeats * certificate.is_shown
     return share / n_draws
 
 
+@smallest(populations, SIZE=2000)
+@smallest(_pilots, _N_AT_ONCE=4, _N_ROUNDS=1)
 @smallest(
+    PLANNED=("30 columns",),
+    ALLOWED=0.3,
+    N_PILOT=1500,
+    N_PLANNED=2,
     N_CERTIFICATES={1: 2},
     N_FITS={1: 1},
     RATES=(0.2,),
@@ -68,8 +88,15 @@ def sample_size(budget):
 
     Fits: the tolerance that is guaranteed with a probability of .80 at confidence .95, by samples
     and groups of equal size, for rates of one half, and the proportion of draws in which it is.
+
+    Pilots: the size that is planned for a guarantee at the plain gap and a loss of accuracy of at
+    most .01, and the proportion of draws from the population in which both hold. ``--cells pilots``
+    prints this table alone.
     """
-    return join_reports([_plan_certificates(budget), _plan_fits(budget)])
+    pilots = _plan_pilots()
+    if "pilots" in budget.cells:
+        return pilots
+    return join_reports([_plan_certificates(budget), _plan_fits(budget), pilots])
 
 
 def _plan_certificates(budget):
@@ -149,3 +176,64 @@ def _plan_fits(budget):
     # Two standard errors of a proportion of .80.
     bound = round(0.8 - 2.0 * np.sqrt(0.16 / n_draws), 3)
     return Report(title, records, [Check("guaranteed fits", shares, ">=", bound)])
+
+
+def make_pilot(samples, rows, tolerance):
+    """The pilot of some samples of a population, under demographic parity at a tolerance."""
+    return FitPilot(
+        ConstrainedERMClassifier(tolerance=tolerance, confidence_level=0.95),
+        samples.X[rows],
+        samples.target[rows] > 0,
+        sensitive_features=samples.groups.codes[rows],
+        sample_weight=samples.weights[rows],
+    )
+
+
+def measure_plain_gap(samples, rows):
+    """Gap of a plain fit to some samples, among them, and the accuracy that equal rates cost."""
+    X, truth, codes = samples.X[rows], samples.target[rows] > 0, samples.groups.codes[rows]
+    weights = samples.weights[rows]
+    plain, equal = (
+        ConstrainedERMClassifier(constraint, tolerance=1e-3)
+        .fit(X, truth, sensitive_features=codes, sample_weight=weights)
+        .predict(X)
+        for constraint in (None, "demographic_parity")
+    )
+    gap = np.ptp(np.bincount(codes, weights * plain) / np.bincount(codes, weights))
+    cost = np.average((plain == truth) * 1.0 - (equal == truth), weights=weights)
+    return float(gap), float(cost)
+
+
+def _plan_pilots():
+    """Fits planned to be guaranteed and to lose little accuracy, by pilots."""
+    records = []
+    for name in PLANNED:
+        samples = population(name)
+        rows = np.random.default_rng(3).permutation(len(samples.target))[:N_PILOT]
+        tolerance, cost = measure_plain_gap(samples, rows)
+        allowed = max(ALLOWED, ALLOWED_SHARE * cost)
+        record = {"population": name, "tolerance": tolerance, "allowed": allowed}
+        pilot = make_pilot(samples, rows, tolerance)
+        record["planned"] = n = required_sample_size(
+            pilot=pilot, max_accuracy_loss=allowed, kind="fit"
+        )
+        of_all = make_pilot(samples, np.arange(len(samples.target)), tolerance)
+        fits = of_all.redraw(n, N_PLANNED, random_state=11)
+        record |= {"guaranteed": fits.is_guaranteed.mean(), "accuracy": fits.accuracy.mean()}
+        record |= {"lost": fits.accuracy_lost.mean()}
+        record["both"] = float(np.mean(fits.is_guaranteed & (fits.accuracy_lost <= allowed)))
+        records.append(record)
+        population.cache_clear()
+    title = (
+        f"Planned from pilots of {N_PILOT:,} samples, at the plain gap, for a power of .80: "
+        f"{N_PLANNED} draws from the population"
+    )
+    shares, error = [one["both"] for one in records], 2.0 * np.sqrt(0.16 / N_PLANNED)
+    what = "guaranteed at the allowed loss"
+    checks = [
+        Check(what, shares, ">=", round(0.78 - error, 3)),
+        Check(what, shares, "<=", round(min(1.0, 0.9 + error), 3)),
+        Check(f"{what}, mean", [np.mean(shares)], ">=", 0.78),
+        Check(f"{what}, mean", [np.mean(shares)], "<=", 0.9),
+    ]
+    return Report(title, records, checks)

@@ -289,8 +289,8 @@ PAPERS = (
                 DATASETS,
                 "Numbers of samples agree except for MSLR-WEB10K, whose files must be downloaded "
                 "by hand. Numbers of columns depend on the encoding: the paper's Adult is a9a, "
-                'which fetch_a9a(subset="all") returns. Bank has 54 columns without the first '
-                "category of each, and COMPAS 16 with all of them, both with a column of the "
+                'which load_benchmark("a9a", subset="all") has. Bank has 54 columns without the '
+                "first category of each, and COMPAS 16 with all of them, both with a column of the "
                 "groups. The figures here run on these.",
                 LINEAR_ROWS | {"data sets": (5, 4), "columns of Communities": (140, 99)},
             ),

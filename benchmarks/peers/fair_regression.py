@@ -10,7 +10,7 @@ from benchmarks.data import fetch_law_school
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.datasets import fetch_communities_crime
+from skfair.datasets import load_benchmark
 from skfair.metrics import mean_score_difference
 from skfair.regression import ConstrainedERMRegressor
 
@@ -26,7 +26,7 @@ def _law_school():
 
 
 def _communities():
-    bunch = fetch_communities_crime(drop_sensitive=True)
+    bunch = load_benchmark("communities_crime", drop_sensitive=True)
     return bunch.data, bunch.target, bunch.sensitive_features
 
 

@@ -19,8 +19,8 @@ from skfair.models import MLPModel
 from skfair.solvers import SSLALM, StochasticGhost, StochasticSwitching
 
 SOLVERS = {  # solver, timed steps of ours, timed steps of the published one
-    "ssl-alm": (SSLALM.from_benchmark(), 500, 200),
-    "switching subgradient": (StochasticSwitching.from_benchmark(), 500, 200),
+    "ssl-alm": (SSLALM.from_paper(), 500, 200),
+    "switching subgradient": (StochasticSwitching.from_paper(), 500, 200),
     "ghost": (StochasticGhost(), 200, 10),
 }
 SPEED_UPS = {8: 4.0, 32: 3.0, 128: 2.0, 1024: 1.2}

@@ -14,7 +14,7 @@ from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, LossParity
-from skfair.datasets import communities_crime_groups, fetch_communities_crime
+from skfair.datasets import communities_crime_groups, load_benchmark
 
 N_COLUMNS, N_PER_ROW = 100, 10
 EXPONENTS = 5, 6
@@ -137,7 +137,7 @@ def fit_overlapping_groups(n_runs):
     Communities count as violent above the 70th percentile. With the median the unconstrained fit
     would meet the tolerance.
     """
-    bunch = fetch_communities_crime()
+    bunch = load_benchmark("communities_crime")
     memberships, _ = communities_crime_groups()
     memberships = memberships[:, :N_OVERLAPPING]
     y = np.asarray(bunch.target) > np.quantile(bunch.target, 0.7)

@@ -13,12 +13,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, save_figure
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 from skfair.constraints import LossParity, RankingParity
-from skfair.datasets import (
-    communities_crime_groups,
-    fetch_communities_crime,
-    fetch_mslr,
-    make_ranking,
-)
+from skfair.datasets import communities_crime_groups, load_benchmark, make_ranking
 from skfair.losses import LOSSES
 from skfair.metrics import ranking_parity_difference
 from skfair.plotting._display import COLORS, LINE_STYLES, pick_cyclic
@@ -136,7 +131,7 @@ def _fit_ours(layers, name, tolerance, alpha, n_epochs):
 @cache
 def _communities():
     """Features, classes and memberships of training, validation and test rows."""
-    bunch, (memberships, _) = fetch_communities_crime(), communities_crime_groups()
+    bunch, (memberships, _) = load_benchmark("communities_crime"), communities_crime_groups()
     y = np.asarray(bunch.target) > np.quantile(bunch.target, 0.7)
     X, rows = bunch.data.to_numpy(dtype=float), np.random.default_rng(0).permutation(len(y))
     subsets = np.split(rows, [round(0.6 * len(y)), round(0.8 * len(y))])
@@ -284,7 +279,9 @@ def _queries(n_runs):
         subsets = query < N_QUERIES // 2, query >= N_QUERIES // 2
         queries["random"].append([(X[p], y[p], query[p], groups[p]) for p in subsets])
     try:
-        subsets = [fetch_mslr(subset, n_queries=500) for subset in ("train", "vali")]
+        subsets = [
+            load_benchmark("mslr", subset=subset, n_queries=500) for subset in ("train", "vali")
+        ]
     except OSError:  # its terms of use must be accepted first
         return queries
     columns = ("data", "target", "query_id", "sensitive_features")

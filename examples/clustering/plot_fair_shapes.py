@@ -22,12 +22,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering
-from skfair.datasets import fetch_ds577, make_elliptical, make_fair_blobs
+from skfair.datasets import load_benchmark, make_fair_blobs
 from skfair.metrics import balance_score
 
-shapes = {"Elliptical": make_elliptical(400, random_state=0)}
+shapes = {"Elliptical": load_benchmark("elliptical", n_samples=400, random_state=0)}
 try:
-    points = fetch_ds577()
+    points = load_benchmark("ds577")
     shapes["DS-577"] = (points.data.to_numpy(), points.target, points.sensitive_features)
 except OSError as error:
     print(f"DS-577 is not available: {error}")

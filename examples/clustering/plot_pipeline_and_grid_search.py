@@ -25,7 +25,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.cluster import FairKMeans
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import cluster_composition, get_scorer
@@ -106,11 +106,11 @@ figure.suptitle(f"Smallest distance within the balance bound: {best['n_clusters'
 # %%
 # Monitoring the fit
 # ------------------
-# :class:`~skfair.callbacks.FairnessMonitor` records cost and balance after every round, here of the
+# :class:`~skfair.callbacks.FitMonitor` records cost and balance after every round, here of the
 # fit that the search selected. scikit-learn's ``ProgressBar``, where rich is installed, is set on
 # the outermost estimator and shows all its steps.
 
-monitor = FairnessMonitor()
+monitor = FitMonitor()
 selected = clone(search.best_estimator_)
 selected[-1].set_callbacks(monitor)
 if find_spec("rich"):

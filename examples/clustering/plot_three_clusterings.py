@@ -16,9 +16,9 @@ by one call of :func:`~skfair.cluster.fair_kmeans_front`.
 import matplotlib.pyplot as plt
 
 from skfair.cluster import fair_kmeans_front
-from skfair.datasets import make_fair_synthetic
+from skfair.datasets import load_benchmark
 
-X, _, groups = make_fair_synthetic("unequal_ds2")
+X, _, groups = load_benchmark("fair_synthetic", variant="unequal_ds2")
 front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
 selected = [front.select(min_balance=relative) for relative in (0, 0.5, 1)]
 front.to_frame().iloc[selected].round(3)

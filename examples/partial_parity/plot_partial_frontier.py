@@ -26,11 +26,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
-from skfair.datasets import fetch_a9a
+from skfair.datasets import load_benchmark
 from skfair.metrics import demographic_parity_difference, partial_statistical_parity_difference
 
 try:
-    train, test = fetch_a9a(subset="train"), fetch_a9a(subset="test")
+    train, test = load_benchmark("a9a", subset="train"), load_benchmark("a9a", subset="test")
     rows = np.random.default_rng(0).permutation(len(train.target))[:16_000]
     X, y, groups = train.data[rows], train.target[rows] == ">50K", train.sensitive_features[rows]
     X_test, y_test, groups_test = test.data, test.target == ">50K", test.sensitive_features

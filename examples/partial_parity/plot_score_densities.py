@@ -20,12 +20,12 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 from skfair.classification import PartialParityClassifier
-from skfair.datasets import fetch_a9a
+from skfair.datasets import load_benchmark
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.plotting import GroupRateCurveDisplay, ScoreDistributionDisplay
 
 try:
-    adult = fetch_a9a(subset="train")
+    adult = load_benchmark("a9a", subset="train")
     X, y, groups = adult.data, adult.target == ">50K", adult.sensitive_features
 except OSError as error:
     print(f"Adult is not available, so generated data are used instead: {error}")

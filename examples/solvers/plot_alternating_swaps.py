@@ -20,9 +20,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skfair.cluster import AlternatingSwaps, FairKMeans
-from skfair.datasets import make_fair_synthetic
+from skfair.datasets import load_benchmark
 
-X, _, groups = make_fair_synthetic("equal_ds1")
+X, _, groups = load_benchmark("fair_synthetic", variant="equal_ds1")
 
 
 def run(pair, n_iter):

@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -50,7 +50,7 @@ except OSError as error:
 # The solvers
 # -----------
 # All have default settings. Each first-order method has 400 iterations, each of which takes one or
-# two passes over the data. A :class:`~skfair.callbacks.FairnessMonitor` records every iteration.
+# two passes over the data. A :class:`~skfair.callbacks.FitMonitor` records every iteration.
 
 solvers = {
     "SQP": SQP(),
@@ -66,7 +66,7 @@ def fit_all(constraint):
     """Monitor and final result of each solver."""
     monitors, ends = {}, {}
     for name, solver in solvers.items():
-        monitors[name] = FairnessMonitor()
+        monitors[name] = FitMonitor()
         model = ConstrainedERMClassifier(constraint, enforcement=None, solver=solver)
         with warnings.catch_warnings():  # most do not converge in 400 iterations
             warnings.simplefilter("ignore", ConvergenceWarning)

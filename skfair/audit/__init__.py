@@ -1,4 +1,4 @@
-"""Audits of models from any package on held-out data: certificates and fairness reports.
+"""Audits of models from any package on held-out data: claims and fairness reports.
 
 Measures are those of disparate impact (adverse impact, the 80 % or four-fifths rule), statistical
 parity difference, equal opportunity, and errors by groups of protected attributes. The page of a
@@ -6,7 +6,10 @@ report can be attached to a model card.
 """
 
 from skfair.audit._audit import Audit
-from skfair.audit._certify import Certificate, certify, limit_metric
+from skfair.audit._certify import certify, limit_metric
+from skfair.audit._claims import Claim, verify
+from skfair.audit._claims import find_unit as find_unit
+from skfair.audit._claims import number_text as number_text
 from skfair.audit._data import check_counts as check_counts
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
@@ -23,6 +26,7 @@ from skfair.audit._files import read_columns as read_columns
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
+from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
 from skfair.audit._report_input import check_share as check_share
 from skfair.audit._sensitive_features import SensitiveFeatures
@@ -30,7 +34,7 @@ from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
     "Audit",
-    "Certificate",
+    "Claim",
     "FairnessReport",
     "SensitiveFeatures",
     "SubgroupReport",
@@ -38,4 +42,5 @@ __all__ = [
     "fairness_front",
     "find_subgroups",
     "limit_metric",
+    "verify",
 ]

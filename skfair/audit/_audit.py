@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
-from skfair.audit._certify import Certificate, certify_audit
+from skfair.audit._certify import certify_audit
 from skfair.audit._changes import Changes, compare_audits
+from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._report import FairnessReport, report_audit
@@ -55,8 +56,8 @@ class Audit(AuditData):
     ... )
     >>> audit.report().gaps["gap"].round(2).tolist()
     [0.1]
-    >>> audit.certify("demographic_parity", 0.2).certified
-    True
+    >>> audit.certify("demographic_parity", 0.2).verdict
+    'shown'
     """
 
     def report(
@@ -100,10 +101,10 @@ class Audit(AuditData):
         confidence_level: float = 0.95,
         loss: str | Callable | None = None,
         ledger: str | PathLike[str] | None = None,
-    ) -> Certificate:
-        """Certificate that the gap in the population is within a tolerance, as of :func:`certify`.
+    ) -> Claim:
+        """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
 
-        Groups below `min_group_size` are not compared, and the certificate names them.
+        Groups below `min_group_size` are not compared, and the claim names them.
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class Audit(AuditData):
 
         Returns
         -------
-        certificate : Certificate
+        claim : Claim
 
         Raises
         ------

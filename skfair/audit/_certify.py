@@ -1,24 +1,31 @@
-"""Certificates: held-out data show that a model meets a tolerance in the population."""
+"""Claims on held-out data: whether a model meets a tolerance in the population."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
-from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_regressor
 
+from skfair.audit._claims import (
+    Claim,
+    describe_constraint,
+    describe_counted,
+    describe_metric,
+    find_form,
+    find_unit,
+)
 from skfair.audit._data import AuditData, mask_unknown
-from skfair.audit._formats import encode_document
+from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
-    RATIO_UNIT,
     HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
@@ -35,8 +42,9 @@ from skfair.audit._predictions import (
     resolve_loss_and_units,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.audit._tables import group_text
 from skfair.constraints import check_applies_to_numbers
-from skfair.metrics import Metric
+from skfair.metrics import Metric, find_positive
 from skfair.statistics import (
     ComplementEstimates,
     LogRates,
@@ -52,7 +60,6 @@ from skfair.statistics import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, warn
 from skfair.utils._copies import refuse_training_data
-from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -60,177 +67,26 @@ if TYPE_CHECKING:
     from skfair.constraints import Constraint
 
 
-# Certificates: held-out data show that a model meets a tolerance in the population.
-
-
 _NEGLIGIBLE_MARGIN = 1e-9
 """Rest of a tolerance that is a rounding error, for which no sample size suffices."""
 
 
-class Certificate(NamedTuple):
-    """Result of `certify`: whether held-out data show that a model keeps a tolerance.
+class _Limits(NamedTuple):
+    """Limits of a gap in the population, in its own unit, and whether its tolerance is shown.
 
-    Attributes
-    ----------
-    certified : bool
-        Whether the population's gap is at most the tolerance, at the requested confidence level.
-    gap : float
-        The gap in the held-out data.
-    limit : float
-        Upper limit of the population's gap at that confidence.
-    tolerance, confidence_level : float
-        As passed to `certify`.
-    is_exact : bool
-        Whether only exact tests were used. Then at most ``1 - confidence_level`` of the models that
-        break the tolerance are certified at any sample size, and not only for large samples.
-    required_sample_size : int or None
-        Where it is not certified: samples of each group with which four of five certificates would
-        succeed, if the population's gap or ratio is the observed one; None where no number
-        suffices, or none is known. Drawing so many more until it succeeds is a repeated look, which
-        errs more often (:ref:`monitoring`).
-    unit : str
-        Unit of gap, limit and tolerance. "percentage points" are stored as fractions: 0.05 are
-        five of them. A "ratio" r is stored as 1 - r.
-    fit_unit : float or None
-        Size in this unit of one unit of the tolerance with which the model was fitted; None where
-        the two are the same, or the model is of another package.
-    certified_tolerance : float or None
-        Where it is not certified: the smallest tolerance, to three digits, that these data certify
-        at this level, in the unit of the tolerance; None if there is none.
-    n_more : int or None
-        Where `required_sample_size` is known: by how many samples it exceeds the smallest group
-        here.
-    lower_limit : float
-        Lower limit of the population's gap at that confidence. Above the tolerance, the data show
-        that the tolerance is exceeded.
-    assumption : str
-        What it assumes of samples whose group is not known; empty if there are none.
-    uncompared_groups : tuple
-        Groups below the constraint's ``min_group_size``, about which nothing is certified.
-    side : str
-        Where the gap lies, such as "above the overall value" if a group may be any amount below
-        it; empty for gaps between groups.
-    rare_outcomes : str
-        Outcomes that few samples have, such as costly errors, and most of the limit is due to;
-        empty if there are none.
-    attempt : int or None
-        Number of this certificate among those of the same data, if a ledger counts them. Then
-        `confidence_level` is that of this one alone, and all together have the requested one.
-
-    Examples
-    --------
-    >>> from skfair.audit import Certificate
-    >>> print(Certificate(True, 0.02, 0.04, 0.05, 0.95, True, None))
-    Certified: the gap is at most 0.05 (5 percentage points), with 95 % confidence (0.02 here, \
-limit 0.04; exact).
+    `n_smallest` are the counted samples of the smallest group, `sizes` those of all by name.
     """
 
     certified: bool
     gap: float
     limit: float
-    tolerance: float
-    confidence_level: float
+    lower_limit: float
     is_exact: bool
-    required_sample_size: int | None
-    unit: str = RATE_UNIT
-    fit_unit: float | None = None
+    rare_outcomes: str
+    sizes: dict
+    n_smallest: int
     certified_tolerance: float | None = None
-    n_more: int | None = None
-    assumption: str = ""
-    lower_limit: float = 0.0
-    uncompared_groups: tuple = ()
-    side: str = ""
-    rare_outcomes: str = ""
-    attempt: int | None = None
-
-    def to_json(self, path: str | PathLike[str] | None = None) -> str:
-        """The certificate as JSON: all attributes by name, and its sentence as ``text``.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            File to write; None writes none.
-
-        Returns
-        -------
-        text : str
-            The JSON. A limit at infinity is the text "inf".
-        """
-        content = self._asdict() | {"exceeded": self.exceeded, "text": str(self)}
-        return write_text(encode_document("Certificate", content), path)
-
-    @property
-    def exceeded(self) -> bool:
-        """Whether the data show that the population's gap is above the tolerance."""
-        return self.lower_limit > self.tolerance
-
-    def __str__(self):
-        text = self._describe()
-        if self.assumption:
-            text += f" This holds {self.assumption}."
-        if self.rare_outcomes:
-            text += (
-                f" Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
-            )
-        if self.attempt is not None:
-            level = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)
-            text += (
-                f" This is attempt {self.attempt} on these held-out data; all of them together "
-                f"have {100 * level:g} % confidence."
-            )
-        if self.uncompared_groups:
-            names = join_names(map(repr, self.uncompared_groups))
-            text += f" It says nothing about groups that are too small: {names}."
-        return text
-
-    def _describe(self):
-        """The result in one or two sentences, without what it assumes or leaves out."""
-        name, relation, gap, limit = "gap", "at most", self.gap, self.limit
-        if self.unit == RATIO_UNIT:
-            name, relation, gap, limit = "ratio", "at least", 1.0 - gap, 1.0 - limit
-        observed = f"{gap:.3g} here, limit {limit:.3g}"
-        if self.is_exact and self.limit <= self.tolerance and not self.certified:
-            observed += ", which an exact test does not confirm"
-        level = 100 * self.confidence_level
-        bound = f"{self._tolerance_text(self.tolerance)}, with {level:g} % confidence"
-        if self.certified:
-            exactly = "; exact" if self.is_exact else ""
-            return f"Certified: the {name} is {relation} {bound} ({observed}{exactly})."
-        refusal = f"Not certified: these data do not show a {name} of {relation} {bound}"
-        text = f"{refusal} ({observed}); {self._advice(name)}."
-        if self.certified_tolerance is None:
-            return text
-        shown = self._tolerance_text(self.certified_tolerance)
-        return f"{text} They certify a {name} of {relation} {shown}."
-
-    def _advice(self, name):
-        """Clause on the sample size that suffices, if any does."""
-        if self.exceeded:
-            low = self.lower_limit
-            shown = f"below {1.0 - low:.3g}" if self.unit == RATIO_UNIT else f"above {low:.3g}"
-            return f"no sample size suffices, since they show a {name} {shown}"
-        if self.required_sample_size is not None:
-            more = f", {self.n_more} more than the smallest has here" if self.n_more else ""
-            samples = f"{self.required_sample_size} people of each group suffice{more}"
-            return f"{samples}, if the population's {name} is the same"
-        if self.gap < self.tolerance:
-            return "a larger sample may suffice"
-        return f"no sample size suffices, if the population's {name} is the same"
-
-    def _tolerance_text(self, tolerance):
-        """A tolerance in all known units and the side of the gap, or the ratio."""
-        return f"{self._number_text(tolerance)} {self.side}".rstrip()
-
-    def _number_text(self, tolerance):
-        """A tolerance in all known units, or the ratio."""
-        if self.unit == RATIO_UNIT:
-            return f"{1.0 - tolerance:g}"
-        if self.unit.startswith(RATE_UNIT):
-            return f"{tolerance:g} ({100 * tolerance:g} {self.unit})"
-        if self.fit_unit is None:
-            return f"{tolerance:g} {self.unit}"
-        in_fit = f"{tolerance / self.fit_unit:.3g} in units of the fit, where the target has"
-        return f"{tolerance:g} {self.unit} ({in_fit} standard deviation 1)"
+    required_sample_size: int | None = None
 
 
 def certify(
@@ -247,7 +103,7 @@ def certify(
     min_group_size: int = 30,
     X_fit: MatrixLike | None = None,
     loss: str | Callable | None = None,
-) -> Certificate:
+) -> Claim:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
     The gap is the largest of many differences, such as the statistical parity differences of all
@@ -306,16 +162,16 @@ def certify(
 
     Returns
     -------
-    certificate : Certificate
-        ``print`` shows it as a sentence.
+    claim : Claim
+        ``print`` shows it as sentences.
 
     Raises
     ------
     ValueError
         If groups are missing, the tolerance or the confidence level is out of range, there is no
-        tolerance or also a ratio, X is the training data, the constraint is not about what the estimator predicts (the
-        error names those that are), the loss of a regressor is not known, or predictions, groups or
-        weights are invalid for the metric.
+        tolerance or also a ratio, X is the training data, the constraint is not about what the
+        estimator predicts (the error names those that are), the loss of a regressor is not known,
+        or predictions, groups or weights are invalid for the metric.
     TypeError
         If the estimator is neither a classifier nor a regressor.
 
@@ -341,8 +197,8 @@ def certify(
     >>> y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
     >>> model = LogisticRegression().fit(X[:1000], y[:1000])
     >>> held_out = {"sensitive_features": group[1000:], "X_fit": X[:1000]}
-    >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **held_out).certified
-    True
+    >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **held_out).verdict
+    'shown'
     """
     check_fitted_model(estimator)
     resolved = resolve_constraint(constraint)
@@ -361,7 +217,7 @@ def certify(
 
 
 def certify_audit(audit, constraint, tolerance, *, confidence_level, loss=None, ledger=None):
-    """The certificate of an audit, as :meth:`Audit.certify`."""
+    """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
@@ -371,9 +227,10 @@ def certify_audit(audit, constraint, tolerance, *, confidence_level, loss=None, 
         attempt = count_attempt(ledger, audit.columns.get("y_true"), groups, weights)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
-    per_class, (constraint, unit, fit_unit) = arrange(audit, constraint, loss)
-    certificate = _certify_predictions(audit, constraint, per_class, unit, tolerance, level)
-    return certificate._replace(fit_unit=fit_unit, attempt=attempt)
+    per_class, (constraint, *units) = arrange(audit, constraint, loss)
+    claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
+    source = collect_facts(audit.source, **claim.source)
+    return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
 
 
 def _arrange_model(audit, constraint, loss):
@@ -413,10 +270,13 @@ def _arrange_columns(audit, constraint, loss):
     return per_class, units
 
 
-def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
-    """The certificate of predictions, which are as `predict_for_metric` returns them."""
+def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
+    """The claim of predictions, which are as `predict_for_metric` returns them.
+
+    `units` are those of the gap and of a fit.
+    """
     known = audit.known
-    largest = _largest_gap(constraint, unit)
+    largest = _largest_gap(constraint, units[0])
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
@@ -428,22 +288,80 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     ]
     # Each class holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(per_class)
-    certificates = [
-        _certify_gap(bound, scores, tolerance, level, largest)._replace(
-            lower_limit=gap_lower_limit(*_smallest_gap_estimates(bound, scores), excess_level)
-        )
-        for bound, scores in bound_constraints
-    ]
-    certificate = _combine_classes(certificates)._replace(
-        unit=unit,
-        assumption=known.describe_assumption("X, decision and outcome"),
-        uncompared_groups=_uncompared_groups(bound_constraints[0][0]),
-        side=constraint.gap.side,
+    limits = _combine_classes(
+        [
+            _find_limits(bound, scores, tolerance, (level, excess_level), largest)
+            for bound, scores in bound_constraints
+        ]
     )
-    if not known.is_modelled:
-        return certificate
-    # Required sizes are those of samples that are all recorded.
-    return certificate._replace(required_sample_size=None, n_more=None)
+    if known.is_modelled:
+        # Required sizes are those of samples that are all recorded.
+        limits = limits._replace(required_sample_size=None, sizes={})
+    claim = _make_claim(constraint, limits, units, tolerance, per_class)
+    return replace(
+        claim,
+        confidence_level=level,
+        attributes=_attribute_names(audit),
+        assumption=known.describe_assumption("X, decision and outcome"),
+        left_out=_uncompared_groups(bound_constraints[0][0]),
+    )
+
+
+def _make_claim(constraint, limits, units, tolerance, per_class):
+    """The claim of limits of a gap: a floor is the largest rate less it, a ratio 1 less it."""
+    form, (unit, fit_unit) = find_form(constraint), units
+    largest = 1.0 if form == "ratio" else constraint.largest_gap
+    is_mirrored = form in ("ratio", "floor")
+
+    def mirror(gap):
+        return largest - gap if is_mirrored and gap is not None else gap
+
+    columns, params = per_class[0]
+    positive = _find_positive(constraint, columns, params, per_class)
+    unit = find_unit(constraint) if unit == RATE_UNIT else unit
+    if unit == RATE_UNIT and form in ("floor", "ceiling"):
+        unit = "percent"
+    verdict = "open"
+    if limits.certified:
+        verdict = "shown"
+    elif limits.lower_limit > tolerance:
+        verdict = "contradicted"
+    ends = mirror(limits.lower_limit), mirror(limits.limit)
+    size = limits.required_sample_size if verdict == "open" else None
+    return Claim(
+        verdict,
+        form,
+        describe_metric(constraint, "is_real" in params, len(per_class)),
+        unit,
+        mirror(tolerance),
+        mirror(limits.gap),
+        *(reversed(ends) if is_mirrored else ends),
+        confidence_level=np.nan,
+        is_exact=limits.is_exact,
+        counted=describe_counted(constraint, positive),
+        sizes=limits.sizes,
+        required_sample_size=size,
+        n_smallest=None if size is None else limits.n_smallest,
+        shown_threshold=mirror(limits.certified_tolerance),
+        fit_unit=fit_unit,
+        rare_outcomes=limits.rare_outcomes,
+        constraint=describe_constraint(constraint),
+        source={} if positive is None else {"positive_label": str(positive)},
+    )
+
+
+def _find_positive(constraint, columns, params, per_class):
+    """The class that means success; None if there are several, or no classes."""
+    if len(per_class) > 1 or metric_kind(constraint) != "classification" or "is_real" in params:
+        return None
+    label = find_positive(*map(np.asarray, columns), pos_label=params.get("pos_label"))
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _attribute_names(audit):
+    """Names of the attributes of recorded groups, as text."""
+    attributes = None if audit.known.labels is None else audit.samples.groups.attributes
+    return tuple(name for name in attributes or () if isinstance(name, str))
 
 
 def _samples_of_known_group(audit, n_rows):
@@ -462,7 +380,9 @@ def _uncompared_groups(bound):
     others = (
         bound.bound_constraint if isinstance(bound, HiddenGroupConstraint) else bound
     ).uncompared
-    return () if others is None else tuple(dict.fromkeys(group for _, group in others.labels))
+    if others is None:
+        return ()
+    return tuple(dict.fromkeys(group_text(group) for _, group in others.cells.labels))
 
 
 def _smallest_gap_estimates(bound, scores):
@@ -494,10 +414,13 @@ def _largest_gap(constraint, unit=None):
     return 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
 
 
-def _certify_gap(bound, scores, tolerance, level, largest):
-    """The certificate of one gap, of which `largest` is the largest possible one."""
+def _find_limits(bound, scores, tolerance, levels, largest):
+    """Limits of one gap, of which `largest` is the largest possible one.
+
+    The levels are those of the upper and of the lower limit.
+    """
     # Upper limit of the largest difference, by intervals for large samples.
-    estimates, contrasts = bound.estimates(scores)
+    (estimates, contrasts), (level, excess_level) = bound.estimates(scores), levels
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
             f"A certificate needs two groups to be compared by {bound.name}, but these samples "
@@ -514,39 +437,53 @@ def _certify_gap(bound, scores, tolerance, level, largest):
         limit = min(limit, tolerance) if certified else limit
     else:
         _warn_of_skewed_values(bound, estimates)
-    gap = bound.value(scores)
-    certificate = Certificate(bool(certified), gap, limit, tolerance, level, is_exact, None)
-    certificate = certificate._replace(rare_outcomes=_describe_rare_values(bound, estimates))
+    limits = _Limits(
+        bool(certified),
+        bound.value(scores),
+        limit,
+        gap_lower_limit(*_smallest_gap_estimates(bound, scores), excess_level),
+        is_exact,
+        _describe_rare_values(bound, estimates),
+        _count_samples(bound, estimates),
+        int(estimates.sizes.min()),
+    )
     if certified:
-        return certificate
-    # What these data certify, and how large the groups would have to be.
-    shown = _certified_tolerance(estimates, contrasts, certificate)
-    if shown is not None and shown < largest:
-        certificate = certificate._replace(certified_tolerance=shown)
-    size = _required_size(bound, estimates, certificate)
-    more = None if size is None else max(0, size - int(estimates.sizes.min()))
-    return certificate._replace(required_sample_size=size, n_more=more)
+        return limits
+    # What these data show, and how large the groups would have to be.
+    shown = _certified_tolerance(estimates, contrasts, limits, tolerance, level)
+    return limits._replace(
+        certified_tolerance=shown if shown is not None and shown < largest else None,
+        required_sample_size=_required_size(bound, estimates, limits.gap, tolerance, level),
+    )
 
 
-def _combine_classes(certificates):
-    """One certificate of all classes: each holds at the full level, so all of them hold."""
-    failed = [one for one in certificates if not one.certified]
+def _count_samples(bound, estimates):
+    """Counted samples by group, with the cell before it where there are several."""
+    counts = getattr(estimates, "counts", ())
+    return {
+        group_text(group) if cell == "all" else f"{cell}: {group_text(group)}": int(n)
+        for (cell, group), n in zip(bound.sums.cells.labels, counts, strict=False)
+    }
+
+
+def _combine_classes(limits):
+    """Limits of all classes: each holds at the full level, so all of them hold."""
+    failed = [one for one in limits if not one.certified]
 
     def largest(name):
         """The largest value of an attribute of the failed ones; None if one of them is unknown."""
         values = [getattr(one, name) for one in failed]
         return None if not values or None in values else max(values)
 
-    return certificates[0]._replace(
+    return limits[0]._replace(
         certified=not failed,
-        gap=max(one.gap for one in certificates),
-        limit=max(one.limit for one in certificates),
-        lower_limit=max(one.lower_limit for one in certificates),
-        is_exact=all(one.is_exact for one in certificates),
+        gap=max(one.gap for one in limits),
+        limit=max(one.limit for one in limits),
+        lower_limit=max(one.lower_limit for one in limits),
+        is_exact=all(one.is_exact for one in limits),
         required_sample_size=largest("required_sample_size"),
         certified_tolerance=largest("certified_tolerance"),
-        n_more=largest("n_more"),
-        rare_outcomes=join_names(one.rare_outcomes for one in certificates if one.rare_outcomes),
+        rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
 
 
@@ -647,14 +584,14 @@ _CANDIDATE_POSITIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 
 """Positions of candidate tolerances between the smallest and the largest possible one."""
 
 
-def _certified_tolerance(estimates, contrasts, certificate):
+def _certified_tolerance(estimates, contrasts, limits, tolerance, level):
     """The smallest tolerance, to three digits, that would be certified, or None.
 
     For exact tests there are some candidates, from the large-sample limit to the one that limits of
     single rates certify without any test. They are denser near the former.
     """
-    low, level = max(certificate.limit, certificate.tolerance), certificate.confidence_level
-    if not certificate.is_exact:
+    low = max(limits.limit, tolerance)
+    if not limits.is_exact:
         return _round_up(low) if np.isfinite(low) else None
     high = max(low, _exact_upper_limits(estimates, contrasts, level).max())
     candidates = sorted({*map(_round_up, low + (high - low) * _CANDIDATE_POSITIONS)})
@@ -682,8 +619,8 @@ def _warn_of_small_groups(bound, estimates, tolerance, level):
     small = np.flatnonzero(estimates.counts < minimum)
     if len(small):
         warn(
-            f"Nothing can be certified about groups with fewer than {minimum} people, at tolerance="
-            f"{tolerance:g} and confidence_level={level:g}: "
+            f"Nothing can be certified about groups with fewer than {minimum} samples, at "
+            f"tolerance={tolerance:g} and confidence_level={level:g}: "
             f"{_name_events(bound, estimates, small)}. Use more held-out data, or leave these "
             "groups out (min_group_size)."
         )
@@ -712,13 +649,13 @@ def _name_events(bound, estimates, events):
     """Events with their numbers of samples, as text."""
     return join_names(
         f"{group!r} ({'' if cell == 'all' else cell + ': '}{estimates.counts[event]})"
-        for event, (cell, group) in ((event, bound.labels[event]) for event in events)
+        for event, (cell, group) in ((event, bound.sums.cells.labels[event]) for event in events)
     )
 
 
-def _required_size(bound, estimates, certificate):
+def _required_size(bound, estimates, gap, tolerance, level):
     """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
-    margin = certificate.tolerance - certificate.gap
+    margin = tolerance - gap
     # A floor is a ceiling of 1 minus the rate.
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
@@ -726,23 +663,22 @@ def _required_size(bound, estimates, certificate):
         or margin <= _NEGLIGIBLE_MARGIN
     ):
         return None
-    n_groups = len({group for _, group in bound.labels})
-    level = certificate.confidence_level
+    n_groups = len({group for _, group in bound.sums.cells.labels})
     plan = partial(required_sample_size, n_groups=max(2, n_groups), confidence_level=level)
     half = 0.5 / (estimates.sizes + 1.0)
     if isinstance(estimates, LogRates):
         # Plan with the smallest rate, whose logarithm has the largest variance.
         rate = np.clip(np.exp(estimates.values), half, 1.0 - half).min()
-        ratio = (1.0 - certificate.tolerance) / (1.0 - certificate.gap)
+        ratio = (1.0 - tolerance) / (1.0 - gap)
         return plan(ratio=ratio, rate=float(rate))
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
     if isinstance(estimates, RatesAgainstBound):
         # The largest gap is that of a single group.
-        rate = max(certificate.gap, float(half.min()))
+        rate = max(gap, float(half.min()))
         return required_sample_size(
-            maximum=certificate.tolerance, rate=rate, n_groups=n_groups, confidence_level=level
+            maximum=tolerance, rate=rate, n_groups=n_groups, confidence_level=level
         )
     rate = float(rates[np.abs(rates - 0.5).argmin()])
     return plan(min(margin, 0.99), rate=rate)

@@ -457,8 +457,8 @@ class AuditData:
         if "y_pred" not in columns:
             raise ValueError(
                 "These are scores without decisions. Pass decisions as y_pred, such as scores "
-                "above a threshold. The k highest scores have reports alone, since limits given k are "
-                "those of rates in a report."
+                "above a threshold. The k highest scores have reports alone, since limits given k "
+                "are those of rates in a report."
             )
         return columns["y_pred"]
 

@@ -257,15 +257,19 @@ def _encode(value):
     return None if isnan(value) else str(value)
 
 
-def decode_report(source, fields):
-    """Arguments of the constructor of a report from its text, or from the path of a file of it."""
+def read_document(source, kind, fields):
+    """Values by name from a text that `encode_document` made, or from the path of a file of it."""
     is_path = isinstance(source, PathLike) or (isinstance(source, str) and isfile(source))
     text = Path(source).read_text(encoding="utf-8") if is_path else source
-    content = load_content(
-        text, "FairnessReport", SCHEMA_VERSION, ", or the path of a file that exists"
-    )
+    content = load_content(text, kind, SCHEMA_VERSION, ", or the path of a file that exists")
     if absent := {*fields} - set(content):
-        raise ValueError(f"The text of a report must have the fields {join_names(sorted(absent))}.")
+        raise ValueError(f"The text of a {kind} must have the fields {join_names(sorted(absent))}.")
+    return content
+
+
+def decode_report(source, fields):
+    """Arguments of the constructor of a report from its text, or from the path of a file of it."""
+    content = read_document(source, "FairnessReport", fields)
     if content["balance"] is not None:
         content["balance"] = Interval(*content["balance"])
     if (subgroups := content["subgroups"]) is not None:
@@ -381,6 +385,7 @@ FACT_TITLES = {
     "rows": "Rows",
     "positive_label": "Positive label",
     "threshold": "Threshold",
+    "command": "Options of the command",
     "groups": "Recording of groups",
     "suppressed": "Groups not published",
     "date": "Date of the audit",

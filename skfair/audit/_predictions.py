@@ -52,10 +52,10 @@ if TYPE_CHECKING:
 
 
 RATE_UNIT = "percentage points"
-"""Unit of rates; certificates show them as fractions too."""
+"""Unit of rates, which are stored as fractions."""
 
 RATIO_UNIT = "ratio"
-"""Unit of 1 minus a ratio; certificates show the ratio."""
+"""Unit of a ratio."""
 
 PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
@@ -507,9 +507,9 @@ class HiddenGroupConstraint(NamedTuple):
         return self.bound_constraint.name
 
     @property
-    def labels(self):
-        """Cell and group of each event."""
-        return self.bound_constraint.labels
+    def sums(self):
+        """Sums of the constraint."""
+        return self.bound_constraint.sums
 
     def value(self, scores):
         """The estimated gap; without an assumption the largest that the samples allow."""
@@ -530,7 +530,10 @@ class HiddenGroupConstraint(NamedTuple):
 
     def _possible_gap_estimates(self, scores):
         """Ends of the rates, and the forms of the largest and of the smallest possible gap."""
-        events = [(self.cells[cell], [self.group_positions[group]]) for cell, group in self.labels]
+        events = [
+            (self.cells[cell], [self.group_positions[group]])
+            for cell, group in self.sums.cells.labels
+        ]
         counts = [self.hidden.count(mask)[group].item() for mask, group in events]
         if min(counts, default=MIN_RECORDED) < MIN_RECORDED:
             raise ValueError(
@@ -539,7 +542,7 @@ class HiddenGroupConstraint(NamedTuple):
                 f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
                 "pass a larger min_group_size to the constraint."
             )
-        values = self.bound_constraint.exact[0](scores, self.bound_constraint.target).value
+        values = self.sums.exact[0](scores, self.sums.target).value
         ends = self.hidden.extreme_rates(values, events)
         forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
         return self.bound_constraint.gap.estimates(ends), forms

@@ -58,14 +58,17 @@ def check_logistic_loss(estimator):
     )
 
 
-class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearEstimator):
-    """Base of the linear classifiers that are trained under constraints."""
+class BinaryClassifier(ClassifierMixin):
+    """Decisions and probabilities of two classes, from the score of each row.
+
+    A subclass has the method ``_scores(X, sensitive_features)``, the parameter `loss`, and the
+    fitted attributes ``classes_`` and ``pos_label_``.
+    """
 
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
+    __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
-
-    _has_2d_coef = True
 
     @row_by_row(lambda self: np.empty(0))
     def decision_function(
@@ -78,7 +81,7 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions``, else not used.
+            Group of each sample; needed where predictions depend on the group, else not used.
 
         Returns
         -------
@@ -88,14 +91,14 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
 
     @row_by_row(lambda self: self.classes_[:0])
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
-        """Class of each row; without ``group_interactions`` it does not depend on the group.
+        """Class of each row, by the sign of its score.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions``, else not used.
+            Group of each sample; needed where predictions depend on the group, else not used.
 
         Returns
         -------
@@ -125,7 +128,7 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
         sensitive_features : array-like, default=None
-            Group of each sample; needed with ``group_interactions``, else not used.
+            Group of each sample; needed where predictions depend on the group, else not used.
 
         Returns
         -------
@@ -134,6 +137,17 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
         """
         scores = self._scores(X, sensitive_features)
         return np.column_stack((expit(-scores), expit(scores)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinearEstimator):
+    """Base of the linear classifiers that are trained under constraints."""
+
+    _has_2d_coef = True
 
     def _train(self, X, y, metadata, groups, constraints, request):
         """Fit to data in memory or partitions; ``request`` as in `check_classification_data`."""
@@ -190,11 +204,6 @@ class LinearClassifier(GroupAwareScoreMixin, ClassifierMixin, ConstrainedLinearE
         classifier.n_features_in_ = self.n_features_in_
         classifier.n_iter_ = np.array([self.n_iter_])
         return classifier
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 # Linear classifiers trained under fairness constraints that their decisions keep.

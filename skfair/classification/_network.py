@@ -7,12 +7,9 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
-from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification._linear import check_logistic_loss
+from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName
 from skfair.fitting import (
     ConstrainedNetwork,
@@ -20,11 +17,9 @@ from skfair.fitting import (
     estimator_docs,
     loss_weights,
     resolve_constraints,
-    to_class_labels,
 )
 from skfair.losses import LossName
 from skfair.models import MLPModel
-from skfair.partitions import row_by_row
 from skfair.solvers import Solver, SolverName
 from skfair.surrogates import SurrogateName
 from skfair.utils._api import Label, MatrixLike, RandomState
@@ -44,13 +39,8 @@ from skfair.utils._sklearn import with_callbacks
 
 
 @estimator_docs
-class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
+class NetworkClassifier(BinaryClassifier, ConstrainedNetwork):
     """Base of networks for two classes that are trained under constraints."""
-
-    __metadata_request__fit = {"sensitive_features": True, "groups": True}
-    __metadata_request__predict = {"sensitive_features": True}
-    __metadata_request__predict_proba = {"sensitive_features": True}
-    __metadata_request__decision_function = {"sensitive_features": True}
 
     _check_training = staticmethod(check_classification_data)
     """Check of the input of ``fit``, which subclasses may replace."""
@@ -98,76 +88,6 @@ class NetworkClassifier(ClassifierMixin, ConstrainedNetwork):
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, weights)
-
-    @row_by_row(lambda self: np.empty(0))
-    def decision_function(
-        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
-    ) -> np.ndarray:
-        """Score of each row; above 0 it is the second of the ``classes_``.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features, or what the subclass takes.
-        sensitive_features : array-like, default=None
-            Not used: predictions depend on X alone.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._scores(X)
-
-    @row_by_row(lambda self: self.classes_[:0])
-    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features, or what the subclass takes.
-        sensitive_features : array-like, default=None
-            Not used: predictions depend on X alone.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        scores = self._scores(X)
-        # Scores are of the second class: a score of exactly 0 is no positive decision, whichever
-        # that is.
-        positive = scores > 0 if self.pos_label_ == self.classes_[1] else scores < 0
-        return to_class_labels(positive, self.classes_, self.pos_label_)
-
-    @available_if(check_logistic_loss)
-    @row_by_row(lambda self: np.empty((0, 2)))
-    def predict_proba(
-        self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
-    ) -> np.ndarray:
-        """Probabilities of the classes; only for the logistic loss.
-
-        A constraint moves whole groups, so that within a group the mean probability is not the rate
-        of the positive class, as `ConstrainedERMClassifier.predict_proba` says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features, or what the subclass takes.
-        sensitive_features : array-like, default=None
-            Not used: predictions depend on X alone.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
-        scores = self._scores(X)
-        return np.column_stack((expit(-scores), expit(scores)))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
@@ -345,7 +265,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
             "groups_": training.samples.groups.summary,
         }
 
-    def _scores(self, X):
+    def _scores(self, X, sensitive_features=None):
         """Score of each row."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)

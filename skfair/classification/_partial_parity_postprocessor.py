@@ -13,7 +13,7 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint
+from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import (
     REPORT_ATTRIBUTE,
@@ -350,11 +350,12 @@ class PartialParityPostprocessor(
         # Fair scores of all training samples, for the report.
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
-        fitted |= self._outcome_attributes(guarantee, bound.tolerance, reported.report(shifted))
+        fitted |= self._outcome_attributes(
+            guarantee, bound.tolerance, ConstraintSystem((reported,)).report(shifted)
+        )
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
-            none = {name: values[:0] for name, values in fitted[REPORT_ATTRIBUTE].items()}
-            fitted |= {**unconstrained_fit_attributes(), REPORT_ATTRIBUTE: none}
+            fitted |= unconstrained_fit_attributes(fitted[REPORT_ATTRIBUTE])
         store_fit(self, fitted | feature_attributes(estimator))
         self._warn_after_fit(guarantee, bound)
         if self.confidence_level is not None:
@@ -375,12 +376,12 @@ class PartialParityPostprocessor(
                     reconstruction_attributes=lambda: rule | best.attributes(subset, positions),
                 )
 
-            return search_rates(subset, bound.criterion, tolerance, callback)
+            return search_rates(subset, bound.gap.criterion, tolerance, callback)
 
         # One group has no gap that the population could exceed.
         confidence = self.confidence_level if len(samples.groups.names) > 1 else None
         return search_with_guarantee(
-            samples, bound, confidence, search, bound.interval_events.samples.clusters
+            samples, bound, confidence, search, bound.sums.interval_events.samples.clusters
         )
 
     def _criterion(self):

@@ -1,10 +1,13 @@
-"""The command ``python -m skfair certify``: a certificate of a file of predictions."""
+"""The command ``python -m skfair certify``: a claim about a file of predictions."""
 
+import json
 from functools import partial
+from pathlib import Path
+from shlex import join, split
 
+from skfair.audit import Claim
 from skfair.commands._options import (
     FINDING_STATUS,
-    UNCERTIFIED_STATUS,
     add_column_options,
     add_output_options,
     add_tolerance_options,
@@ -12,6 +15,7 @@ from skfair.commands._options import (
     output_results,
     resolve_output,
     translate_messages,
+    write_report,
 )
 from skfair.commands._predictions import read_audit
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
@@ -23,9 +27,9 @@ def add_certify_command(commands):
     certify = commands.add_parser(
         "certify",
         help="certify that decisions in a file keep a tolerance in the population",
-        description="Certificate of a file of decisions on held-out data. The exit status is 0 if "
-        "the tolerance is certified, 1 if not, 3 if the data show that it is exceeded, and 2 after "
-        "an error.",
+        description="Claim about a file of decisions on held-out data. The exit status is 0 if "
+        "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
+        "error.",
     )
     add_column_options(certify, ["classification", "regression"])
     add = certify.add_argument
@@ -48,53 +52,88 @@ def add_certify_command(commands):
         help="with --missing at_random: factor by which odds of a group may differ (default 1)",
     )
     add("--ledger", help="file that counts certificates of the same data, which share the error")
-    add_output_options(certify)
+    add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
+    verify = commands.add_parser(
+        "verify",
+        help="recompute a filed claim from the data",
+        description="Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
+        "file has the same claim, 3 if it has another one, and 2 after an error.",
+    )
+    verify.add_argument("claim", type=Path, help="JSON that certify wrote")
+    verify.add_argument("file", type=Path, help="file of the decisions")
+    add_output_options(verify)
+    verify.set_defaults(run=partial(_run_verify, verify, certify))
 
 
 def _run_certify(parser, options):
-    """Print the certificate that the options ask for; return the exit status."""
+    """Print the claim that the options ask for; return the exit status."""
     try:
         check_column_options(options)
         resolve_output(options)
-        certificate, n_left_out = _build_certificate(options)
+        claim = _build_claim(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
         parser.error(str(error))
-    sentences = [str(certificate)]
-    if options.minimum is not None:
-        sentences.append(
-            f"The gap is 1 minus the smallest {options.measure} of a group: the statement is that "
-            f"every group has at least {options.minimum:g}."
-        )
-    if options.maximum is not None:
-        sentences.append(
-            f"The gap is the largest {options.measure} of a group: the statement is that every "
-            f"group has at most {options.maximum:g}."
-        )
-    if n_left_out:
-        sentences.append(
-            f"{n_left_out:,} samples of unknown group are left out; the statement is about the "
-            "others."
-        )
-    output_results(options, sentences, certificate.to_json())
-    if certificate.certified:
-        return 0
-    return FINDING_STATUS if certificate.exceeded else UNCERTIFIED_STATUS
+    if options.out is not None:
+        write_report(claim, options.out)
+    output_results(options, [str(claim)], claim.to_json())
+    return claim.exit_status
 
 
-def _build_certificate(options):
-    """The certificate that the options ask for, and the number of samples that are left out."""
+def _run_verify(parser, certify, options):
+    """Print whether the file has the claim that was filed; return the exit status."""
+    try:
+        resolve_output(options)
+        filed = Claim.from_json(options.claim)
+        if "command" not in filed.source:
+            raise ValueError(
+                f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+                "state the options. Pass others to skfair.audit.verify."
+            )
+        repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
+        repeated.confidence = filed.confidence_level
+        claim = _build_claim(repeated)
+    except (OSError, ValueError, TypeError) as error:
+        parser.error(str(error))
+    differences = filed.find_differences(claim)
+    sentences = [f"The same claim. {filed}"]
+    if claim.source.get("sha256") != filed.source.get("sha256"):
+        sentences[0] += " The file has another SHA-256 digest."
+    if differences:
+        names = join_names(differences, len(differences))
+        sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
+    results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
+    output_results(options, sentences, json.dumps(results))
+    return FINDING_STATUS if differences else 0
+
+
+_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run")
+"""Options that say where results are written, and not what is claimed."""
+
+
+def _options_text(options):
+    """The options of a claim as they are written in a shell, without those at their defaults."""
+    words = []
+    for name, value in vars(options).items():
+        if name not in _UNFILED_OPTIONS and value not in (None, [], 1.0):
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    return join(words)
+
+
+def _build_claim(options):
+    """The claim that the options ask for."""
     constraint = _make_constraint(options)
-    audit = read_audit(options, {}, missing="error", odds_ratio=options.odds_ratio)
+    facts = {"command": _options_text(options)}
+    audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
     with translate_messages():
-        certificate = audit.certify(
+        return audit.certify(
             constraint,
             options.tolerance,
             confidence_level=options.confidence,
             loss=options.loss,
             ledger=options.ledger,
         )
-    return certificate, audit.n_excluded
 
 
 def _make_constraint(options):

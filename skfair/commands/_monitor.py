@@ -5,10 +5,12 @@ import re
 import sys
 import warnings
 from contextlib import nullcontext
+from datetime import date
 from functools import partial
 from html import escape
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +23,12 @@ from skfair.audit import (
     check_missing_marks,
     check_same_notation,
     find_label,
+    find_unit,
     is_missing_mark,
+    number_text,
     read_columns,
     render_page,
+    titled_facts,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -31,15 +36,16 @@ from skfair.commands._options import (
     add_file_options,
     add_output_options,
     check_output,
+    describe_file,
     output_results,
     resolve_output,
     translate_messages,
 )
-from skfair.constraints import applicable_constraint_names
+from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
 from skfair.monitoring import GapMonitor, seal
 from skfair.statistics import check_level
-from skfair.utils._checks import join_names
+from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
@@ -219,16 +225,23 @@ def parse_delay(text, by):
     return delay + pd.Timedelta(_PERIOD_LENGTH_DIFFERENCES.get(by, 0), "D")
 
 
-def feed(monitor, log):
+def feed(monitor, log, takes_late=False):
     """Let a monitor read the periods that it has not read, and the outcomes that have come since.
 
-    Returns the number of decisions that are left out, because their period was read before.
+    Periods before the last one that was read are an error, unless windows take them late. Returns
+    the number of decisions that are left out, because their period was read before.
     """
     is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
     if hasattr(monitor, "status_"):
         last = monitor.summary()["time"].iloc[-1]
         is_new = log.periods > last
-        _refuse_late_periods(log.periods[~is_new], monitor)
+        is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
+        if not takes_late:
+            _refuse_late_periods(log.periods[is_late])
+        for time in sorted(log.periods[is_late].unique()):
+            _feed_decisions(monitor.update_late, log, log.periods == time, time)
+        log = DecisionLog(*(None if one is None else one[~is_late] for one in log))
+        is_new, known_in = is_new[~is_late], known_in[~is_late]
         # Outcomes of earlier periods come with the first new one.
         later = pd.concat([log.periods, known_in])
         known_in = known_in.where(known_in > last, later[later > last].min())
@@ -240,7 +253,7 @@ def feed(monitor, log):
     for time in sorted(times.unique()):
         rows = is_new & (log.periods == time)
         if rows.any():
-            _feed_decisions(monitor, log, rows, time)
+            _feed_decisions(monitor.update, log, rows, time)
         rows = has_outcome & (known_in == time)
         if rows.any():
             rows &= log.ids.isin(monitor.outstanding_ids_)
@@ -249,22 +262,21 @@ def feed(monitor, log):
     return int((~is_new).sum())
 
 
-def _refuse_late_periods(periods, monitor):
+def _refuse_late_periods(late):
     """Raise if decisions are of earlier periods that the monitor has not read."""
-    late = periods[~periods.isin(monitor.decision_times_)]
     if len(late):
         days = ", ".join(f"{day:%Y-%m-%d}" for day in sorted(late.unique()))
         raise ValueError(
             f"Periods must be read in order, but {len(late):,} decisions are of periods ({days}) "
             "that were not read before later ones were. Evidence cannot be added to the past: "
-            "begin another monitor with all periods, by another file as --state, or leave these "
-            "decisions out."
+            "pass --late to count them in the last months alone, begin another monitor with all "
+            "periods, by another file as --state, or leave these decisions out."
         )
 
 
-def _feed_decisions(monitor, log, rows, time):
+def _feed_decisions(update, log, rows, time):
     """Let a monitor read decisions, with their outcomes if none comes later."""
-    monitor.update(
+    update(
         log.y_pred[rows],
         None if log.y_true is None or log.ids is not None else log.y_true[rows],
         sensitive_features=log.groups[rows],
@@ -283,10 +295,10 @@ _MAX_DATE_LABELS = 5
 """Number of dates below the picture of a monitor, at most."""
 
 
-def render_monitor(monitor, title, period="batch"):
+def render_monitor(monitor, title, period="batch", facts=MappingProxyType({})):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
-    `period` is the length of its batches, such as "month".
+    `period` is the length of its batches, such as "month", and facts are about the data.
     """
     tables = _batch_table(monitor, period), *_alarm_table(monitor, period), _rate_table(monitor)
     sections = [
@@ -294,6 +306,9 @@ def render_monitor(monitor, title, period="batch"):
         ("The gap over time", [Markup(_draw_gaps(monitor, period)), *tables]),
         ("How to read this", [_describe_method(monitor, period)]),
     ]
+    if facts:
+        rows = [(fact, False) for fact in titled_facts(facts)]
+        sections.append(("What was read", [("Last file", "", ("Fact", "Value"), rows)]))
     return render_page(title, sections)
 
 
@@ -312,6 +327,8 @@ def monitor_results(monitor, options):
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
         "windows": json.loads(_records_to_json(monitor.windows_)),
+        "batches_to_alarm": monitor.batches_to_alarm_,
+        "source": describe_file(options, date=date.today().isoformat(), version=__version__),
     } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
 
 
@@ -333,6 +350,7 @@ def monitor_findings(monitor, period="batch"):
         yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
+        yield from _describe_delay(monitor, period)
     if monitor.n_outstanding_:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
         yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
@@ -357,8 +375,8 @@ def _describe_windows(monitor, summary, period):
     yield (
         f"{title} the tolerance: in the last {_count_batches(window['n_batches'], period)}, from "
         f"{_time_text(summary, window['start'])} to {last}, {_describe_extremes(monitor, window)}, "
-        f"between {_percentage_points_text(window['low'])} and "
-        f"{_percentage_points_text(window['high'])}. A page says so falsely with probability 1 / "
+        f"between {_gap_text(monitor, window['low'])} and "
+        f"{_gap_text(monitor, window['high'])}. A page says so falsely with probability 1 / "
         f"{share * monitor.run_length:g} at most."
     )
 
@@ -366,11 +384,11 @@ def _describe_windows(monitor, summary, period):
 def _describe_extremes(monitor, window):
     """Clause on the groups of the largest gap of a window."""
     groups = " and ".join(
-        f"{100 * rate:.1f} % of {n:,} ({group})" for group, rate, n in window["extremes"]
+        f"{_rate_text(monitor, rate)} of {n:,} ({group})" for group, rate, n in window["extremes"]
     )
     if len(window["extremes"]) == 1:  # a bound on each group by itself
         return f"the largest rate was {groups}"
-    return f"the rates were {groups}, a gap of {_percentage_points_text(window['gap'])}"
+    return f"the rates were {groups}, a gap of {_gap_text(monitor, window['gap'])}"
 
 
 def _count_batches(n, period):
@@ -389,14 +407,29 @@ def _describe_gap(monitor, summary):
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start = "since the last alarm" if has_restarted else "so far"
     yield (
-        f"The largest gap is {_percentage_points_text(estimate)} {start}, between "
-        f"{_percentage_points_text(low)} and "
-        f"{_percentage_points_text(high)} with {100 * monitor.confidence_level:g} % confidence at "
+        f"The largest gap is {_gap_text(monitor, estimate)} {start}, between "
+        f"{_gap_text(monitor, low)} and "
+        f"{_gap_text(monitor, high)} with {100 * monitor.confidence_level:g} % confidence at "
         "this and all "
         "other looks, if rates do not change; the tolerance is "
-        f"{_percentage_points_text(monitor.tolerance)}."
+        f"{_gap_text(monitor, monitor.tolerance)}."
     )
     yield _describe_status(monitor, summary)
+
+
+def _describe_delay(monitor, period):
+    """Sentence on how long it takes until windows show twice the tolerance at this volume."""
+    if not monitor.windows or monitor.run_length is None:
+        return
+    gap, delay = _gap_text(monitor, 2.0 * monitor.tolerance), monitor.batches_to_alarm_
+    if delay is None:
+        longest = _count_batches(max(monitor.windows), period)
+        yield f"At this volume windows of up to {longest} do not show a gap of {gap}."
+    else:
+        yield (
+            f"At this volume a gap of {gap} is shown after {_count_batches(delay, period)} in half "
+            "of all cases, if all groups were equal and the smallest one changes."
+        )
 
 
 def _describe_status(monitor, summary):
@@ -445,8 +478,25 @@ def _batch_time_text(summary, batch):
     return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
-def _percentage_points_text(gap):
-    return f"{100 * gap:.1f} percentage points"
+def _gap_text(monitor, gap):
+    """A gap in its unit."""
+    unit = _find_unit(monitor)
+    return f"{100 * gap:.1f} {unit}" if _has_shares(monitor) else number_text(gap, unit)
+
+
+def _rate_text(monitor, rate, unit=" %"):
+    """A rate or a mean as text; shares in percent."""
+    return f"{100 * rate:.1f}{unit}" if _has_shares(monitor) else f"{rate:.3g}"
+
+
+def _has_shares(monitor):
+    """Whether the monitor compares shares, and no other means."""
+    return _find_unit(monitor) == "percentage points"
+
+
+def _find_unit(monitor):
+    """Unit of the gap of the monitor."""
+    return find_unit(resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint))
 
 
 def _time_text(summary, time):
@@ -491,7 +541,7 @@ def _draw_gaps(monitor, period):
         for i, gap in enumerate(summary["gap"])
         if isfinite(gap)
     ]
-    shapes += _axis_labels(monitor.tolerance, top, y)
+    shapes += _axis_labels(monitor, top, y)
     shapes += _date_labels(summary, x)
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
@@ -502,12 +552,14 @@ def _draw_gaps(monitor, period):
     )
 
 
-def _axis_labels(tolerance, top, y):
+def _axis_labels(monitor, top, y):
     """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
     right = _WIDTH - _MARGIN + 6
     for gap in (0.0, top):
-        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{100 * gap:.1f} %</text>'
-    yield f'<text x="{right:g}" y="{float(y(tolerance)) + 4:g}">{100 * tolerance:.1f} %</text>'
+        text = _rate_text(monitor, gap)
+        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{text}</text>'
+    at, text = float(y(monitor.tolerance)) + 4, _rate_text(monitor, monitor.tolerance)
+    yield f'<text x="{right:g}" y="{at:g}">{text}</text>'
 
 
 def _date_labels(summary, x):
@@ -530,11 +582,12 @@ def _marker(x, y, is_above):
 def _batch_table(monitor, period):
     """Table of the batches."""
     summary = monitor.summary()
-    titles = ("Samples", "Gap, points", "Interval so far", "For", "Against", "Status")
+    unit = "points" if _has_shares(monitor) else _find_unit(monitor)
+    titles = ("Samples", f"Gap, {unit}", "Interval so far", "For", "Against", "Status")
     rows = []
     for row in summary.itertuples():
-        gap = f"{100 * row.gap:.1f}" if isfinite(row.gap) else "–"
-        interval = f"{100 * row.low:.1f} to {100 * row.high:.1f}"
+        gap = _rate_text(monitor, row.gap, "") if isfinite(row.gap) else "–"
+        interval = " to ".join(_rate_text(monitor, end, "") for end in (row.low, row.high))
         evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
         cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
         rows.append((cells, row.status == "alarm"))
@@ -574,7 +627,7 @@ def _rate_table(monitor):
     totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
     rows = []
     for (attribute, cell, group), row in totals.iterrows():
-        rate = f"{100 * row['sum'] / row['weight']:.1f} %"
+        rate = _rate_text(monitor, row["sum"] / row["weight"])
         rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
     titles = ("Group", "Attribute and cell", "Samples", "Rate")
     note = (
@@ -679,6 +732,11 @@ def add_monitor_command(commands):
         "it should be over",
     )
     add(
+        "--late",
+        action="store_true",
+        help="count periods that come after later ones in the last months, and in no evidence",
+    )
+    add(
         "--require-certificate",
         action="store_true",
         help="exit with 1 while the tolerance is not certified",
@@ -745,7 +803,7 @@ def _feed_file(options):
     log = read_log(options)
     with translate_messages(_PHRASES):
         monitor = _resume_or_start(options, log)
-        return monitor, feed(monitor, log)
+        return monitor, feed(monitor, log, options.late)
 
 
 def _resume_or_start(options, log):
@@ -798,7 +856,8 @@ def _write(monitor, options):
         results = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
         write_text(results, options.out)
     elif options.out is not None:
-        write_text(render_monitor(monitor, options.title, options.by), options.out)
+        facts = describe_file(options, date=date.today().isoformat())
+        write_text(render_monitor(monitor, options.title, options.by, facts), options.out)
     if options.state is not None:
         state = seal(json.loads(monitor.to_json()) | {"by": options.by})
         write_text(json.dumps(state), options.state)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
+from skfair.audit import file_digest
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
@@ -243,11 +244,10 @@ FINDING_STATUS, UNCERTIFIED_STATUS = 3, 1
 
 
 def add_output_options(command, page=None, formats=""):
-    """Add --json, and with a default page also --out, which ends in one of the formats."""
-    if page is not None:
-        command.add_argument(
-            "--out", type=Path, help=f"{formats} (default {page}, with --json none)"
-        )
+    """Add --json, and with formats also --out, which ends in one of them, perhaps by default."""
+    if formats:
+        default = "none" if page is None else f"{page}, with --json none"
+        command.add_argument("--out", type=Path, help=f"{formats} (default {default})")
     command.add_argument(
         "--json", metavar="FILE", help="write the results as JSON; - is standard output"
     )
@@ -259,10 +259,38 @@ def resolve_output(options, suffixes=tuple(_FORMATS)):
     if options.page is not None and options.out is None and options.json is None:
         options.out = Path(options.page)
     file = getattr(options, "file", Path(os.devnull))
-    if options.page is not None and options.out is not None:
+    if getattr(options, "out", None) is not None:
         check_output(options.out, file, suffixes)
     if options.json not in (None, "-"):
         check_output(Path(options.json), file, (".json",), "--json")
+
+
+def write_report(report, out, **settings):
+    """Write a report in the format that the name of the file ends in."""
+    suffix = out.suffix.lower()
+    if suffix == ".json":
+        report.to_json(out)
+    elif suffix == ".md":
+        report.to_markdown(out, **settings)
+    else:
+        report.to_html(out, **settings)
+
+
+def describe_file(options, **facts):
+    """The facts of a result about its file: name, digest and columns, before others.
+
+    Small counts could be guessed from the digest of counts, or of what is not published.
+    """
+    roles = ("target", "prediction", "probability", "weight", "count", "time", "id")
+    known = vars(options)
+    named = [f"{role} {known[role]}" for role in roles if known.get(role) is not None]
+    lists = {"sensitive": "sensitive", "control": "control"}
+    lists["group_probability"] = "probabilities of groups"
+    named += [f"{role} {', '.join(known[name])}" for name, role in lists.items() if known.get(name)]
+    described = {"file": options.file.name}
+    if known.get("count") is None and known.get("min_published") is None:
+        described["sha256"] = file_digest(options.file)
+    return described | {"columns": "; ".join(named)} | facts
 
 
 def output_results(options, sentences, text):

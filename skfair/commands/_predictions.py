@@ -11,13 +11,12 @@ from skfair.audit import (
     check_counts,
     check_missing_marks,
     check_same_notation,
-    file_digest,
     find_label,
     has_decimals,
     holds_numbers,
     read_columns,
 )
-from skfair.commands._options import translate_messages
+from skfair.commands._options import describe_file, translate_messages
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -34,7 +33,7 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
             _read_groups(options, options.missing or missing, odds_ratio),
             kind=options.kind,
             min_group_size=options.min_size,
-            source=_describe_file(options, len(next(iter(columns.values())))) | facts,
+            source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
             are_counts=options.count is not None,
             **settings,
         )
@@ -93,17 +92,6 @@ def _read_groups(options, missing, odds_ratio):
         probabilities=probabilities,
         odds_ratio=odds_ratio,
     )
-
-
-def _describe_file(options, n_rows):
-    """Facts about the file: its name and digest, the roles of columns, and the number of rows."""
-    roles = ("target", "prediction", "probability", "weight", "count")
-    named = [f"{role} {name}" for role in roles if (name := getattr(options, role)) is not None]
-    lists = {"sensitive": options.sensitive, "control": getattr(options, "control", None)}
-    lists["probabilities of groups"] = options.group_probability
-    named += [f"{role} {', '.join(names)}" for role, names in lists.items() if names]
-    facts = {"file": options.file.name, "sha256": file_digest(options.file)}
-    return facts | {"columns": "; ".join(named), "rows": f"{n_rows:,}"}
 
 
 def _parse_top_k(options):

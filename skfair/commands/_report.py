@@ -16,6 +16,7 @@ from skfair.commands._options import (
     resolve_output,
     translate_message,
     translate_messages,
+    write_report,
 )
 from skfair.commands._predictions import read_audit
 from skfair.metrics import Measure, Rate
@@ -75,12 +76,7 @@ def _write_report(report, options):
             missing = report.missing_fields(options.summary)
     if options.out is None:
         return missing
-    if options.out.suffix.lower() == ".json":
-        report.to_json(options.out)
-    elif options.out.suffix.lower() == ".md":
-        report.to_markdown(options.out, summary=options.summary)
-    else:
-        report.to_html(options.out, summary=options.summary)
+    write_report(report, options.out, summary=options.summary)
     return [f"Missing in the summary: {translate_message(sentence)}" for sentence in missing]
 
 

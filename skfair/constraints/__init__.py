@@ -2,8 +2,10 @@
 
 from typing import Annotated
 
+from skfair.constraints._bound import BoundConstraint as BoundConstraint
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
 from skfair.constraints._bound import draw_batch as draw_batch
+from skfair.constraints._bound import make_posterior as make_posterior
 from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import bind_all as bind_all
@@ -40,10 +42,9 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
+from skfair.constraints._partial_bound import condense as condense
+from skfair.constraints._partial_bound import share_moments as share_moments
 from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS as OPTIONAL_ROWS_MEMBERS
-from skfair.constraints._protocols import MetricConstraint as MetricConstraint
-from skfair.constraints._protocols import RankConstraint as RankConstraint
-from skfair.constraints._protocols import RateConstraint as RateConstraint
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS

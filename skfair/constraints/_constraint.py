@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, Gap, RangeGap, RatioGap
+from skfair.constraints._sums import Sums
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES, asks_for_ratio, find_criterion
@@ -26,7 +27,6 @@ from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, v
 from skfair.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
-    from skfair.constraints._protocols import MetricConstraint
     from skfair.groups import Groups, Samples
 
 
@@ -421,6 +421,9 @@ class Constraint(BaseEstimator):
     Partitioned data are bound by one sample of each group and class, so that such constraints
     cannot be fitted to them."""
 
+    partitioned_alternative = ""
+    """What can be fitted to partitioned samples in its place, to end a message with."""
+
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
     "numbers" that a regressor predicts."""
@@ -513,7 +516,7 @@ class Constraint(BaseEstimator):
 
     def bind(
         self, samples: Samples, surrogate: Callable, loss: Callable, tolerance: float
-    ) -> MetricConstraint:
+    ) -> BoundConstraint:
         """Make a function of the scores of the given samples.
 
         Parameters
@@ -530,7 +533,7 @@ class Constraint(BaseEstimator):
 
         Returns
         -------
-        bound : MetricConstraint
+        bound : BoundConstraint
 
         Raises
         ------
@@ -561,33 +564,24 @@ class Constraint(BaseEstimator):
             self._check_empty_cells(events)
 
         others = None if small is None else cell_events(cells, samples, small)
-        uncompared = None
+        of_others = None
         if others and others.labels:
-            uncompared = self._bind_events(others, samples, surrogate, loss, RangeGap(()), np.inf)
+            of_others = self._make_sums(others, samples, surrogate, loss)
+        sums = self._make_sums(events, samples, surrogate, loss)
         gap = self.gap.from_cells(events, self)
-        return self._bind_events(events, samples, surrogate, loss, gap, tolerance, uncompared)
+        return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
 
-    def _bind_events(self, events, samples, surrogate, loss, gap, tolerance, uncompared=None):
-        """Bind to events: the smooth rate for solvers, and the exact one for the metric."""
-        if not self.terms(surrogate, loss):
+    def _make_sums(self, events, samples, surrogate, loss):
+        """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
+        smooth = self.terms(surrogate, loss)
+        if not smooth:
             raise ValueError(
                 f"{self} must say what is averaged over its cells, but it has neither a table nor "
                 "a method terms(surrogate, loss); define one of them."
             )
-        return BoundConstraint(
-            self.name,
-            events.events,
-            events.labels,
-            events.report_order,
-            events.counts,
-            samples.target,
-            smooth=self.terms(surrogate, loss),
-            exact=self.terms(step_function, loss),
-            gap=gap,
-            tolerance=tolerance,
-            metric_input="decisions" if self.counts_decisions else "values",
-            uncompared=uncompared,
-        )
+        exact = self.terms(step_function, loss)
+        metric_input = "decisions" if self.counts_decisions else "values"
+        return Sums(self.name, events, samples.target, smooth, exact, metric_input)
 
     def _check_parameters(self):
         """Raise for parameters that are out of range, or do not fit one another."""

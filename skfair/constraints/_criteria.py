@@ -725,7 +725,7 @@ def check_constraint(
     of_all_groups = clone(constraint).set_params(min_group_size=None)
     bound = of_all_groups.bind(samples, surrogate, loss, tolerance=0.1)
     _check_row_derivatives(constraint, bound.linearize_at(scores).rows, scores, rng)
-    if bound.metric_input != "ranks":
+    if bound.sums.metric_input != "ranks":
         _check_second_derivatives(constraint, bound, scores, rng)
         _check_blocks(constraint, bound, scores)
     # The same constraint on three quarters of the samples, and where all are in one group.
@@ -793,8 +793,8 @@ def _check_blocks(constraint, bound, scores):
     half = len(scores) // 2
     halves = [slice(0, half), slice(half, len(scores))]
     for of in ("smooth_means", "exact_means"):
-        total = getattr(bound, of)(scores)
-        blocks = sum(getattr(bound.contribution(rows), of)(scores[rows]) for rows in halves)
+        total = getattr(bound.sums, of)(scores)
+        blocks = sum(getattr(bound.sums.contribution(rows), of)(scores[rows]) for rows in halves)
         wrong = np.abs(total - blocks)
         if not wrong.max(initial=0.0) <= 1e-9 * (1.0 + np.abs(total).max(initial=0.0)):
             raise ValueError(

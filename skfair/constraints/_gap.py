@@ -34,22 +34,13 @@ _NEGLIGIBLE_RATE = 1e-12
 """Rates up to it count as 0 in a ratio: sums of decisions along a line are rounded."""
 
 
-class Gap(ABC):
-    """A polyhedral function of event means: the gap that a tolerance bounds.
+class GapBase(ABC):
+    """What clients may conclude from a gap, and its value.
 
-    Gaps are frozen dataclasses, so that equal ones share their rows. A gap of one's own says how it
-    is computed, how it changes with the means, and which rows bound it. The attributes of its class
-    say what clients may conclude from it; subclasses do not inherit `name` and `is_range`, so that
-    clients refuse what they do not know.
-
-    Examples
-    --------
-    >>> from skfair.constraints import EqualizedOdds
-    >>> EqualizedOdds(aggregate="sum").gap.name
-    'TotalRangeGap'
+    Subclasses do not inherit `name` and `is_range`, so that clients refuse what they do not know.
     """
 
-    name = "Gap"
+    name = "GapBase"
     """The name of the class, by which clients know the kinds of gaps that they support."""
 
     is_range = False
@@ -68,6 +59,12 @@ class Gap(ABC):
     degree: float | None = 1
     """Power of a factor of all means by which the gap changes; None if it does otherwise."""
 
+    is_correctable: Any = True
+    """Whether an offset by the residual makes rows count what the metric counts."""
+
+    adds_up: Any = True
+    """Whether rows follow from sums that partitions of the samples add up to."""
+
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
         cls.name = cls.__name__
@@ -80,7 +77,7 @@ class Gap(ABC):
 
     @classmethod
     @abstractmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> Gap:
+    def from_cells(cls, cells: Any, constraint: Any) -> GapBase:
         """Make the gap of a constraint.
 
         Parameters
@@ -92,12 +89,28 @@ class Gap(ABC):
 
         Returns
         -------
-        gap : Gap
+        gap : GapBase
         """
 
     @abstractmethod
     def __call__(self, means: np.ndarray) -> Any:
         """The gap, of means of shape (n_events,) or of each column of (n_events, n_columns)."""
+
+
+class Gap(GapBase):
+    """A polyhedral function of event means: the gap that a tolerance bounds.
+
+    Gaps are frozen dataclasses, so that equal ones share their rows. A gap of one's own says how it
+    is computed, how it changes with the means, and which rows bound it. The attributes of its class
+    say what clients may conclude from it; subclasses do not inherit `name` and `is_range`, so that
+    clients refuse what they do not know.
+
+    Examples
+    --------
+    >>> from skfair.constraints import EqualizedOdds
+    >>> EqualizedOdds(aggregate="sum").gap.name
+    'TotalRangeGap'
+    """
 
     @abstractmethod
     def subgradient(self, means: np.ndarray) -> np.ndarray:
@@ -901,7 +914,31 @@ class MutualOrderGap(RangeGap):
         return cls(tuple(block for block in blocks if block[0] < block[1]))
 
 
-class IntervalGap(Gap):
-    """The gap of criteria on ranks, which is no function of means: the class alone is used."""
+@dataclass(frozen=True)
+class IntervalGap(GapBase):
+    """The gap of a criterion on ranks, which is no function of means.
+
+    ``criterion`` is the `PartialParity`; enforcement may narrow or refine it.
+    """
+
+    criterion: Any
 
     compares, degree = "groups", 0
+
+    @classmethod
+    def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:
+        # The criterion itself knows how ranks are compared.
+        return cls(constraint)
+
+    def __call__(self, means: Any) -> Any:
+        return self.criterion.difference(*means)
+
+    @property
+    def is_correctable(self):
+        """Whether an offset makes the rows count decisions, at one threshold."""
+        return self.criterion.is_correctable
+
+    @property
+    def adds_up(self):
+        """Whether the rows of partitions add up."""
+        return self.criterion.adds_up

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._constraint import (
     Constraint,
     all_samples,
@@ -20,7 +21,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._gap import IntervalGap
-from skfair.constraints._partial_bound import BoundPartialParity, IntervalEvents
+from skfair.constraints._partial_bound import IntervalEvents, RankSums
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
 from skfair.groups import intervals_by_group
 from skfair.metrics import (
@@ -82,19 +83,24 @@ class PartialParity(Constraint):
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
-        def ranked_of(groups):
-            percentiles = intervals_by_group(interval, groups)
-            return IntervalEvents.from_criterion(self, samples._replace(groups=groups), percentiles)
+        def sums_of(groups):
+            percentiles, members = (
+                intervals_by_group(interval, groups),
+                samples._replace(groups=groups),
+            )
+            ranked = IntervalEvents.make(self.cells, members, percentiles, self.ranks_in_groups)
+            return RankSums(type(self).__name__, ranked)
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
         # rows.
-        ranked = ranked_of(large)
+        sums = sums_of(large)
         if not is_vacuous and not self.ranks_in_groups:
-            ranked.check_sizes()
-        uncompared = None if small is None else ranked_of(small)
-        if uncompared is not None and not uncompared.labels:
+            sums.interval_events.check_sizes()
+        uncompared = None if small is None else sums_of(small)
+        if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
-        return BoundPartialParity(self, ranked, tolerance, uncompared=uncompared)
+        gap = self.gap.from_cells(sums.cells, self)
+        return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
     def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
@@ -412,6 +418,10 @@ class PartialDemographicParity(ThresholdParity):
 
     metric = "partial_demographic_parity_difference"
     rate_name = "selection_rate"
+    partitioned_alternative = (
+        "; 'statistical_parity' bounds the same difference at every threshold, that of decisions "
+        "among them"
+    )
     cells = staticmethod(all_samples)
 
     def __init__(

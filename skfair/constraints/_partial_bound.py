@@ -1,15 +1,15 @@
 """Criteria on an interval of percentiles, bound to samples in memory or in partitions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.constraints._reports import make_share_report
+from skfair.constraints._rows import StackedRows
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.statistics import (
     AUCs,
@@ -77,8 +77,8 @@ class IntervalEvents:
         Targets, groups and weights.
     cells : CellEvents
         Every group within every cell.
-    events : Events
-        Those of the cells, or of a subset of the samples.
+    find_cells : callable
+        Samples -> masks of the cells, as `Constraint.cells`.
     group_intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
         The interval.
     ranks_in_groups : bool
@@ -90,37 +90,31 @@ class IntervalEvents:
 
     samples: Samples
     cells: CellEvents
-    events: Events
+    find_cells: Callable
     group_intervals: list
     ranks_in_groups: bool = False
     scores: np.ndarray | None = None
 
     @classmethod
-    def from_criterion(cls, criterion, samples, percentiles, scores=None):
-        """The events that a criterion compares."""
-        cells = cell_events(criterion.cells(samples), samples, samples.groups)
-        return cls(samples, cells, cells.events, percentiles, criterion.ranks_in_groups, scores)
+    def make(cls, find_cells, samples, percentiles, ranks_in_groups=False, scores=None):
+        """The events of samples in the cells that are compared."""
+        cells = cell_events(find_cells(samples), samples, samples.groups)
+        return cls(samples, cells, find_cells, percentiles, ranks_in_groups, scores)
+
+    def copy_for(self, samples, percentiles, scores):
+        """The same events of other samples, with their intervals, linearised at their scores."""
+        return self.make(self.find_cells, samples, percentiles, self.ranks_in_groups, scores)
 
     @property
-    def labels(self):
-        """Cell and group of each event."""
-        return self.cells.labels
-
-    @property
-    def report_order(self):
-        """Positions of the events in reports, (n_events,)."""
-        return self.cells.report_order
-
-    @property
-    def counts(self):
-        """Samples in each event, (n_events,)."""
-        return self.cells.counts
+    def events(self):
+        """Events of the cells."""
+        return self.cells.events
 
     @cached_property
     def intervals(self):
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
         groups = self.samples.groups
-        numbers = [groups.names.index(group) for _, group in self.labels]
+        numbers = [groups.names.index(group) for _, group in self.cells.labels]
         intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
             return intervals
@@ -151,7 +145,7 @@ class IntervalEvents:
     @cached_property
     def cell_codes(self):
         """Code of the cell of each event, (n_events,): those of one cell are compared."""
-        blocks = np.empty(len(self.labels), dtype=int)
+        blocks = np.empty(self.events.n_events, dtype=int)
         for number, block in enumerate(self.cells.blocks):
             blocks[list(block)] = number
         return blocks
@@ -160,7 +154,7 @@ class IntervalEvents:
     def totals(self):
         """Weight of each event, (n_events,)."""
         rows, events, _ = self.events.memberships
-        return np.bincount(events, self.samples.weights[rows], len(self.labels))
+        return np.bincount(events, self.samples.weights[rows], self.events.n_events)
 
     def percentiles_at(self, positions, side):
         """Percentiles of each event at positions of its own or common ones."""
@@ -186,11 +180,23 @@ class IntervalEvents:
         target = samples.target[rows] if target is None else target
         groups = samples.groups.subset(rows).copy_with_multiplicity(None)  # rows may repeat
         subset = Samples(target, groups, samples.weights[rows] * factors)
-        return replace(self, samples=subset, events=self.events.contribution(rows, factors))
+        cells = self.cells._replace(events=self.events.contribution(rows, factors))
+        return replace(self, samples=subset, cells=cells)
+
+    def take(self, rows):
+        """The events of a subset, ranked among its samples; a ValueError if it is too small."""
+        samples, groups = self.samples, self.samples.groups.take(rows)
+        if len(groups.names) < len(samples.groups.names):
+            raise ValueError("Every group needs a sample in the subset; draw more.")
+        scores = None if self.scores is None else self.scores[rows]
+        subset = Samples(samples.target[rows], groups, samples.weights[rows])
+        taken = self.copy_for(subset, self.group_intervals, scores)
+        taken.check_sizes()
+        return taken
 
     def check_sizes(self):
         """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.labels, self.counts * self.widths, strict=True)]
+        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
         # Empty cells of groups are too small as well.
         sized += [(label, 0.0) for label in self.cells.empty]
         small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
@@ -226,83 +232,49 @@ _N_BINS = 1 << 12
 
 def share_moments(bound, scores, thresholds):
     """`IntervalEvents.moments` of what is compared and, below it, of small groups."""
-    above, squares = bound.interval_events.moments(scores, thresholds)
+    above, squares = bound.sums.interval_events.moments(scores, thresholds)
     if bound.uncompared is None:
         return above, squares
-    others = bound.uncompared.moments(scores, thresholds)
+    others = bound.uncompared.interval_events.moments(scores, thresholds)
     return np.concatenate((above, others[0])), np.append(squares, others[1])
 
 
-class PartitionSums:
-    """What partitions contribute to a criterion on ranks, and the full data's gap from it."""
+def condense(bound, scores, count, collect):
+    """A constraint on few samples, and their scores, whose gap is that of the full data.
 
-    def __init__(self, bound):
-        self.bound = bound
+    The scores of a subsample give the first cuts. `count` maps cuts to the tables of
+    `RankSums.count`, summed over all partitions; `collect` maps cuts and bins to a list with what
+    `RankSums.gather` gives for each partition.
+    """
+    cuts = first_cuts(scores)
+    while True:
+        weights, scored, numbers = count(cuts)
+        is_single = (numbers <= 1) | np.equal(*_ends(cuts))
+        divisible = _relevant_bins(bound, weights, is_single)
+        if numbers[divisible].sum() <= _MAX_GATHERED:
+            break
+        cuts = _divide_bins(cuts, divisible)
+    # Each other bin stands for its events at its mean score, within its ends despite rounding.
+    event, number = np.nonzero(weights * ~divisible)
+    mean_scores = scored[number] / weights.sum(axis=0)[number]
+    mean_scores = np.clip(mean_scores, *_ends(cuts)[:, number])
+    pieces = [(mean_scores, event, weights[event, number])]
+    if divisible.any():
+        pieces += collect(cuts, divisible)
+    scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))
+    return _bind_members(bound, events, weights), scores
 
-    def count(self, scores, cuts):
-        """Weights, weighted scores and numbers of the samples of a block in bins of scores.
 
-        `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
-        (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
-        """
-        from skfair._kernels.scores import bin_members
-
-        samples, events, _ = self.bound.events.memberships
-        bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
-        weights = self.bound.interval_events.samples.weights[samples]
-        table = count_table(events, bins, weights, self.bound.events.n_events, n_bins)
-        scored = np.bincount(bins, weights * scores[samples], n_bins)
-        return table, scored, np.bincount(bins, minlength=n_bins)
-
-    def gather(self, scores, cuts, wanted):
-        """Score, event and weight of the samples of a block in the wanted bins."""
-        from skfair._kernels.scores import bin_members
-
-        samples, events, _ = self.bound.events.memberships
-        inside = wanted[bin_members(scores, samples, cuts)]
-        samples = samples[inside]
-        return scores[samples], events[inside], self.bound.interval_events.samples.weights[samples]
-
-    def moments(self, scores, thresholds):
-        """What the report needs of a partition, as `share_moments`."""
-        return share_moments(self.bound, scores, thresholds)
-
-    def condense(self, scores, count, collect):
-        """A constraint on few samples, and their scores, whose gap is that of the full data.
-
-        The scores of a subsample give the first cuts. `count` maps cuts to the tables of `count`,
-        summed over all partitions; `collect` maps cuts and bins to a list with what `gather` gives
-        for each partition.
-        """
-        cuts = first_cuts(scores)
-        while True:
-            weights, scored, numbers = count(cuts)
-            is_single = (numbers <= 1) | np.equal(*_ends(cuts))
-            divisible = _relevant_bins(self.bound, weights, is_single)
-            if numbers[divisible].sum() <= _MAX_GATHERED:
-                break
-            cuts = _divide_bins(cuts, divisible)
-        # Each other bin stands for its events at its mean score, within its ends despite rounding.
-        event, number = np.nonzero(weights * ~divisible)
-        mean_scores = scored[number] / weights.sum(axis=0)[number]
-        mean_scores = np.clip(mean_scores, *_ends(cuts)[:, number])
-        pieces = [(mean_scores, event, weights[event, number])]
-        if divisible.any():
-            pieces += collect(cuts, divisible)
-        scores, events, weights = map(np.concatenate, zip(*pieces, strict=True))
-        return self._bind_members(events, weights), scores
-
-    def _bind_members(self, events, weights):
-        """The constraint on other samples with given events and weights."""
-        ranked = self.bound.interval_events
-        names = np.arange(len(ranked.labels)).astype(object)[:, np.newaxis]
-        samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
-        # Events become groups of their own, each with the interval that is known for it.
-        percentiles = [interval.pairs for interval in ranked.intervals]
-        condensed = IntervalEvents.from_criterion(
-            self.bound.criterion, samples, percentiles, ranked.scores
-        )
-        return replace(self.bound, interval_events=condensed, uncompared=None)
+def _bind_members(bound, events, weights):
+    """The constraint on other samples with given events and weights."""
+    ranked = bound.sums.interval_events
+    names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
+    samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
+    # Events become groups of their own, each with the interval that is known for it.
+    percentiles = [interval.pairs for interval in ranked.intervals]
+    condensed = ranked.copy_for(samples, percentiles, ranked.scores)
+    condensed = replace(bound.sums, interval_events=condensed)
+    return replace(bound, sums=condensed, uncompared=None)
 
 
 def first_cuts(scores):
@@ -320,9 +292,9 @@ def _relevant_bins(bound, weights, is_single):
     # Rank at every cut: the share of the event above it.
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
-    pairs = [interval.pairs for interval in bound.interval_events.intervals]
+    pairs = [interval.pairs for interval in bound.sums.interval_events.intervals]
     surely, perhaps = _interval_membership(ranks, pairs, is_single)
-    if bound.criterion.scale == "raw":
+    if bound.gap.criterion.scale == "raw":
         # Shares of the whole group are known at every cut.
         has_end = np.zeros(len(is_single), dtype=bool)
         is_compared = perhaps.any(axis=0)
@@ -407,28 +379,28 @@ _MAX_THRESHOLDS = 2000
 """Thresholds up to which each distinct score is one."""
 
 
-def estimate_curves(bound, scores):
+def estimate_curves(sums, criterion, scores):
     """Shares above thresholds as positions in the interval, and their differences.
 
     `scores` do not depend on these samples. A class whose members rank in their whole group is
     refused: its share of the interval is no share of a number that is known beforehand.
     """
-    ranked = bound.interval_events
+    ranked = sums.interval_events
     if ranked.ranks_in_groups:
         raise ValueError(
-            f"{bound.name} ranks samples among their whole group and compares a class of them: no "
+            f"{sums.name} ranks samples among their whole group and compares a class of them: no "
             'limit is known of that. Rank within the class, with rank_within="class".'
         )
-    thresholds, lag = _compared_thresholds(bound, scores)
+    thresholds, lag = _compared_thresholds(criterion, scores)
     events = ranked.events
     shares = np.array(
         [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
     )
     sizes = kish_sizes(events)
     forms = curve_contrasts(ranked.cells.blocks, len(shares), len(thresholds), lag)
-    is_raw = bound.criterion.scale == "raw"
+    is_raw = criterion.scale == "raw"
     # Raw differences count where the rank of either group may lie in its interval.
-    if is_raw and not bound.is_correctable:
+    if is_raw and not criterion.is_correctable:
         may_count = _make_overlap_test([interval.pairs for interval in ranked.intervals])
         return ShareCurves(shares, sizes, lambda values: values, may_count), forms
     units = ranked.widths if is_raw else np.ones(len(shares))
@@ -440,10 +412,10 @@ def estimate_curves(bound, scores):
     return ShareCurves(shares, sizes, map_to_interval), forms
 
 
-def _compared_thresholds(bound, scores):
+def _compared_thresholds(criterion, scores):
     """Thresholds of the comparison, descending, and by how many the larger one may lie ahead."""
-    if bound.is_correctable:
-        return np.array([bound.criterion.threshold]), 0
+    if criterion.is_correctable:
+        return np.array([criterion.threshold]), 0
     distinct = np.append(np.unique(scores)[::-1], -np.inf)
     if len(distinct) <= _MAX_THRESHOLDS:
         return distinct, 0
@@ -474,18 +446,19 @@ def _make_overlap_test(intervals):
     return may_count
 
 
-def estimate_areas(bound, scores):
+def estimate_areas(sums, scores):
     """Probabilities that one group scores above another, less 1/2: one per pair, and both signs.
 
     `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
     members are inside depends on the sample.
     """
-    if (bound.interval_events.widths < 1.0).any():
+    ranked = sums.interval_events
+    if (ranked.widths < 1.0).any():
         raise ValueError(
-            f"{bound.name} compares samples that rank in an interval of a sample: a limit is known "
+            f"{sums.name} compares samples that rank in an interval of a sample: a limit is known "
             "of it for the interval (0, 1) only. Certify partial_statistical_parity instead."
         )
-    events = bound.events
+    events = ranked.events
     members_of = [rows for rows, _ in map(events.members, range(events.n_events))]
     # Each pair of groups is a sample of its own, of positives and negatives.
     pairs = [(a, b) for a in range(len(members_of)) for b in range(a)]
@@ -494,7 +467,7 @@ def estimate_areas(bound, scores):
     rows = np.concatenate([np.concatenate((members_of[a], members_of[b])) for a, b in pairs])
     ends = np.cumsum(sizes.sum(axis=1))[:-1]
     members = np.split(np.arange(len(rows)), ends)
-    weights = bound.interval_events.samples.weights
+    weights = ranked.samples.weights
     areas = AUCs(positive, scores[rows], members, weights[rows], center=0.5)
     each = sparse.eye_array(len(pairs), format="csr")
     return areas, sparse.vstack((each, -each), format="csr")
@@ -508,142 +481,124 @@ _N_CURVE_THRESHOLDS = 41
 
 
 @dataclass(frozen=True, eq=False)
-class BoundPartialParity:
-    """The constraint that a criterion on an interval of percentiles is at most a tolerance.
+class RankSums:
+    """What criteria on an interval of percentiles take from scores: ranks within events.
 
-    It is changed by :func:`dataclasses.replace`: of its tolerance, offset or criterion. Its rows
-    suit scores near those where it is linearised: these say on which side of an interval the rates
-    at one threshold lie, and how many of a class rank in the interval of their group.
+    Rows suit scores near those where the events are linearised: these say on which side of an
+    interval the rates at one threshold lie, and how many of a class rank in the interval of their
+    group. The methods are those of `Sums`; gaps are `IntervalGap`.
 
     Attributes
     ----------
-    criterion : PartialParity
-        The criterion; enforcement may narrow or refine it.
+    name : str
+        Name in messages and reports.
     interval_events : IntervalEvents
         The samples of each event and their interval.
-    tolerance : float
-        Largest difference allowed.
-    offset : ndarray of shape (n_rows,) or 0.0
-        Added to the rows; it corrects them for the residual of the ramp.
-    uncompared : IntervalEvents or None
-        The same of groups that are too small to be compared, for the report alone.
     """
 
-    criterion: Any
+    name: str
     interval_events: IntervalEvents
-    tolerance: float
-    offset: np.ndarray | float = 0.0
-    uncompared: IntervalEvents | None = None
 
     metric_input = "ranks"
 
     @property
-    def name(self):
-        """Name in messages and reports."""
-        return type(self.criterion).__name__
-
-    @property
-    def gap(self):
-        """The class of its gap."""
-        return self.criterion.gap
+    def cells(self):
+        """The events with their labels, counts and order in reports."""
+        return self.interval_events.cells
 
     @property
     def events(self):
         """Events that are compared."""
         return self.interval_events.events
 
-    @property
-    def adds_up(self):
-        """Whether the rows of partitions add up."""
-        return self.criterion.adds_up
+    def measure(self, scores):
+        """What a criterion measures: the samples, their intervals and scores."""
+        return self.interval_events.samples, self.interval_events.group_intervals, scores
 
-    @property
-    def is_correctable(self):
-        """Whether an offset makes the rows count decisions, at one threshold."""
-        return self.criterion.is_correctable
-
-    @cached_property
-    def rows(self):
+    def make_rows(self, bound):
         """The rows that solvers see; none for a single group."""
-        if len(self.interval_events.samples.groups.names) == 1:
-            return ConstraintSystem(())
-        if self.interval_events.ranks_in_groups:
-            self.interval_events.check_sizes()
-        rows = self.criterion.rows(self.interval_events, self.tolerance)
-        if not self.is_correctable:
+        ranked, criterion = self.interval_events, bound.gap.criterion
+        if len(ranked.samples.groups.names) == 1:
+            return StackedRows(())
+        if ranked.ranks_in_groups:
+            ranked.check_sizes()
+        rows = criterion.rows(ranked, bound.tolerance)
+        if not criterion.is_correctable:
             return rows
         # Smooth shares plus the offset count decisions; the bounds move the other way.
-        return replace(rows, lower=rows.lower - self.offset, upper=rows.upper - self.offset)
-
-    @cached_property
-    def partition_sums(self):
-        """What partitions contribute to the criterion, as `PartitionSums`."""
-        return PartitionSums(self)
-
-    def value(self, scores):
-        """The gap by the public metric; nan if no member of a group ranks in its interval."""
-        return self.criterion.difference(
-            self.interval_events.samples, self.interval_events.group_intervals, scores
-        )
+        return replace(rows, lower=rows.lower - bound.offset, upper=rows.upper - bound.offset)
 
     def linearize_at(self, scores):
-        """The same constraint with the rows that suit scores near the given ones."""
-        uncompared = self.uncompared and self.uncompared.linearize_at(scores)
-        ranked = self.interval_events.linearize_at(scores)
-        return replace(self, interval_events=ranked, offset=0.0, uncompared=uncompared)
+        """The same events, at other scores."""
+        return replace(self, interval_events=self.interval_events.linearize_at(scores))
 
     def take(self, rows):
-        """The same constraint on a subset of the samples; one that is too small is refused."""
-        ranked, samples = self.interval_events, self.interval_events.samples
-        groups = samples.groups.take(rows)
-        if len(groups.names) < len(samples.groups.names):
-            raise ValueError("Every group needs a sample in the subset; draw more.")
-        scores = None if ranked.scores is None else ranked.scores[rows]
-        subset = Samples(samples.target[rows], groups, samples.weights[rows])
-        # Ranks are recomputed among the samples of the subset.
-        taken = IntervalEvents.from_criterion(
-            self.criterion, subset, ranked.group_intervals, scores
-        )
-        taken.check_sizes()
-        return replace(self, interval_events=taken, uncompared=None)
+        """The same on a subset of the samples; a ValueError if it is too small."""
+        return replace(self, interval_events=self.interval_events.take(rows))
 
     def contribution(self, rows, factors=1.0, target=None):
         """The contribution of a block of samples; rows of blocks add up."""
-        uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
-        ranked = self.interval_events.contribution(rows, factors, target)
-        return replace(self, interval_events=ranked, uncompared=uncompared)
+        events = self.interval_events.contribution(rows, factors, target)
+        return replace(self, interval_events=events)
 
-    def report(self, scores=None, moments=None):
-        """One row per event and threshold that is compared, with the columns `REPORT_COLUMNS`.
+    def count(self, scores, cuts):
+        """Weights, weighted scores and numbers of the samples of a block in bins of scores.
+
+        `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
+        (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
+        """
+        from skfair._kernels.scores import bin_members
+
+        samples, events, _ = self.events.memberships
+        bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
+        weights = self.interval_events.samples.weights[samples]
+        table = count_table(events, bins, weights, self.events.n_events, n_bins)
+        scored = np.bincount(bins, weights * scores[samples], n_bins)
+        return table, scored, np.bincount(bins, minlength=n_bins)
+
+    def gather(self, scores, cuts, wanted):
+        """Score, event and weight of the samples of a block in the wanted bins."""
+        from skfair._kernels.scores import bin_members
+
+        samples, events, _ = self.events.memberships
+        inside = wanted[bin_members(scores, samples, cuts)]
+        samples = samples[inside]
+        return scores[samples], events[inside], self.interval_events.samples.weights[samples]
+
+    def report_columns(self, bound, scores, moments):
+        """Columns of the report: one entry per event and threshold that is compared.
 
         The rate is the share of those in the interval that score above the threshold. Criteria at
         one threshold have that one; others have thresholds midway between the groups' percentiles.
-        Instead of scores, `moments` are gap, thresholds and the sums of `PartitionSums.moments`.
+        Instead of scores, `moments` are gap, thresholds and the sums of `share_moments`.
         """
         if moments is not None:
-            return make_share_report(self, moments)
+            return make_share_report(bound, moments)
         # Intervals of ranks in whole groups depend on the scores.
-        here = self.linearize_at(scores)
-        thresholds = here.criterion.thresholds(here.interval_events, here.tolerance, scores)
-        sums = share_moments(here, scores, thresholds)
-        return make_share_report(here, (here.value(scores), thresholds, sums))
+        here = bound.linearize_at(scores)
+        thresholds = here.gap.criterion.thresholds(
+            here.sums.interval_events, here.tolerance, scores
+        )
+        moments = here.value(scores), thresholds, share_moments(here, scores, thresholds)
+        return make_share_report(here, moments)
 
-    def estimates(self, scores):
+    def estimates(self, gap, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
-        if self.criterion.compares_pairs:
+        if gap.criterion.compares_pairs:
             return estimate_areas(self, scores)
-        return estimate_curves(self, scores)
+        return estimate_curves(self, gap.criterion, scores)
 
-    def posterior(self, scores, clusters=None):
-        """Posterior of the population's gap, with ``probability(factor, multiple)``."""
-        if self.criterion.compares_pairs:
+    def posterior(self, gap, tolerance, scores, clusters):
+        """Posterior of the population's gap."""
+        criterion = gap.criterion
+        if criterion.compares_pairs:
             raise ValueError(
                 f"confidence_level cannot be guaranteed for {self.name}, which compares pairs of "
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
         ranked = self.interval_events.linearize_at(scores)
-        thresholds = self.criterion.thresholds(ranked, self.tolerance, scores, _N_CURVE_THRESHOLDS)
+        thresholds = criterion.thresholds(ranked, tolerance, scores, _N_CURVE_THRESHOLDS)
         above, _ = ranked.moments(scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
@@ -654,7 +609,5 @@ class BoundPartialParity:
                 for threshold in thresholds
             ]
             sizes = sizes / np.max(effects, axis=0)
-        units = 1.0 / self.criterion.interval_tolerances(ranked, 1.0)
-        return CurvePosterior(
-            above, sizes, ranked.intervals, units, ranked.cell_codes, self.tolerance
-        )
+        units = 1.0 / criterion.interval_tolerances(ranked, 1.0)
+        return CurvePosterior(above, sizes, ranked.intervals, units, ranked.cell_codes, tolerance)

@@ -254,8 +254,8 @@ def fetch_a9a(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_a9a
-    >>> a9a = fetch_a9a()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> a9a = load_benchmark("a9a")  # doctest: +SKIP
     >>> a9a.data.shape  # doctest: +SKIP
     (32561, 123)
     >>> a9a.feature_names[71:73]  # doctest: +SKIP

@@ -139,7 +139,7 @@ _SYNTHETIC = {
 
 
 def make_fair_synthetic(
-    name: str = "equal_ds1", *, random_state: RandomState = 1
+    variant: str = "equal_ds1", *, random_state: RandomState = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One of the four synthetic sets of Liu and Vicente: 400 points in the plane, two groups.
 
@@ -147,7 +147,7 @@ def make_fair_synthetic(
     and fair clusters contradict each other.
 
     ==============  ==============================================  =====  ============
-    name            centers: points                                 s.d.   groups
+    variant         centers: points                                 s.d.   groups
     ==============  ==============================================  =====  ============
     "equal_ds1"     (1, 1), (2.1, 1) | (1, 5), (2.1, 5): 100 each   0.1    200 and 200
     "unequal_ds1"   (1, 1), (2.1, 1): 150 each |                    0.13   300 and 100
@@ -160,7 +160,7 @@ def make_fair_synthetic(
 
     Parameters
     ----------
-    name : {"equal_ds1", "unequal_ds1", "equal_ds2", "unequal_ds2"}, default="equal_ds1"
+    variant : {"equal_ds1", "unequal_ds1", "equal_ds2", "unequal_ds2"}, default="equal_ds1"
         Name of the set.
     random_state : int, RandomState instance or None, default=1
         Seed of the random draws. 1 reproduces the points of the authors' public code.
@@ -177,7 +177,7 @@ def make_fair_synthetic(
     Raises
     ------
     ValueError
-        If ``name`` is not one of the four.
+        If ``variant`` is not one of the four.
 
     References
     ----------
@@ -187,13 +187,13 @@ def make_fair_synthetic(
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.datasets import make_fair_synthetic
-    >>> X, y, groups = make_fair_synthetic("unequal_ds1")
+    >>> from skfair.datasets import load_benchmark
+    >>> X, y, groups = load_benchmark("fair_synthetic", variant="unequal_ds1")
     >>> np.bincount(y).tolist(), np.bincount(groups).tolist()
     ([150, 150, 50, 50], [300, 100])
     """
-    check_choice("name", name, tuple(_SYNTHETIC))
-    sizes, centers, std = _SYNTHETIC[name]
+    check_choice("variant", variant, tuple(_SYNTHETIC))
+    sizes, centers, std = _SYNTHETIC[variant]
     X, y = make_blobs(
         sizes, centers=centers, cluster_std=std, shuffle=False, random_state=random_state
     )
@@ -439,8 +439,8 @@ def make_elliptical(
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.datasets import make_elliptical
-    >>> X, y, groups = make_elliptical(400, random_state=0)
+    >>> from skfair.datasets import load_benchmark
+    >>> X, y, groups = load_benchmark("elliptical", n_samples=400, random_state=0)
     >>> X.shape
     (400, 2)
     >>> [np.bincount(groups[y == k]).tolist() for k in range(2)]
@@ -593,8 +593,8 @@ def fetch_mslr(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_mslr
-    >>> queries = fetch_mslr("vali", n_queries=100)  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> queries = load_benchmark("mslr", subset="vali", n_queries=100)  # doctest: +SKIP
     >>> queries.data.shape[1]  # doctest: +SKIP
     136
     """

@@ -224,8 +224,8 @@ def fetch_communities_crime(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_communities_crime
-    >>> crime = fetch_communities_crime(threshold=0.15)  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> crime = load_benchmark("communities_crime", threshold=0.15)  # doctest: +SKIP
     >>> crime.data.shape  # doctest: +SKIP
     (1994, 99)
     >>> crime.target.value_counts().to_dict()  # doctest: +SKIP

@@ -95,8 +95,8 @@ def fetch_ds577(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_ds577
-    >>> points = fetch_ds577()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> points = load_benchmark("ds577")  # doctest: +SKIP
     >>> points.target.value_counts(sort=False).sort_index().to_dict()  # doctest: +SKIP
     {1: 196, 2: 201, 3: 180}
     """
@@ -185,8 +185,8 @@ def fetch_four_area(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_four_area
-    >>> researchers = fetch_four_area()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> researchers = load_benchmark("four_area")  # doctest: +SKIP
     >>> researchers.data.shape  # doctest: +SKIP
     (35385, 8)
     >>> researchers.sensitive_features.value_counts(sort=False).to_dict()  # doctest: +SKIP
@@ -359,8 +359,8 @@ def fetch_thyroid(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_thyroid
-    >>> thyroid = fetch_thyroid()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> thyroid = load_benchmark("thyroid")  # doctest: +SKIP
     >>> thyroid.data.shape  # doctest: +SKIP
     (7200, 21)
     >>> thyroid.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
@@ -457,8 +457,8 @@ def fetch_facebook_net(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_facebook_net
-    >>> graph = fetch_facebook_net()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> graph = load_benchmark("facebook_net")  # doctest: +SKIP
     >>> graph.adjacency.shape  # doctest: +SKIP
     (155, 155)
     >>> graph.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
@@ -545,8 +545,8 @@ def fetch_lastfm_asia(
 
     Examples
     --------
-    >>> from skfair.datasets import fetch_lastfm_asia
-    >>> graph = fetch_lastfm_asia()  # doctest: +SKIP
+    >>> from skfair.datasets import load_benchmark
+    >>> graph = load_benchmark("lastfm_asia")  # doctest: +SKIP
     >>> graph.adjacency.shape  # doctest: +SKIP
     (5576, 5576)
     >>> graph.sensitive_features.value_counts().to_dict()  # doctest: +SKIP

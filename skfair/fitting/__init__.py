@@ -51,6 +51,7 @@ from skfair.fitting._outcome import (
     compares_nothing,
     describe_uncertainty,
     guarantee_attributes,
+    solution_attributes,
     status_of,
     store_fit,
     unconstrained_fit_attributes,

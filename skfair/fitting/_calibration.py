@@ -112,7 +112,7 @@ def _fit_calibrations(fitter, latest, rows):
     # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
     pairs = zip(fitter.constraint, rows, strict=True)
     searches = [
-        (_correction_search if one.is_correctable else _secant_search)(one, row)
+        (_correction_search if one.gap.is_correctable else _secant_search)(one, row)
         for one, row in pairs
     ]
     for search in searches:
@@ -129,7 +129,7 @@ def _fit_calibrations(fitter, latest, rows):
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_warm = len(latest.result.x) == problem.n_unknowns
-        is_warm = is_warm and not any(one.is_correctable for one in fitter.constraint)
+        is_warm = is_warm and not any(one.gap.is_correctable for one in fitter.constraint)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
         latest = fitter.fit_roughly(problem, x)
         yield latest
@@ -200,7 +200,7 @@ def _secant_search(constraint, start):
         high = (max(requested, _gap_or_1(gap)), _gap_or_1(gap))
         is_guessed = start is not None
         if is_guessed:  # nearly right, so the bracket is narrow
-            constraint, tolerance = _replace_criterion(constraint, start.criterion), start.tolerance
+            constraint, tolerance = replace(constraint, gap=start.gap), start.tolerance
             high, start = (2.0 * tolerance, 2.0 * aim), None
         is_measured = False  # until then the gap of the plain fit stands for any tolerance above
         while True:
@@ -234,13 +234,13 @@ def _secant_search(constraint, start):
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
-            constraint = _replace_criterion(constraint, constraint.criterion.refine())
-        narrowed = constraint.criterion.narrow(_NARROWING)
+            constraint = _replace_criterion(constraint, constraint.gap.criterion.refine())
+        narrowed = constraint.gap.criterion.narrow(_NARROWING)
         constraint, is_narrowed = _replace_criterion(constraint, narrowed), True
 
 
 def _replace_criterion(constraint, criterion):
-    return replace(constraint, criterion=criterion)
+    return replace(constraint, gap=replace(constraint.gap, criterion=criterion))
 
 
 def _stagnates(gaps):

@@ -9,8 +9,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from skfair.constraints import move_offset, rate_moments
+from skfair.constraints import move_offset, rate_moments, share_moments
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.solvers import Result
 
@@ -30,9 +31,6 @@ MAX_ENTRIES = 1 << 18
 SIGN_TOLERANCE = 1e-9
 """Scores nearer to 0 than this, relative to the largest, might change sign if terms were added in
 another order. Intervals between flips must be wider."""
-
-_MAX_NUMPY = 1 << 17
-"""Memberships up to which numpy counts: to import numba takes longer."""
 
 _N_SCALE_SAMPLES = 1001
 """Flips whose median length sets the scale of the bins."""
@@ -55,91 +53,55 @@ def count_uncertain_signs(scores):
     )
 
 
-def evaluate_line(problem, effects, scores, slopes, max_error):
-    """Lengths along a line, errors and the largest excess of a gap at each, of samples in memory.
-
-    ``effects`` are the `flip_effects` of each constraint. Lengths before the first and after the
-    last error below `max_error` are left out.
-    """
-    # Intervals between any two flips, or ends of bins if samples are very many.
-    n_events = sum(one.events.n_events for one in problem.constraint)
-    max_bins = max(1000, MAX_ENTRIES // n_events)
-    if len(slopes) <= max_bins:
-        low, high, decisions, bins = sort_flip_intervals(scores, slopes)
-    else:
-        low, high, decisions, bins = bin_flip_intervals(scores, slopes, max_bins)
-    # Keep the intervals from the first useful error to the last.
-    errors = _errors_along(problem, decisions, bins, len(low) - 1)
-    useful = np.flatnonzero(errors < max_error)
-    if not len(useful):
-        return np.empty(0), np.empty(0), np.empty(0)
-    first, last = map(int, useful[[0, -1]])  # no numpy integers: kernels see one dtype
-    decisions, bins = _crop(decisions, bins, first, last)
-    # Gaps of all constraints in these intervals.
-    gaps = [
-        excess_of(one, _sums_along(one, of_one, decisions, bins, last - first))
-        for one, of_one in zip(problem.constraint, effects, strict=True)
-    ]
-    low, high, errors = (values[first : last + 1] for values in (low, high, errors))
-    # A model in a narrower interval might have other decisions after rounding.
-    is_wide = high - low > SIGN_TOLERANCE
-    return round_midpoints(low[is_wide], high[is_wide]), errors[is_wide], np.max(gaps, 0)[is_wide]
-
-
 def concatenate_lines(counts):
     """Number of the line of each point, and lengths, errors and excesses, from those by line."""
     numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
     return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *counts, strict=True))
 
 
-def flip_effects(constraint):
-    """What each membership adds to a sum by a positive decision, and sums without any.
-
-    One pair for each term of the rate: the first is (n_entries,) in the order of
-    ``events.memberships``, the second (n_events,).
-    """
-    # Exact rates depend on the sign of a score alone: two evaluations give all flips.
-    samples, _, weights = constraint.events.memberships
-    ones = np.ones(len(constraint.target))
-    effects = []
-    for term in constraint.exact:
-        positive, negative = (term(sign * ones, constraint.target).value for sign in (1.0, -1.0))
-        of_negative = constraint.events.means(negative)
-        effects.append((weights * (positive - negative)[samples], of_negative))
-    return effects
-
-
 def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
-    excess = constraint.gap(constraint.rates(sums)) - constraint.tolerance
-    return np.nan_to_num(excess, nan=np.inf) if constraint.is_quotient else excess
+    excess = constraint.gap(constraint.sums.rates(sums)) - constraint.tolerance
+    return np.nan_to_num(excess, nan=np.inf) if constraint.sums.is_quotient else excess
 
 
 def tabulate_flips(problem):
-    """Effects of positive decisions, as the kernels of lines take them; None if events overlap.
+    """Effects of positive decisions, as the kernels of lines take them.
 
-    The terms of all constraints follow each other. The cells of a term are its events, and one more
-    for samples in none of them.
+    The terms of all constraints follow each other, each as often as samples may be in one of its
+    events. The cells of a term are its events, and one more for samples in none of them.
     """
-    if any(one.events.codes_and_mean_weights is None for one in problem.constraint):
-        return None
-    target, ones = problem.target, np.ones(len(problem.target))
-    on_means, cells, negative = [], [], []
-    for one in problem.constraint:
-        codes, weights = one.events.codes_and_mean_weights
-        for term in one.exact:
-            # Exact rates depend on the sign of a score alone: two evaluations give all flips.
-            high, low = (term(sign * ones, one.target).value for sign in (1.0, -1.0))
-            cells.append(codes + sum(map(len, negative)))
-            on_means.append(weights * (high - low))
-            negative.append(np.append(one.events.means(low), 0.0))
+    on_means, cells, negative = [], [], [np.empty(0)]
+    for sums in (one.sums for one in problem.constraint):
+        for low, change in sums.outcomes():
+            first = sum(map(len, negative))
+            for codes, weights in disjoint_layers(sums.events):
+                cells.append(codes + first)
+                on_means.append(weights * change)
+            negative.append(np.append(sums.events.means(low), 0.0))
+    shape = len(cells), len(problem.target)
     return (
-        -problem.mean_weights * target,
-        np.array(on_means),
-        np.array(cells, dtype=np.intp),
-        float(problem.mean_weights @ (target > 0)),
+        -problem.mean_weights * problem.target,
+        np.reshape(on_means, shape),
+        np.array(cells, dtype=np.intp).reshape(shape),
+        float(problem.mean_weights @ (problem.target > 0)),
         np.concatenate(negative),
     )
+
+
+def disjoint_layers(events):
+    """As `Events.codes_and_mean_weights`, one pair for each membership that a sample may have."""
+    if events.codes_and_mean_weights is not None:
+        return [events.codes_and_mean_weights]
+    averaging = sparse.csc_array(events.averaging_matrix)
+    starts, sizes, layers = averaging.indptr[:-1], np.diff(averaging.indptr), []
+    for number in range(sizes.max(initial=0)):
+        inside = np.flatnonzero(sizes > number)
+        entries = starts[inside] + number
+        codes, weights = np.full(events.n_samples, events.n_events), np.zeros(events.n_samples)
+        codes[inside], weights[inside] = averaging.indices[entries], averaging.data[entries]
+        layers.append((codes, weights))
+    return layers
 
 
 def evaluate_lines(problem, effects, starts):
@@ -192,7 +154,7 @@ def evaluate_lines(problem, effects, starts):
     max_errors = _max_useful_values(limits, line[is_better], edges[is_better, ERROR])
     is_useful[line, b] = edges[:, MIN_ERROR] < max_errors[line]
     # Of others, too. In a bin gaps change at most by all changes of means, if these are the rates.
-    if not any(one.gap.is_ratio or one.is_quotient for one in problem.constraint):
+    if not any(one.gap.is_ratio or one.sums.is_quotient for one in problem.constraint):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]
@@ -213,103 +175,22 @@ def _max_useful_values(limits, line, values):
 
 def _excess_of_means(problem, means):
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
-    sizes = [one.n_events + 1 for one in problem.constraint for _ in one.exact]
-    first_of_term = np.cumsum([0, *sizes[:-1]]).tolist()
-    columns, first, excess = means.T, iter(first_of_term), []
-    for one in problem.constraint:
-        sums = [columns[k : k + one.n_events] for k in (next(first) for _ in one.exact)]
-        excess.append(excess_of(one, sums[0] if len(sums) == 1 else np.concatenate(sums)))
+    by_constraint = _split_cells(problem, means.T)
+    pairs = zip(problem.constraint, by_constraint, strict=True)
+    excess = [excess_of(one, sums) for one, sums in pairs]
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
-def _sums_along(constraint, effects, decisions, bins, n_bins):
-    """Exact sums as decisions flip, (n_sums, n_bins + 1): at first, and after each bin.
-
-    A decision, -1 or +1, flips after its bin in [0, n_bins); those that stay have n_bins.
-    """
-    samples, events, _ = constraint.events.memberships
-    # Start from sums with all decisions negative, and add the effects of the positive ones.
-    sums = [
-        of_negative[:, np.newaxis]
-        + sum_flips((samples, events, added), decisions, bins, constraint.n_events, n_bins)
-        for added, of_negative in effects
-    ]
-    return sums[0] if len(sums) == 1 else np.concatenate(sums)
-
-
-def sum_flips(entries, decisions, bins, n_events, n_bins):
-    """Sums over events of the effects of positive decisions, (n_events, n_bins + 1).
-
-    ``entries`` are sample and event of every membership, and the effect of a positive decision on
-    the event. ``occurring_decisions`` are those before the first flip, -1 or +1, and ``bins`` the
-    bin of each flip, n_bins for none. The sums are before the first bin and after every one.
-    """
-    samples, events, effects = entries
-    if len(samples) > _MAX_NUMPY:
-        from skfair._kernels.scores import add_flips
-
-        sums = np.zeros((n_events, n_bins + 1))
-        add_flips(samples, events, effects, decisions, bins, sums)
-        return np.cumsum(sums, axis=1, out=sums)
-    # Sums before any flip, then the change in every bin, cumulated.
-    signs, flip_bins = decisions[samples], bins[samples]
-    sums = np.empty((n_events, n_bins + 1))
-    sums[:, 0] = np.bincount(events, effects * (signs > 0), n_events)
-    flipping = np.flatnonzero(flip_bins < n_bins)
-    cells = events[flipping] * n_bins + flip_bins[flipping]
-    steps = -signs[flipping] * effects[flipping]
-    sums[:, 1:] = np.bincount(cells, steps, n_events * n_bins).reshape(n_events, n_bins)
-    return np.cumsum(sums, axis=1, out=sums)
-
-
-def _errors_along(problem, decisions, bins, n_bins):
-    """Weighted share of wrong decisions before the first bin and after each."""
-    effects = -problem.mean_weights * problem.target  # of a positive decision
-    first = problem.mean_weights @ (problem.target > 0) + effects @ (decisions > 0)
-    steps = np.bincount(bins, -decisions * effects, n_bins + 1)
-    return np.cumsum(np.concatenate(([first], steps[:n_bins])))
-
-
-def _crop(decisions, bins, first, last):
-    """Decisions at interval `first`, and bins counted from there; `last` is the last interval."""
-    is_before, is_after = bins < first, bins >= last
-    bins = np.where(is_before | is_after, last - first, bins - first)
-    return np.where(is_before, -decisions, decisions), bins
-
-
-def sort_flip_intervals(scores, slopes):
-    """The intervals between any two flips, found by sorting them.
-
-    The result is (low, high, decisions, bins): the ends of each interval, decisions (-1 or +1) in
-    the first interval, and the number of the interval after which each decision flips. That of
-    decisions which never flip is the last one.
-    """
-    # A score is 0 at minus its quotient with its slope.
-    is_still = np.abs(slopes) <= SIGN_TOLERANCE
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        flips = np.where(is_still, np.inf, -scores / slopes)
-    n_flips = len(flips) - np.count_nonzero(is_still)
-    order = np.argsort(flips)
-    flips = flips[order[:n_flips]]
-    ends = np.concatenate((flips[:1] - 3.0, flips, flips[-1:] + 3.0))
-    bins = np.empty(len(scores), dtype=np.intp)
-    bins[order] = np.minimum(np.arange(len(scores)), n_flips)
-    decisions = np.where(np.where(is_still, scores, -slopes) > 0, 1, -1)
-    return ends[:-1], ends[1:], decisions, bins
-
-
-def bin_flip_intervals(scores, slopes, n_bins):
-    """Intervals at the ends of bins, as `sort_flip_intervals`; a few flips may lie beyond these."""
-    from skfair._kernels.scores import bin_flips
-
-    # The median length of a few flips is the scale: bins are dense where flips are.
-    step = max(1, len(scores) // _N_SCALE_SAMPLES)
-    sizes, steps = np.abs(scores[::step]), np.abs(slopes[::step])
-    is_moving = steps > SIGN_TOLERANCE
-    typical = np.median(sizes[is_moving] / steps[is_moving])
-    typical = np.exp2(np.rint(np.log2(typical))) if typical > 0.0 else 1.0
-    bins, decisions = bin_flips(scores, slopes, SIGN_TOLERANCE, typical, n_bins)
-    return *intervals_around_edges(typical, n_bins), decisions, bins
+def _split_cells(problem, values):
+    """Values of the sums of each constraint, (n_sums, ...), from those of all cells."""
+    by_constraint, first = [], 0
+    for sums in (one.sums for one in problem.constraint):
+        n_events, of_terms = sums.events.n_events, []
+        for _ in sums.exact:
+            of_terms.append(values[first : first + n_events])
+            first += n_events + 1
+        by_constraint.append(of_terms[0] if len(of_terms) == 1 else np.concatenate(of_terms))
+    return by_constraint
 
 
 def intervals_around_edges(typical, n_bins):
@@ -338,13 +219,11 @@ def count_along_lines(block, start, directions, typical):
     sums = compiled and compiled.sum_along_lines(start, directions, SIGN_TOLERANCE, typical, N_BINS)
     if sums is not None:
         return sums
-    scores, effects = block.model.evaluate(start).scores, list(map(flip_effects, block.constraint))
+    scores, effects = block.model.evaluate(start).scores, tabulate_flips(block)
     lines = zip(directions, typical, strict=True)
     counts = [_count_bins(block, effects, scores, *line) for line in lines]
     errors, sums = zip(*counts, strict=True)
-    negative = tuple(
-        np.concatenate([of_negative for _, of_negative in of_one]) for of_one in effects
-    )
+    negative = tuple(_split_cells(block, effects[-1]))
     return np.array(errors), tuple(map(np.array, zip(*sums, strict=True))), negative
 
 
@@ -354,21 +233,14 @@ def _count_bins(block, effects, scores, direction, typical):
     bins, decisions = bin_flips(
         scores, block.model.scores(direction), SIGN_TOLERANCE, typical, N_BINS
     )
-
-    def add(samples, events, added, n_events):
-        sums = np.zeros((n_events, N_BINS + 1))
-        add_flips(samples, events, added, decisions, bins, sums)
-        return sums
-
+    on_error, on_means, cells, first_error, negative = effects
     samples = np.arange(len(scores))
-    errors = add(samples, np.zeros_like(samples), -block.mean_weights * block.target, 1)[0]
-    errors[0] += block.mean_weights @ (block.target > 0)
-    sums = []
-    for one, of_one in zip(block.constraint, effects, strict=True):
-        samples, events, _ = one.events.memberships
-        of_terms = [add(samples, events, added, one.n_events) for added, _ in of_one]
-        sums.append(np.concatenate(of_terms))
-    return errors, tuple(sums)
+    errors, sums = np.zeros((1, N_BINS + 1)), np.zeros((len(negative), N_BINS + 1))
+    add_flips(samples, np.zeros_like(samples), on_error, decisions, bins, errors)
+    for of_cells, added in zip(cells, on_means, strict=True):
+        add_flips(samples, of_cells, added, decisions, bins, sums)
+    errors[0, 0] += first_error
+    return errors[0], tuple(_split_cells(block, sums))
 
 
 # Candidates, and what counts their decisions.
@@ -500,15 +372,14 @@ class DecisionCounter:
 
     def evaluate(self, points, result):
         """The candidates with these parameters; the result is the solver's that led to them."""
-        pairs = zip(points, self.measure_models(points), strict=True)
-        return [self._candidate(parameters, result, *count) for parameters, count in pairs]
-
-    def _candidate(self, parameters, result, scores, error, gaps, is_clear, decisions):
-        excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
-        violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
-        return Candidate(
-            parameters, scores, round(error, 12), gaps, is_clear, decisions, violation, result
-        )
+        candidates = []
+        for parameters, count in zip(points, self.measure_models(points), strict=True):
+            scores, error, gaps, is_clear, decisions = count
+            excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
+            violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
+            counts = scores, round(error, 12), gaps, is_clear, decisions, violation
+            candidates.append(Candidate(parameters, *counts, result))
+        return candidates
 
     def measure_models(self, points):
         """Scores, error, gaps, whether decisions are stable, and which occur, of several models.
@@ -550,27 +421,19 @@ class DecisionCounter:
         that are worse than others of their line.
         """
         orient = getattr(model, "orient_flips", None)
-        if orient is None and self._flip_table is not None:
-            return evaluate_lines(self.problem, self._flip_table, starts)
-        counts = []
-        for start in starts:
-            for _, slopes in start.lines:
-                line = start.scores, slopes
-                line = line if orient is None else orient(*line)
-                counts.append(
-                    evaluate_line(self.problem, self._flip_effects, *line, start.max_error)
-                )
-        return concatenate_lines(counts)
+        if orient is not None:
+            starts = [
+                LineStart(start.parameters, scores, [(direction, oriented)], start.max_error)
+                for start in starts
+                for direction, slopes in start.lines
+                for scores, oriented in [orient(start.scores, slopes)]
+            ]
+        return evaluate_lines(self.problem, self._flip_table, starts)
 
     @cached_property
     def _flip_table(self):
-        """What kernels take of flips; None if events overlap."""
+        """What kernels take of flips."""
         return tabulate_flips(self.problem)
-
-    @cached_property
-    def _flip_effects(self):
-        """What flips of decisions add to the sums of each constraint."""
-        return list(map(flip_effects, self.problem.constraint))
 
     def summarize_model(self, parameters):
         """Objective, number of rows, and columns of the constraint's report, of a model."""
@@ -604,10 +467,8 @@ class PartitionedCounter(DecisionCounter):
         new = [point for point in points if point.tobytes() not in self._sums]
         if new:
             reduce = self.problem.partitions.reduce
-            errors, decided, objectives, moments = reduce(_measure_models, np.array(new))
-            for k, point in enumerate(new):
-                of_point = tuple(tuple(values[k] for values in one) for one in moments)
-                self._sums[point.tobytes()] = errors[k], decided[k], objectives[k], of_point
+            sums = reduce(_measure_models, np.array(new))
+            self._sums |= {point.tobytes(): of_one for point, of_one in zip(new, sums, strict=True)}
         counts = []
         for point in points:
             error, decided, _, moments = self._sums[point.tobytes()]
@@ -691,7 +552,7 @@ class RankCounter(PartitionedCounter):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.criterion.thresholds(one.interval_events, one.tolerance, scores)
+            one.gap.criterion.thresholds(one.sums.interval_events, one.tolerance, scores)
             for one, scores in condensed
         ]
         gaps = [constraint.value(scores) for constraint, scores in condensed]
@@ -704,36 +565,31 @@ class RankCounter(PartitionedCounter):
 
 def _gap_of_moments(constraint, moments):
     """The gap, from the sums of a constraint's moments over partitions."""
-    sums = moments[0][: len(constraint.exact) * constraint.n_events]
-    return constraint.gap(constraint.rates(sums))
+    sums = moments[0][: len(constraint.sums.exact) * constraint.sums.events.n_events]
+    return constraint.gap(constraint.sums.rates(sums))
 
 
 def _measure_models(block, points):
-    """Share of a block in errors, decisions, objectives and moments of several models.
+    """Share of a block in error, decisions, objective and moments of each of several models.
 
-    Moments are those of the report: three arrays of each constraint, (n_points, n_rates).
+    Moments are those of the report: three arrays for each constraint.
     """
     # Each model is judged from its scores of this block, which are not stored.
-    counts = [
+    return tuple(
         block.compiled
         and block.compiled.measure_model(parameters)
         or _measure_model(block, parameters)
         for parameters in points
-    ]
-    errors, decided, objectives, moments = zip(*counts, strict=True)
-    # From one list per model to one array per constraint and moment.
-    by_constraint = zip(*moments, strict=True)
-    moments = tuple(tuple(map(np.array, zip(*one, strict=True))) for one in by_constraint)
-    return np.array(errors), np.array(decided), np.array(objectives), moments
+    )
 
 
 def _measure_model(block, parameters):
-    """Share of a block in errors, decisions, objective and moments of a model."""
+    """Share of a block in error, decisions, objective and moments of a model."""
     scores = block.predict_scores(parameters)
     is_positive = scores > 0
     n_positive = np.count_nonzero(is_positive)
     error = block.mean_weights.dot(is_positive != (block.target > 0))
-    moments = [rate_moments(one, scores) for one in block.constraint]
+    moments = tuple(rate_moments(one, scores) for one in block.constraint)
     return error, (len(scores) - n_positive, n_positive), block.evaluate(parameters).fun, moments
 
 
@@ -750,5 +606,5 @@ def _sum_above_thresholds(block, parameters, thresholds):
     """Contribution of a block to the objective, and to the shares above thresholds."""
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = predict_block(block, parameters)
-    moments = tuple(one.partition_sums.moments(scores, of_one) for one, of_one in pairs)
+    moments = tuple(share_moments(one, scores, of_one) for one, of_one in pairs)
     return float(block.mean_weights @ block.losses(scores).value), moments

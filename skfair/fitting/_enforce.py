@@ -258,6 +258,10 @@ class _FoldFit:
             if compares_ranks:
                 self.strategy = "fold"
 
+    def fit_plain(self):
+        """Model and parameters of the plain fit; the model has the columns of all samples."""
+        return self.fitter.problem.model, self.fold.fit_unconstrained().parameters
+
     def _starts_at_all(self, latest):
         """Whether the next fit starts at the latest one of all samples, and not at its last one."""
         if latest is None or self.rows is None or self.has_learned_features:

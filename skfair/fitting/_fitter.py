@@ -100,7 +100,9 @@ class Fitter:
         Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses,
         no solver returns the bound to the last digit.
         """
-        errors = np.array([self.tol if one.metric_input == "values" else 0.0 for one in constraint])
+        errors = np.array(
+            [self.tol if one.sums.metric_input == "values" else 0.0 for one in constraint]
+        )
         return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):
@@ -156,11 +158,11 @@ class Fitter:
         Scores of separable classes are huge: surrogates are then nearly as rough as decisions or
         ranks, which do not depend on the scale.
         """
-        compared = [one for one in self.constraint if one.metric_input == "ranks"]
-        width = min((one.criterion.width for one in compared), default=_MAX_DEVIATION)
+        compared = [one for one in self.constraint if one.sums.metric_input == "ranks"]
+        width = min((one.gap.criterion.width for one in compared), default=_MAX_DEVIATION)
         deviation = 0.0 if candidate.scores is None else self._deviation(candidate.scores)
         # Rows at one threshold are corrected by scores as they are.
-        if deviation <= width or any(one.is_correctable for one in compared):
+        if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
         factor, parameters = width / deviation, candidate.parameters.copy()
         n_last = self.problem.model.last_layer(parameters).n_parameters
@@ -501,7 +503,9 @@ def round_to_bits(values, bits):
 
 def _steps_to_bounds(constraint, scores):
     """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate([one.rows.rows_at(one.exact_means(scores))[0] for one in constraint])
+    values = np.concatenate(
+        [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in constraint]
+    )
     values = np.nan_to_num(values)  # unknown rates lead nowhere
     return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 

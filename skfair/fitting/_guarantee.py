@@ -4,35 +4,30 @@ The training data says little about the population's gap, because the fit has mo
 to the tolerance. Decisions about samples that a fit has not seen say more. The probability that is
 reported comes from such decisions at the tolerance that is returned:
 
-1. Fit at the requested tolerance.
-2. Score each sample by the model fitted to the others. The posterior of the gap of these scores
-   gives the probability that the population keeps the requested tolerance. If it is large enough,
-   the search ends. Where that of a plain linear model is not, its decisions are first moved within
-   planes (`Plane`), to the point of fewest errors at the smallest margin that is certain enough:
-   all smoothed over each plane, as single points are fair by chance. Steps 3 and 4 are left to the
-   data on which no such point is certain, and to other models.
+1. Score each sample by the plain model of the others. The posterior of the gap of these scores
+   gives the probability that the population keeps the requested tolerance. If it is too small, move
+   decisions within planes (`Plane`), to the point of fewest errors at the smallest margin that is
+   certain enough: all smoothed over each plane, as single points are fair by chance. Of several
+   points that are certain enough that with the fewest errors about samples left out is returned.
+   The next steps are left to data on which no such point is certain, and to losses and ranks.
+2. Fit at the requested tolerance, and score each sample by the model fitted to the others. If the
+   probability is large enough, the search ends.
 3. Else lower the tolerance by as much as this gap must fall, and fit again. The fall of the gap per
    unit of the training gap is assumed once and then measured between two rounds. Losses that are
    equal at a score of 0 are brought together by smaller scores instead, as a lower tolerance would
-   overfit the training data.
-4. Where no tolerance is low enough, because the fits only learn the training data better, move on
-   from the first: along the line that leads there from the plain fit, or by the intercept, until
-   the decisions about samples left out are certain enough. One number is chosen on a line, by
-   smoothed rates, as single points are fair by chance. The training data keeps the requested
-   tolerance all the same.
-5. Return the most certain fit of all samples; of several that are certain enough, and of which
-   decisions are compared, the one with the fewest errors about samples left out. All rounds have
-   the same search: a more thorough one would find models that are fairer by chance.
+   overfit the training data. All rounds have the same search: a more thorough one would find models
+   that are fairer by chance.
+4. Return the most certain fit of all samples.
 
 A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit
 (`LeaveOneOut`). Other models, ranks and large clusters need five folds: the fits without each fold
 in turn begin at that of all samples. As folds are slow, the noise of the first fit alone lowers
-their first tolerance, and step 4 changes the intercept alone.
+their first tolerance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
 first order, the population's gap of the last fit exceeds the measured gap by the same e at every
-tolerance, and a guarantee is false only if e is too large, whichever tolerance or point of a line
+tolerance, and a guarantee is false only if e is too large, whichever tolerance or point of a plane
 was chosen. The difference between the models is an error of second order: `_ERROR_FACTORS` allow
 for it.
 
@@ -46,6 +41,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
+
+from skfair.constraints import make_posterior
+from skfair.fitting._planes import PlainFit, find_planes
 
 N_FOLDS = 5
 
@@ -147,8 +145,7 @@ def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, mover=No
     rounds = refits.search_planes(confidence, aim)
     if not any(one.probability >= confidence for one in rounds):
         rounds = rounds + _fit_rounds(refits, confidence, aim)
-        rounds += _move_along_lines(refits, rounds, confidence, aim)
-    # Step 5: the most certain fit of all samples.
+    # Step 4: the most certain fit of all samples.
     certain = [one for one in rounds if one.probability >= confidence]
     if certain and refits.can_move:
         best = min(certain, key=refits.count_errors)
@@ -170,14 +167,14 @@ def _fit_rounds(refits, confidence, aim):
 
     Lower tolerances are those at which the probability is expected to be `aim`.
     """
-    # Step 1: fit at the requested tolerances. Before folds sampling noise alone lowers them, unless
+    # Step 2: fit at the requested tolerances. Before folds sampling noise alone lowers them, unless
     # the plain fit may be certain enough.
     tolerances = refits.constraint.tolerances
     if refits.leave_one_out is None:
         noise = refits.evaluate_training()
         if noise.probability < confidence or not noise.candidate.is_unconstrained:
             tolerances = noise.lower(noise.excess(aim))
-    # Steps 2 and 3: leave samples out, and lower the tolerances.
+    # Step 3: leave samples out, and lower the tolerances.
     rounds = [refits.evaluate(tolerances)]
     while not rounds[-1].is_final(confidence) and len(rounds) < _MAX_ROUNDS:
         latest = rounds[-1]
@@ -191,22 +188,6 @@ def _fit_rounds(refits, confidence, aim):
             break
         rounds.append(refits.evaluate(tolerances))
     return rounds
-
-
-def _move_along_lines(refits, rounds, confidence, aim):
-    """Step 4: evidence of the best move that is certain enough; of all if none is, or none at all.
-
-    No move is tried where a fit is certain enough, or where not even equal rates would be.
-    """
-    if rounds[-1].probability >= confidence or not rounds[0].can_reach(confidence):
-        return []
-    if not refits.can_move:
-        return []
-    # The first fit that a constraint has moved has overfitted it least.
-    start = next((one for one in rounds if not one.candidate.is_unconstrained), None)
-    moves = [] if start is None else refits.search_lines(start, confidence, aim)
-    certain = [move for move in moves if move.probability >= confidence]
-    return [min(certain, key=refits.count_errors)] if certain else moves
 
 
 def _slopes(rounds):
@@ -233,16 +214,18 @@ class _Evidence:
     def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
         self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
         self.scores, self.training = scores, training
-        self.posteriors = [one.posterior(scores, clusters) for one in constraint]
+        self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
         self.gaps = np.maximum(self.pooled + hidden, training)
         self.is_ratio = [one.gap.is_ratio for one in constraint]
-        self.is_smooth = np.array([one.metric_input == "values" for one in constraint], dtype=bool)
+        self.is_smooth = np.array(
+            [one.sums.metric_input == "values" for one in constraint], dtype=bool
+        )
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
-        self.multiples = [_ERROR_FACTORS[one.metric_input] ** -2 for one in constraint]
-        self.first_slopes = np.array([_FIRST_SLOPES[one.metric_input] for one in constraint])
-        self.min_slopes = np.array([_MIN_SLOPES[one.metric_input] for one in constraint])
+        self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in constraint]
+        self.first_slopes = np.array([_FIRST_SLOPES[one.sums.metric_input] for one in constraint])
+        self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
         self.probability = self.probability_of_fit(training)
@@ -404,7 +387,7 @@ class _Refits:
         self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
         self.mover = mover
         self.leave_one_out = mover if mover is not None and mover.can_leave_out else None
-        self.ranks = np.array([one.metric_input == "ranks" for one in constraint], dtype=bool)
+        self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
 
     @cached_property
@@ -414,14 +397,15 @@ class _Refits:
 
     @property
     def can_move(self):
-        """Whether decisions alone are compared, of models that can be moved along lines."""
+        """Whether decisions alone are compared, of models that can be moved within planes."""
         counts_decisions = self.constraint.metric_inputs == {"decisions"}
         return self.mover is not None and counts_decisions and self.mover.has_decisions
 
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
-        return _assign_folds(self.constraint, len(self.first.scores), self.clusters)
+        scores = self.first.scores if self.mover is None else self.mover.problem.target
+        return _assign_folds(self.constraint, len(scores), self.clusters)
 
     @cached_property
     def fits(self):
@@ -434,9 +418,7 @@ class _Refits:
 
     def evaluate_training(self):
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""
-        tolerances, scores = self.constraint.tolerances, self.first.scores
-        training = self.constraint.gaps(scores)
-        return _Evidence(self.constraint, tolerances, self.first, scores, training, self.clusters)
+        return self._make_evidence(self.first, self.first.scores, self.constraint.tolerances)
 
     def evaluate(self, tolerances):
         """The evidence of fits at these tolerances, as `_Evidence`."""
@@ -472,36 +454,24 @@ class _Refits:
             is_within = (self.constraint.gaps(middle * scores) <= limits).all()
             small, large = (middle, large) if is_within else (small, middle)
         candidate = self.leave_one_out.shrink(evidence.candidate, small)
-        return self._move(evidence, candidate, small * scores)
-
-    def search_lines(self, evidence, confidence, aim):
-        """Evidence of a candidate on each line, moved until it is certain enough or cannot be."""
-        candidate, scores, moves = evidence.candidate, evidence.scores, []
-        for line in self.mover.find_lines(candidate, scores):
-            limits = self._limits(evidence, evidence.excess(aim))
-            for _ in range(_MAX_ROUNDS):
-                move = self.mover.move(candidate, scores, line, limits)
-                if move is None:
-                    break
-                moves.append(self._move(evidence, *move))
-                if moves[-1].probability >= confidence or not (limits > 0.0).any():
-                    break
-                limits = np.clip(limits - np.maximum(moves[-1].excess(aim), 0.0), 0.0, None)
-        return moves
+        tolerances = np.maximum(evidence.tolerances, self.constraint.gaps(candidate.scores))
+        return self._make_evidence(candidate, small * scores, tolerances)
 
     def search_planes(self, confidence, aim):
         """Evidence of points of planes through the plain fit, or of this if it is certain enough.
 
         None where not even equal rates would be certain enough.
         """
-        if self.leave_one_out is None or not self.can_move:
+        plain_fit = self._fit_plain() if self.can_move else None
+        if plain_fit is None:
             return []
-        plain = self._leave_out_of_plain()
+        tolerances = self.constraint.tolerances
+        plain = self._make_evidence(plain_fit.candidate, plain_fit.scores, tolerances)
         if plain.probability >= confidence and plain.candidate.keeps_bound:
             return [plain]
         if not plain.can_reach(confidence):
             return []
-        tolerances, planes = self.constraint.tolerances, list(self.leave_one_out.find_planes())
+        planes = list(find_planes(self.mover.problem, plain_fit))
         margins = tolerances - self._limits(plain, plain.excess(aim))
         margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
@@ -530,13 +500,19 @@ class _Refits:
             ends[int(is_certain)] = middle
         return [move for move in moves.values() if move.candidate.keeps_bound]
 
-    def _leave_out_of_plain(self):
-        """The evidence of the plain fit."""
-        candidate, scores = self.leave_one_out.plain
-        training = self.constraint.gaps(candidate.scores)
-        return _Evidence(
-            self.constraint, self.constraint.tolerances, candidate, scores, training, self.clusters
-        )
+    def _fit_plain(self):
+        """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
+        if self.leave_one_out is not None:
+            return self.leave_one_out.plain
+        candidate, models = self.mover.fitter.fit_unconstrained(), []
+        scores, folds = np.array(candidate.scores), []
+        for number, (_, fit, _) in enumerate(self.fits):
+            model, parameters = fit.fit_plain()
+            rows = np.flatnonzero(self.fold == number)
+            scores[rows] = model.take(rows).scores(parameters)
+            models.append(model)
+            folds.append(rows)
+        return PlainFit(candidate, scores, folds, models) if folds else None
 
     def _evaluate_point(self, evidence, plane, k):
         """The evidence of a point of a plane."""
@@ -547,19 +523,17 @@ class _Refits:
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
         tolerances = training + _ROUNDING
-        return _Evidence(
-            self.constraint, tolerances, candidate, scores, training, self.clusters, hidden
-        )
+        return self._make_evidence(candidate, scores, tolerances, hidden)
 
     def _limits(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
         return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
 
-    def _move(self, evidence, candidate, scores):
-        """The evidence of a candidate that was moved there from another."""
+    def _make_evidence(self, candidate, scores, tolerances, hidden=0.0):
+        """The evidence of one candidate and its scores of samples left out."""
         training = self.constraint.gaps(candidate.scores)
-        fit = np.maximum(evidence.tolerances, training), candidate
-        return _Evidence(self.constraint, *fit, scores, training, self.clusters)
+        fit = tolerances, candidate
+        return _Evidence(self.constraint, *fit, scores, training, self.clusters, hidden)
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""
@@ -592,10 +566,10 @@ def _smallest_tolerance(constraint, posterior):
     Ranks are compared at many thresholds. A gap far below the requested one costs hundreds of
     iterations, and overfits the training data.
     """
-    if constraint.metric_input == "values":
+    if constraint.sums.metric_input == "values":
         return 0.0
     size = posterior.sizes.min()
-    if constraint.metric_input == "ranks":
+    if constraint.sums.metric_input == "ranks":
         return max(1.0 / size, _MIN_RANK_TOLERANCE_SHARE * constraint.tolerance)
     return constraint.gap.one_sample_change(posterior.means, size)
 
@@ -617,7 +591,7 @@ def _assign_folds(constraint, n_samples, clusters=None):
 def _strata(constraint, n_samples):
     if not len(constraint):
         return np.zeros(n_samples, dtype=np.intp)
-    candidates = [one.events.membership_codes for one in constraint]
+    candidates = [one.sums.events.membership_codes for one in constraint]
     return min(candidates, key=lambda codes: ((codes < 0).sum(), codes.max()))
 
 
@@ -631,5 +605,5 @@ def _distribute(strata, rng):
 
 def _all_occur(constraint, rows):
     """Whether each event that is compared occurs among these rows."""
-    strata = [one.events.membership_codes for one in constraint]
+    strata = [one.sums.events.membership_codes for one in constraint]
     return all(np.isin(codes, codes[rows]).all() for codes in strata)

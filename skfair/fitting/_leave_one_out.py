@@ -1,16 +1,14 @@
-"""Scores of samples by a linear model fitted without them, and moves of models along lines."""
+"""Scores of samples by a linear model fitted without them."""
 
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from scipy import sparse
 from scipy.linalg import lstsq, null_space, qr
 
 from skfair.constraints import ConstraintSystem, spread_over_samples
-from skfair.fitting._counting import excess_of
-from skfair.fitting._planes import find_planes
+from skfair.fitting._planes import PlainFit, assign_folds
 
 _RANK_TOL = 1e-8
 """Part of the largest row in addition to others, below which a row depends on them."""
@@ -27,22 +25,6 @@ _MAX_LEVERAGE = 0.9
 _TINY = 1e-12
 """Smallest curvature that is distinguished from none."""
 
-_MIN_SLOPE = 1e-6
-"""Largest change of a score along a line, relative to the largest score, that is none."""
-
-_PLAIN_REACH, _INTERCEPT_REACH = 3.0, 2.0
-"""Length of the line away from the plain fit, in distances from there, and that of the lines that
-change the intercept, in standard deviations of scores."""
-
-_COUNTED_LENGTHS, _LENGTHS = np.linspace(0.0, 1.0, 17), np.linspace(0.0, 1.0, 121)
-"""Parts of a line at whose ends decisions are counted, and at whose ends a point can be taken."""
-
-_DEGREE = 5
-"""Degree of the polynomials that smooth what is counted: rates rise like normal distributions."""
-
-_MAX_POINTS = 5
-"""Points of a line that are evaluated on the training data."""
-
 
 def can_leave_one_out(problem, clusters=None):
     """Whether `LeaveOneOut` knows a problem: a linear model under constraints of no ranks.
@@ -52,13 +34,13 @@ def can_leave_one_out(problem, clusters=None):
     if clusters is not None and np.bincount(clusters).max() > _MAX_CLUSTER * len(clusters):
         return False
     model = problem.model
-    # The leads of classes over one another are not linear, and have lines of their parts.
+    # The leads of classes over one another are not linear.
     is_linear = not hasattr(model, "lines") and model.last_layer(model.initial()) is model
     return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
 
 
 class Mover:
-    """Moves of fitted models along lines, and of the scores of samples that are left out."""
+    """Evaluates models that are moved within planes, by decisions about samples left out."""
 
     can_leave_out = False
     """Whether it knows scores of samples left out from one fit of all samples."""
@@ -76,43 +58,6 @@ class Mover:
         problem = self.problem
         return float(problem.mean_weights @ ((scores > 0) != (problem.target > 0)))
 
-    def find_lines(self, candidate, scores):
-        """Lines along which a candidate with these scores of samples left out can be moved.
-
-        They raise or lower the intercept: directions of the parameters, and slopes of the scores of
-        samples left out, which are linear along them. Both lead to the end of the line.
-        """
-        last = self.problem.model.last_layer(candidate.parameters)
-        intercept = last.intercept_direction()
-        if intercept is None:
-            return []
-        before = np.zeros(len(candidate.parameters) - len(intercept))
-        direction, slopes = np.concatenate((before, intercept)), last.scores(intercept)
-        reach = _INTERCEPT_REACH * scores.std()
-        return [(length * direction, length * slopes) for length in (reach, -reach) if reach > 0.0]
-
-    def move(self, candidate, scores, line, limits):
-        """A candidate on a line whose gaps of samples left out are within limits, and their scores.
-
-        ``scores`` are those of the candidate at the start. Of the points within the limits that
-        with the fewest errors is taken at which the training data keeps the requested tolerances.
-        Errors and rates are smoothed along the line: some points are fair by chance. None if there
-        is no such point.
-        """
-        direction, slopes = line
-        ends = [scores + length * slopes for length in _COUNTED_LENGTHS]
-        errors = _smooth([[self.count_errors(at)] for at in ends])[0]
-        limited = self.problem.constraint.replace_tolerances(limits)
-        excess = [excess_of(one, _smooth([one.exact_means(at) for at in ends])) for one in limited]
-        is_within = np.max(excess, axis=0) <= 0.0
-        lengths = _LENGTHS[is_within][np.argsort(errors[is_within])]
-        for length in lengths[:_MAX_POINTS]:
-            parameters = candidate.parameters + length * direction
-            moved = self.fitter.evaluate(parameters, candidate.result)
-            if moved.keeps_bound:
-                return moved, scores + length * slopes
-        return None
-
 
 class LeaveOneOut(Mover):
     """What the fits of a linear model tell about samples that they were not fitted to.
@@ -128,23 +73,11 @@ class LeaveOneOut(Mover):
 
     @cached_property
     def plain(self):
-        """The plain fit, and its scores of samples left out."""
+        """The plain fit, as `PlainFit`: its columns are the same without each fold."""
         plain = self.fitter.fit_unconstrained()
-        return plain, self.scores(plain, ConstraintSystem(()))
-
-    def find_lines(self, candidate, scores):
-        """As `Mover.find_lines`, and the line that leads away from the plain fit."""
-        plain, plain_scores = self.plain
-        direction, slopes = candidate.parameters - plain.parameters, scores - plain_scores
-        lines = super().find_lines(candidate, scores)
-        if np.abs(slopes).max() <= _MIN_SLOPE * np.abs(scores).max():
-            return lines
-        return [(_PLAIN_REACH * direction, _PLAIN_REACH * slopes), *lines]
-
-    def find_planes(self):
-        """The planes of models through the plain fit."""
-        candidate, scores = self.plain
-        return find_planes(self.problem, candidate.parameters, scores, self.clusters)
+        scores = self.scores(plain, ConstraintSystem(()))
+        folds = assign_folds(len(scores), self.clusters)
+        return PlainFit(plain, scores, folds, [self.problem.model] * len(folds))
 
     def shrink(self, candidate, factor):
         """The candidate with all scores multiplied by a factor."""
@@ -214,15 +147,6 @@ class LeaveOneOut(Mover):
         return np.bincount(self.clusters, values)[self.clusters]
 
 
-def _smooth(counts):
-    """Counts at some lengths as polynomials of the length, at all that can be taken.
-
-    ``counts`` are (n_lengths, n_counts), and the result (n_counts, 121).
-    """
-    series = chebyshev.chebfit(2.0 * _COUNTED_LENGTHS - 1.0, np.array(counts), _DEGREE)
-    return chebyshev.chebval(2.0 * _LENGTHS - 1.0, series)
-
-
 def _estimate_multipliers(problem, x):
     """Multipliers at which unknowns come nearest to a minimum of the Lagrangian, (n_rows,)."""
     none, p = np.zeros(len(problem.lower)), problem.n_parameters
@@ -255,23 +179,23 @@ def _active_rows(constraint, scores, multipliers):
     Rows have multipliers, or decisions that two samples could lead beyond their bounds.
     """
     active, effects = [np.empty(0, dtype=np.intp)], [np.zeros((len(scores), 0))]
-    by_constraint = constraint.split_by_constraint(multipliers)
+    by_constraint = constraint.stacked_rows.split_by_constraint(multipliers)
     start = 0
     for one, of_rows in zip(constraint, by_constraint, strict=True):
-        sums = one.exact_means(scores)
+        sums = one.sums.exact_means(scores)
         values, by_sum = one.rows.rows_at(sums)
         slack = np.minimum(one.rows.upper - values, values - one.rows.lower)
         is_active = of_rows != 0
-        if one.metric_input == "decisions":
-            is_active |= slack <= 2.0 / one.events.count_samples().min()
+        if one.sums.metric_input == "decisions":
+            is_active |= slack <= 2.0 / one.sums.events.count_samples().min()
         chosen = np.flatnonzero(is_active)
-        terms = [term(scores, one.target).value for term in one.exact]
+        terms = [term(scores, one.sums.target).value for term in one.sums.exact]
         by_sum = sparse.csr_array(by_sum)[chosen].toarray()
         ones = [np.ones(len(scores))] * len(terms)
         effects += [
             (
-                spread_over_samples(one.events, terms, row)
-                - spread_over_samples(one.events, ones, row * sums)
+                spread_over_samples(one.sums.events, terms, row)
+                - spread_over_samples(one.sums.events, ones, row * sums)
             )[:, np.newaxis]
             for row in by_sum
         ]

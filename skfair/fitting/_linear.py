@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity
+from skfair.constraints import PARTIAL_CRITERIA
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
@@ -369,12 +369,6 @@ _SUBSAMPLE_SHARE = 1 / 256
 _MAX_GATHERED_SAMPLES = SUBSAMPLE_SIZES["linear, partitions"][0]
 """Samples up to which all are gathered and fitted in memory."""
 
-_ALTERNATIVES = {
-    PartialDemographicParity: "; 'statistical_parity' bounds the same difference at every "
-    "threshold, that of decisions among them"
-}
-"""What can be fitted to partitioned samples in place of a constraint."""
-
 
 def fit_partitioned(estimator, X, y, columns, constraints):
     """The linear classifier or regressor, fitted to partitioned samples.
@@ -442,7 +436,7 @@ def _check_partitionable(estimator, constraints, solver, columns):
                 f"{constraint} cannot be fitted to partitioned samples: it is neither on means "
                 "over groups and classes, nor on the shares of groups above all thresholds "
                 "('statistical_parity' on an interval), which are sums over partitions"
-                f"{_ALTERNATIVES.get(type(constraint), '')}{remedy}"
+                f"{constraint.partitioned_alternative}{remedy}"
             )
     if constraints and columns["sensitive_features"] is None:
         raise ValueError(

@@ -22,10 +22,9 @@ from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     FitProgressCallback,
     compares_nothing,
-    guarantee_attributes,
+    solution_attributes,
     status_of,
     store_fit,
-    unconstrained_fit_attributes,
     warn_if_linear_model_costly,
     warn_of_one_group,
     warn_of_outcome,
@@ -157,22 +156,11 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     def _outcome_attributes(self, fitter, guarantee, training):
         """Fitted attributes of status, guarantee and report; without groups no guarantee."""
         candidate, unit = guarantee.candidate, training.unit
-        multipliers = candidate.result.multipliers
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
-        if training.lacks_groups:
-            report = {name: values[:0] for name, values in report.items()}
-        fitted = {
-            # The plain fit has no rows: where it keeps the bound, multipliers are 0.
-            "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
-            "objective_": objective,
-            "constraint_violation_": candidate.reported_violation,
-            REPORT_ATTRIBUTE: report,
-        }
-        fitted |= guarantee_attributes(self, guarantee, status_of(candidate, self.enforcement))
-        if training.lacks_groups:
-            fitted |= unconstrained_fit_attributes()
-        return fitted
+        status, is_unconstrained = status_of(candidate, self.enforcement), training.lacks_groups
+        fitted = solution_attributes(self, guarantee, status, n_rows, report, is_unconstrained)
+        return fitted | {"objective_": objective}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -183,7 +171,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 def _refuse_threshold_criteria(loss, constraints):
     """Raise for criteria that a loss of pairs can keep by moving all scores."""
     for one in constraints:
-        if one.metric_input != "ranks" or one.is_correctable:
+        if one.sums.metric_input != "ranks" or one.gap.is_correctable:
             raise ValueError(
                 f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
                 "on decisions or on the losses of single samples; pass a criterion on ranks "
@@ -281,7 +269,7 @@ class ConstrainedNetwork(ConstrainedEstimator):
         """Return the model parameters to start from."""
 
     @abstractmethod
-    def _scores(self, X):
+    def _scores(self, X, sensitive_features=None):
         """Score of each row."""
 
     def _to_prediction_model(self, model, parameters):
@@ -349,11 +337,13 @@ class ConstrainedNetwork(ConstrainedEstimator):
         if "majorant" in solver.requires:
             # Rows at one threshold exist only near given scores, which training moves far.
             free = [
-                one for one in constraint if one.metric_input == "ranks" and not one.is_correctable
+                one
+                for one in constraint
+                if one.sums.metric_input == "ranks" and not one.gap.is_correctable
             ]
             drawn = [one for one in free if one.rows.has_batch_majorant]
         else:
-            drawn = [one for one in constraint if one.metric_input != "ranks"]
+            drawn = [one for one in constraint if one.sums.metric_input != "ranks"]
         others = [one.name for one in constraint if one not in drawn]
         if others and self.enforcement is None:
             raise ValueError(

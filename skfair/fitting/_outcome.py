@@ -50,13 +50,28 @@ def guarantee_attributes(estimator, guarantee, status):
     }
 
 
+def solution_attributes(estimator, guarantee, status, n_rows, report, is_unconstrained):
+    """Fitted attributes of multipliers, violation, guarantee, and the columns of the report."""
+    candidate = guarantee.candidate
+    multipliers = candidate.result.multipliers
+    fitted = {
+        # The plain fit has no rows: where it keeps the bound, multipliers are 0.
+        "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
+        "constraint_violation_": candidate.reported_violation,
+        REPORT_ATTRIBUTE: report,
+    }
+    fitted |= guarantee_attributes(estimator, guarantee, status)
+    return fitted | (unconstrained_fit_attributes(report) if is_unconstrained else {})
+
+
 def compares_nothing(training, constraints):
     """Whether groups were to be compared, but no bound constraint of several compares any."""
     samples = training.samples
     is_single = np.count_nonzero(samples.is_large(samples.groups)) <= 1
     # Rows of ranks may come with the first solution.
     is_free = [
-        is_single if one.metric_input == "ranks" else not len(one.rows.lower) for one in constraints
+        is_single if one.sums.metric_input == "ranks" else not len(one.rows.lower)
+        for one in constraints
     ]
     return training.lacks_groups or (bool(is_free) and all(is_free))
 
@@ -74,9 +89,10 @@ def warn_of_one_group(training, constraints):
         )
 
 
-def unconstrained_fit_attributes():
+def unconstrained_fit_attributes(report):
     """Fitted attributes of a fit without two groups to be compared: it certifies nothing."""
     return {
+        REPORT_ATTRIBUTE: {name: values[:0] for name, values in report.items()},
         "status_": "unconstrained",
         "guarantee_probability_": np.nan,
         "guaranteed_tolerances_": np.empty(0),
@@ -172,7 +188,7 @@ def _describe_violation(constraint, candidate):
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
     if np.isnan(gap):
         remedy = f"{advise_relaxation([one])}, {_advise(one, candidate.scores)}"
-        if one.metric_input != "ranks":  # a quotient
+        if one.sums.metric_input != "ranks":  # a quotient
             remedy = (
                 "Nothing counts in the denominator of a group's rate, which is nan in "
                 "constraint_report_. Leave small groups out (min_group_size), or bound another rate"
@@ -195,7 +211,7 @@ def _describe_violation(constraint, candidate):
 
 def _advise(constraint, scores):
     """Advice for a tolerance that is not kept, in addition to raising it."""
-    if constraint.metric_input != "ranks":
+    if constraint.sums.metric_input != "ranks":
         return "leave small groups out (min_group_size)"
     if scores is not None and np.std(scores) < _MIN_SCORE_DEVIATION:
         return (
@@ -473,7 +489,9 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = {name: column.to_numpy() for name, column in part.report(scores).items()}
+    report = {
+        name: column.to_numpy() for name, column in ConstraintSystem((part,)).report(scores).items()
+    }
     is_bounded = ~np.isnan(report["tolerance"])
     report = {name: column[is_bounded] for name, column in report.items()}
     # The group whose rate is farthest from the mean rate of its cell.

@@ -4,10 +4,12 @@ A positive decision about a sample changes the compared rates by its effect. The
 the columns that predicts the effects best is the direction that brings the rates together at the
 least cost. Its coefficients are noise where few samples have many columns, so they are also shrunk
 by multiples of their standard errors. Scores of samples that are left out are linear in the plane.
+Of networks all this is about the last layer: that of the fit without a fold has its own columns.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -95,38 +97,65 @@ class Plane:
         """Smoothed gaps of samples left out, (n_constraints, n_points)."""
         gaps = []
         for one in self.problem.constraint:
-            rows, event, shares = one.events.memberships
+            rows, event, shares = one.sums.events.memberships
             sums = []
-            for low, change in _outcomes(one):
-                of_event = self._tabulate(rows, event, shares * change[rows], one.n_events)
-                sums.append(one.events.means(low)[:, np.newaxis] + of_event)
-            gaps.append(one.gap(one.rates(np.concatenate(sums))))
+            for low, change in one.sums.outcomes():
+                of_event = self._tabulate(
+                    rows, event, shares * change[rows], one.sums.events.n_events
+                )
+                sums.append(one.sums.events.means(low)[:, np.newaxis] + of_event)
+            gaps.append(one.gap(one.sums.rates(np.concatenate(sums))))
         return np.nan_to_num(gaps, nan=np.inf)
 
 
-def _outcomes(constraint):
-    """What negative decisions count in each exact term, and what positive ones change."""
-    ones = np.ones(len(constraint.target))
-    for term in constraint.exact:
-        low, high = (term(sign * ones, constraint.target).value for sign in (-1.0, 1.0))
-        yield low, high - low
+class PlainFit(NamedTuple):
+    """The fit without constraint, and what fits without each of some folds tell about these.
+
+    Attributes
+    ----------
+    candidate : Candidate
+        The fit of all samples.
+    scores : ndarray of shape (n_samples,)
+        Score of each sample by a fit without it.
+    folds : list of ndarray of int
+        Samples of each fold.
+    models : list of LinearModel
+        The last layer without each fold, of all samples: features may be learned from the others.
+    """
+
+    candidate: object
+    scores: np.ndarray
+    folds: list
+    models: list
 
 
-def find_planes(problem, parameters, scores, clusters=None):
-    """Planes through a plain fit with these scores of samples left out."""
-    up, deviation = problem.model.intercept_direction(), scores.std()
+def assign_folds(n_samples, clusters=None):
+    """Samples of each of ten folds; samples of equal code in `clusters` are in one."""
+    codes = np.arange(n_samples) if clusters is None else clusters
+    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
+    return [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
+
+
+def find_planes(problem, plain):
+    """Planes through a `PlainFit` of a problem with a linear model."""
+    model, scores = problem.model, plain.scores
+    parameters, up, deviation = (
+        plain.candidate.parameters,
+        model.intercept_direction(),
+        scores.std(),
+    )
     if up is None or deviation == 0.0:
         return
-    codes = np.arange(len(scores)) if clusters is None else clusters
-    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
-    folds = [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
-    models = [problem.model.take(rows) for rows in folds]
-    points = [model.evaluate(parameters) for model in models]
-    moments = _fold_moments(points, folds, problem.mean_weights, effects(problem, scores))
+    weights, values = problem.mean_weights, effects(problem, scores)
+    moments, latest = _fold_moments(model, parameters, plain.folds, weights, values), model
     total, slopes = moments.sum(axis=0), np.empty((len(scores), len(_SHRINKAGES)))
-    for rows, model, of_fold in zip(folds, models, moments, strict=True):
-        learned = _directions(total - of_fold, len(scores) - len(rows), up)
-        slopes[rows] = np.column_stack([model.scores(one) for one in learned])
+    for number, (rows, of_fold) in enumerate(zip(plain.folds, plain.models, strict=True)):
+        if of_fold is not latest:
+            moments = _fold_moments(of_fold, parameters, plain.folds, weights, values)
+            latest = of_fold
+        rest = moments.sum(axis=0) - moments[number]
+        learned = _directions(rest, len(scores) - len(rows), up)
+        slopes[rows] = np.column_stack([of_fold.take(rows).scores(one) for one in learned])
     for direction, of_one in zip(_directions(total, len(scores), up), slopes.T, strict=True):
         if of_one.std() > _TINY:
             length = _REACH * deviation / of_one.std()
@@ -139,23 +168,24 @@ def effects(problem, scores):
     """What a positive decision of each sample adds to the gaps, per weight, (n_samples,)."""
     total = np.zeros(len(scores))
     for one in problem.constraint:
-        sums = one.exact_means(scores)
-        rates = one.rates(sums)
+        sums = one.sums.exact_means(scores)
+        rates = one.sums.rates(sums)
         # By how much each rate is away from where there is no gap.
         weights = np.nan_to_num(rates - one.gap.rescale_means(rates, 0.0))
-        if one.is_quotient:
-            sizes = np.maximum(sums[one.n_events :], _TINY)
+        if one.sums.is_quotient:
+            sizes = np.maximum(sums[one.sums.events.n_events :], _TINY)
             weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))
-        changes = [change for _, change in _outcomes(one)]
-        of_one = spread_over_samples(one.events, changes, weights)
+        changes = [change for _, change in one.sums.outcomes()]
+        of_one = spread_over_samples(one.sums.events, changes, weights)
         total += of_one / max(np.abs(of_one).max(), _TINY)
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()
 
 
-def _fold_moments(points, folds, weights, values):
+def _fold_moments(model, parameters, folds, weights, values):
     """Weighted sums of products of columns and values over each fold, (n_folds, p + 1, p + 1)."""
     moments = []
-    for point, rows in zip(points, folds, strict=True):
+    for rows in folds:
+        point = model.take(rows).evaluate(parameters)
         weighted = weights[rows] * values[rows]
         products = point.pull_back(weighted)[:, np.newaxis]
         square = np.array([[weighted @ values[rows]]])

@@ -18,8 +18,9 @@ from skfair.groups import (
     to_pandas_index,
 )
 from skfair.metrics._docstrings import clustering_docs
+from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
-from skfair.utils._api import MatrixLike
+from skfair.utils._api import Agg, MatrixLike
 from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _composition_tables(labels, sensitive_features, sample_weight, attributes):
 
 @clustering_docs
 @register_metric("clustering", best=1.0, name="attribute_balance", attributes="each")
-@register_metric("clustering", best=1.0, name="mean_balance", aggregate="mean")
+@register_metric("clustering", best=1.0, name="mean_balance", agg="mean")
 @register_metric("clustering", best=1.0, name="relative_balance", relative=True)
 @register_metric("clustering", best=1.0, name="balance")
 def balance_score(
@@ -65,7 +66,7 @@ def balance_score(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    aggregate: Literal["min", "mean"] = "min",
+    agg: Agg = "worst_case",
     relative: bool = False,
     attributes: Literal["intersections", "each"] = "intersections",
 ) -> float:
@@ -80,7 +81,7 @@ def balance_score(
 
     Parameters
     ----------
-    {labels, sensitive_features, sample_weight, aggregate}
+    {labels, sensitive_features, sample_weight, agg}
     relative : bool, default=False
         Divide by the balance of the data: 1 is then the best that the minimum can be.
     {attributes}
@@ -117,24 +118,23 @@ def balance_score(
     >>> balance_score(labels, sensitive_features=group, relative=True)
     1.0
     """
-    if aggregate not in ("min", "mean"):
-        raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
+    aggregate = find_aggregate(agg, np.min)
     _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     balances, data_balance = balances_and_data_balance(tables)
-    value = float(balances.min() if aggregate == "min" else balances.mean())
+    value = float(aggregate(balances))
     return value / data_balance if relative else value
 
 
 @clustering_docs
 @register_metric("clustering", best=1.0, name="attribute_share_ratio", attributes="each")
-@register_metric("clustering", best=1.0, name="mean_share_ratio", aggregate="mean")
+@register_metric("clustering", best=1.0, name="mean_share_ratio", agg="mean")
 @register_metric("clustering", best=1.0, name="share_ratio")
 def share_ratio_score(
     labels: ArrayLike,
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    aggregate: Literal["min", "mean"] = "min",
+    agg: Agg = "worst_case",
     attributes: Literal["intersections", "each"] = "intersections",
 ) -> float:
     """Smallest ratio of two groups' shares in a cluster (disparate impact ratio of a clustering).
@@ -150,7 +150,7 @@ def share_ratio_score(
 
     Parameters
     ----------
-    {labels, sensitive_features, sample_weight, aggregate, attributes}
+    {labels, sensitive_features, sample_weight, agg, attributes}
 
     Returns
     -------
@@ -181,15 +181,14 @@ def share_ratio_score(
     >>> share_ratio_score([0, 0, 0, 0, 1, 1], sensitive_features=group)
     0.5
     """
-    if aggregate not in ("min", "mean"):
-        raise ValueError(f'aggregate must be "min" or "mean"; got {aggregate!r}.')
+    aggregate = find_aggregate(agg, np.min)
     ratios = cluster_share_ratios(
         labels,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         attributes=attributes,
     )
-    return float(ratios.min() if aggregate == "min" else ratios.mean())
+    return float(aggregate(ratios))
 
 
 def cluster_share_ratios(

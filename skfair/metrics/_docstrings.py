@@ -116,7 +116,7 @@ clustering_docs = make_docstring_decorator(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
         Group of each sample (protected attribute). Several attributes: see ``attributes``. A group
         that does not occur in these samples does not count.
-    aggregate : {"min", "mean"}, default="min"
+    agg : {"worst_case", "mean"}, default="worst_case"
         The least balanced cluster, or the unweighted mean over the clusters (for reports: it may
         hide a cluster without any member of a group).
     attributes : {"intersections", "each"}, default="intersections"

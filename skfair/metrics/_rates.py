@@ -26,13 +26,13 @@ def gap(cells, method="between_groups", agg="worst_case"):
     overall rate, none. `agg` is "worst_case", the largest of the cells, or "mean".
     """
     differences = [np.max(np.subtract(*_extremes(*cell, method))) for cell in cells]
-    return float(_find_aggregate(agg, np.max)(differences))
+    return float(find_aggregate(agg, np.max)(differences))
 
 
 def ratio(cells, method="between_groups", agg="worst_case"):
     """Smaller over larger rate within cells, as `gap`; 1 where both are 0."""
     ratios = [_smallest_quotient(*_extremes(*cell, method)) for cell in cells]
-    return float(_find_aggregate(agg, np.min)(ratios))
+    return float(find_aggregate(agg, np.min)(ratios))
 
 
 def _extremes(rates, overall, method):
@@ -67,8 +67,8 @@ def _smallest_quotient(higher, lower):
     return np.min(quotients)
 
 
-def _find_aggregate(agg, worst):
-    """Function of the differences or ratios of the cells, by fairlearn's name."""
+def find_aggregate(agg, worst):
+    """Function that makes one number of several, by fairlearn's name."""
     if agg not in ("worst_case", "mean"):
         raise ValueError(f"agg must be 'worst_case' or 'mean'; got {agg!r}.")
     return worst if agg == "worst_case" else np.mean

@@ -27,11 +27,12 @@ from skfair.monitoring._batches import (
     check_column,
     check_time,
     is_empty,
+    normalize_time,
     read_batch,
     restore_time,
     restore_times,
 )
-from skfair.monitoring._recent import ALARM_SHARE, Window
+from skfair.monitoring._recent import ALARM_SHARE, Window, find_delay
 from skfair.monitoring._state import (
     CellEvidence,
     Comparison,
@@ -41,6 +42,7 @@ from skfair.monitoring._state import (
     Row,
     State,
     Verdict,
+    add_late_cohort,
     advance_state,
 )
 from skfair.partitions import load_rows
@@ -629,6 +631,57 @@ class GapMonitor(BaseEstimator):
                 state = replace(state, outstanding=outstanding)
         return self._set_state(settings, advance_state(settings, state, row, cohorts))
 
+    def update_late(
+        self,
+        y_pred: ArrayLike,
+        y_true: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike,
+        sample_weight: ArrayLike | None = None,
+        ids: Any = None,
+        time: Any,
+    ) -> GapMonitor:
+        """Count decisions of a time before the last batch in the windows, and nowhere else.
+
+        Evidence cannot be added to the past: e-values, alarms and the interval stay as they are. A
+        certificate may lapse.
+
+        Parameters
+        ----------
+        y_pred, y_true, sensitive_features, sample_weight
+            As in `update`; outcomes that the constraint needs must be known.
+        ids : None
+            Late decisions do not wait for outcomes.
+        time : number, str or datetime
+            Time of the decisions, at most that of the last batch.
+
+        Returns
+        -------
+        self : GapMonitor
+
+        Raises
+        ------
+        ValueError
+            If the time is after the last batch, outcomes come later (ids or a delay), or as for
+            `update`. The state is then unchanged.
+        """
+        self._check_updated()
+        settings, state, time = self._check_settings(), self._state, normalize_time(time)
+        can_wait = ids is not None or settings.delay is not None
+        if can_wait or restore_time(state.time) < restore_time(time):
+            raise ValueError(
+                "Late decisions must be of a time before the last batch and have their outcomes, "
+                f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
+                f"batch has {state.time!r}. Pass others to update."
+            )
+        y_pred, y_true, sensitive_features, sample_weight = map(
+            load_rows, (y_pred, y_true, sensitive_features, sample_weight)
+        )
+        columns = y_pred, y_true, sensitive_features, sample_weight, None, None
+        batch = read_batch(settings, replace(state.rows[-1], time=time), state.attributes, *columns)
+        state = state.with_groups(settings, batch.cohort.samples.groups)
+        return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
+
     def update_labels(self, ids: Any, y_true: ArrayLike, *, time: Any = None) -> GapMonitor:
         """Read late outcomes of samples that `update` has been passed with their ids.
 
@@ -707,8 +760,21 @@ class GapMonitor(BaseEstimator):
     def decision_times_(self) -> list:
         """Times of the batches of decisions, without those of late outcomes alone."""
         self._check_updated()
-        times = [row.time for row in self._state.rows if row.has_decisions]
+        rows = self._state.rows
+        times = dict.fromkeys(row.time for row in rows if row.has_decisions)
+        times |= dict.fromkeys(table[0] for row in rows for table in row.tables)
         return [restore_time(time) for time in times]
+
+    @property
+    def batches_to_alarm_(self) -> int | None:
+        """Batches until windows show twice the tolerance in half of all cases; None for never.
+
+        The number is approximate: batches have the mean size so far, all groups were equal, and the
+        smallest one changes. It is known for differences of groups alone.
+        """
+        self._check_updated()
+        state = self._state
+        return find_delay(self._settings, state.comparisons, state.rows, 2.0 * self.tolerance)
 
     @property
     def windows_(self) -> pd.DataFrame:

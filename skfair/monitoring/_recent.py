@@ -94,6 +94,39 @@ def judge_windows(settings, comparisons, rows):
     return [window for window in windows if window is not None]
 
 
+def differ_from_mean(windows, gap):
+    """Whether a window is above the tolerance, or excludes the gap since the start."""
+    return any(one.verdict == "above" or not one.low <= gap <= one.high for one in windows)
+
+
+def find_delay(settings, comparisons, rows, gap):
+    """Batches until a window is above the tolerance in half of all cases, about; None for never.
+
+    All groups have the same mean so far, and the smallest one begins to differ by the gap. Batches
+    have their mean numbers of samples, and rates are as expected.
+    """
+    hypothesis = settings.hypothesis
+    pooled = pool_tables([table for row in rows for table in row.tables])
+    if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
+        return None
+    compared, gap = _compared_groups(settings, comparisons, pooled), gap / np.ptp(settings.range)
+    n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
+    n_pages = ALARM_SHARE * settings.run_length * len(settings.windows)
+    cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
+    for delay in range(1, max(settings.windows) + 1 if cells else 1):
+        for length in settings.windows:
+            lows = []
+            for n, mean in cells:
+                means = np.full(len(n), mean)
+                change = -gap if mean >= gap else min(gap, 1.0 - mean)
+                means[n.argmin()] += change * min(1.0, delay / length)
+                ends = rate_limits(means, n * length, 1.0 - 1.0 / (n_pages * n_contrasts))
+                lows.append(hypothesis.lower_limit(means, *ends))
+            if length <= len(rows) + delay and min(lows) > settings.scaled_tolerance:
+                return delay
+    return None
+
+
 def _judge_window(settings, comparisons, rows, error_above, error_within):
     """One window; None without two groups to compare, or if weights differ."""
     pooled = pool_tables([table for row in rows for table in row.tables])

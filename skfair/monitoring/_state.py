@@ -23,6 +23,7 @@ from skfair.monitoring._batches import (
 )
 from skfair.monitoring._recent import (
     add_tables,
+    differ_from_mean,
     is_large,
     judge_windows,
     pool_tables,
@@ -484,6 +485,15 @@ class Comparison:
             other._add_joined_groups(cell)
         return other
 
+    def sort_cells(self, codes, names, cells, values, weights):
+        """Codes among the known groups, values and weights of the samples of each cell, sorted."""
+        position = {name: code for code, name in enumerate(self.groups)}
+        codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
+        return {
+            cell: sort_samples(codes[mask], values[mask], weights[mask])
+            for cell, mask in cells.items()
+        }
+
     def count_and_bet(self, batch, time, codes, names, cells, values, weights):
         """Count samples of known groups, bet on them, and return tables of what was counted.
 
@@ -491,15 +501,13 @@ class Comparison:
         `names`, `cells` masks of the samples by name, values and weights are between 0 and 1. A
         table holds samples, weight and weighted sum of values of each group, (3, n_groups).
         """
-        position = {name: code for code, name in enumerate(self.groups)}
-        codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
-        n_groups, tables, columns = len(self.groups), {}, {}
-        for cell, mask in cells.items():
+        columns = self.sort_cells(codes, names, cells, values, weights)
+        n_groups = len(self.groups)
+        tables = {cell: tabulate(*one, n_groups) for cell, one in columns.items()}
+        for cell, table in tables.items():
             if cell not in self.cells:
                 self._add_cell(cell)
-            columns[cell] = sort_samples(codes[mask], values[mask], weights[mask])
-            tables[cell] = tabulate(*columns[cell], n_groups)
-            self.totals[cell] = self.totals[cell] + tables[cell]
+            self.totals[cell] = self.totals[cell] + table
         # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
         # out, and if samples wait until there are enough for a bet.
         is_large, has_bet = self.is_large(), False
@@ -782,6 +790,34 @@ def advance_state(settings, state, row, cohorts):
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
+def add_late_cohort(settings, state, cohort):
+    """The state whose windows count decisions of an earlier time; all evidence stays as it is.
+
+    They count in the batch of their time, or in the first one after it.
+    """
+    cells, values = evaluate_cohort(settings, cohort)
+    weights, groups, late = cohort.samples.weights, cohort.samples.groups, restore_time(cohort.time)
+    rows = [*state.rows]
+    position = next(i for i, row in enumerate(rows) if not restore_time(row.time) < late)
+    tables = {tuple(key): table for *key, table in rows[position].tables}
+    for name, *columns in attribute_codes(groups, settings.constraint.attributes):
+        comparison = state.comparisons[name]
+        for cell, one in comparison.sort_cells(*columns, cells, values, weights).items():
+            table, key = tabulate(*one, len(comparison.groups)), (cohort.time, name, cell)
+            tables[key] = add_tables(table, tables[key]) if key in tables else table
+    rows[position] = replace(
+        rows[position],
+        tables=[(*key, table) for key, table in tables.items()],
+        gap=_gap_of_tables(settings, state.comparisons, tables),
+    )
+    # The last verdict has the windows of now; a certificate may lapse, and no alarm is raised.
+    windows, verdict = judge_windows(settings, state.comparisons, rows), rows[-1].verdict
+    has_lapsed = verdict.status == "certified" and differ_from_mean(windows, verdict.estimate)
+    status = "monitoring" if has_lapsed else verdict.status
+    rows[-1] = replace(rows[-1], verdict=replace(verdict, windows=windows, status=status))
+    return replace(state, rows=rows)
+
+
 def _count_and_bet(settings, comparisons, number, cohort, tables):
     """Let the groups of each attribute bet on a cohort, and add its counts to the tables."""
     cells, values = evaluate_cohort(settings, cohort)
@@ -843,7 +879,7 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     low, high = min(low, estimate), max(high, estimate)
     # A certificate is about the mean since the start, and lapses where recent batches differ.
     gap = settings.unscale(estimate)
-    has_changed = any(one.verdict == "above" or not one.low <= gap <= one.high for one in windows)
+    has_changed = differ_from_mean(windows, gap)
     is_certified = log_for_tolerance >= log_needed and not has_changed
     return Verdict(
         *(settings.unscale(level) for level in (estimate, low, high)),

@@ -36,7 +36,7 @@ _SYMLOG_QUANTITIES = ("violation", "residual")
 
 @display_docs
 class ConvergenceDisplay:
-    """Convergence of fits as recorded by a :class:`skfair.callbacks.FairnessMonitor`.
+    """Convergence of fits as recorded by a :class:`skfair.callbacks.FitMonitor`.
 
     The quantities have separate axes in one row. Every fit, or every start of a fit, is one line,
     and lines of one name have the same colour. Violation and residual have a logarithmic scale that
@@ -45,7 +45,7 @@ class ConvergenceDisplay:
     Parameters
     ----------
     logs : dict of str to DataFrame
-        Logs by their name in the legend, with the columns of ``FairnessMonitor.log``.
+        Logs by their name in the legend, with the columns of ``FitMonitor.log``.
     quantities : sequence of str, default=None
         Columns to draw: "objective", "violation", "residual", "balance". None draws those that were
         recorded.
@@ -60,16 +60,16 @@ class ConvergenceDisplay:
 
     See Also
     --------
-    skfair.callbacks.FairnessMonitor : The callback that records.
+    skfair.callbacks.FitMonitor : The callback that records.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.callbacks import FairnessMonitor
+    >>> from skfair.callbacks import FitMonitor
     >>> from skfair.cluster import FairKMeans
     >>> from skfair.plotting import ConvergenceDisplay
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> monitor = FairnessMonitor()
+    >>> monitor = FitMonitor()
     >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
     >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
     >>> display = ConvergenceDisplay.from_monitor(monitor, quantities=["objective", "balance"])
@@ -101,7 +101,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        monitor : FairnessMonitor
+        monitor : FitMonitor
             The monitor. Each of its runs is one line.
         quantities : sequence of str, default=None
             Columns to draw. None draws those that were recorded.
@@ -134,7 +134,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        monitors : dict of str to FairnessMonitor
+        monitors : dict of str to FitMonitor
             Monitors by their name in the legend.
         quantities : sequence of str, default=None
             Columns to draw. None draws those that were recorded.

@@ -14,17 +14,15 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.fitting import (
-    REPORT_ATTRIBUTE,
     ConstraintReportMixin,
     FitProgressCallback,
     Subtask,
     columns_of,
     compares_nothing,
-    guarantee_attributes,
     refuse_partitioned,
     resolve_constraints,
+    solution_attributes,
     store_fit,
-    unconstrained_fit_attributes,
     warn_of_dependence,
     warn_of_one_group,
 )
@@ -46,6 +44,7 @@ from skfair.postprocessing._events import (
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._group_models import ScreenedClassifier
 from skfair.postprocessing._joint import fit_joint_probabilities
+from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
     check_held_out,
     check_out_of_bag,
@@ -81,6 +80,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         *ConstraintReportMixin._record_types,
         EventFeatures,
         EventModel,
+        LogisticModel,
         ScreenedClassifier,
     )
 
@@ -291,18 +291,11 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     def _solution_attributes(self, problem, guarantee, problems, report, status):
         """Fitted attributes of multipliers, violation, report and guarantee."""
-        multipliers = guarantee.candidate.result.multipliers
-        outcome = {
-            # The plain fit has no rows: where it keeps the bound, multipliers are 0.
-            "multipliers_": multipliers if len(multipliers) else np.zeros(len(problem.lower)),
-            "constraint_violation_": guarantee.candidate.reported_violation,
-            REPORT_ATTRIBUTE: columns_of(report),
-        }
-        outcome |= guarantee_attributes(self, guarantee, status)
-        if compares_nothing(problems[0], problem.constraint):
+        is_unconstrained = compares_nothing(problems[0], problem.constraint)
+        if is_unconstrained:
             warn_of_one_group(problems[0], problem.constraint)
-            outcome |= {**unconstrained_fit_attributes(), REPORT_ATTRIBUTE: columns_of(report[:0])}
-        return outcome
+        columns, n_rows = columns_of(report), len(problem.lower)
+        return solution_attributes(self, guarantee, status, n_rows, columns, is_unconstrained)
 
     def rule_inputs(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None

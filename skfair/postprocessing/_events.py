@@ -623,19 +623,23 @@ def _linearize_solution(fitter, guarantee):
     return fitter.problem_with_constraint(constraint), guarantee
 
 
-def make_fitters(problems, objective, constraints, tolerance, callback):
-    """The constrained problem at each temperature of the surrogate; one where none is used.
+def make_fitters(*request):
+    """The constrained problem at each temperature of the surrogate; one where none is used."""
+    first = make_fitter(*request)
+    statistics = first.constraint.metric_inputs
+    if "ranks" in statistics or "decisions" not in statistics:
+        return [first]
+    return [first, *(make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+
+
+def make_fitter(*request):
+    """The constrained problem at the widest temperature, or one that is passed as well.
 
     Nothing warns of small groups: the plain fit, which is tried before, has done so.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        request = problems, objective, constraints, tolerance, callback
-        first = _make_fitter(*request)
-        statistics = first.constraint.metric_inputs
-        if "ranks" in statistics or "decisions" not in statistics:
-            return [first]
-        return [first, *(_make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+        return _make_fitter(*request)
 
 
 def _make_fitter(
@@ -703,14 +707,17 @@ def _bind(problems, constraints, settings):
 
 def _embed(constraint, rows, n_scores):
     """A constraint as a function of more scores, of which `rows` are its own."""
+    uncompared = constraint.uncompared and _embed_sums(constraint.uncompared, rows, n_scores)
+    sums = _embed_sums(constraint.sums, rows, n_scores)
+    return replace(constraint, sums=sums, uncompared=uncompared)
+
+
+def _embed_sums(sums, rows, n_scores):
+    """Sums as functions of more scores, of which `rows` are their own."""
     target = np.ones(n_scores)
-    target[rows] = constraint.target
-    return replace(
-        constraint,
-        events=constraint.events.embed(rows, n_scores),
-        target=target,
-        uncompared=constraint.uncompared and _embed(constraint.uncompared, rows, n_scores),
-    )
+    target[rows] = sums.target
+    cells = sums.cells._replace(events=sums.events.embed(rows, n_scores))
+    return replace(sums, cells=cells, target=target)
 
 
 # Input of estimators that wrap another one, whose features only that one checks.

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from skfair.constraints import ConstraintSystem, spread_over_samples
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting import Guarantee, search_lines
-from skfair.postprocessing._events import group_codes, make_fitters
+from skfair.postprocessing._events import group_codes, make_fitter
 from skfair.utils._checks import join_names, warn
 
 _MAX_SAMPLES = 10_000
@@ -49,14 +49,12 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
     groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
     """
-    negative, positive = (np.full(len(outcomes), sign) for sign in (-1.0, 1.0))
-    factors = [
-        term(positive, constraint.target).value - term(negative, constraint.target).value
-        for term in constraint.exact
-    ]
-    sums = constraint.exact_means(negative)
+    factors = [change for _, change in constraint.sums.outcomes()]
+    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
-    by_sample = (spread_over_samples(constraint.events, factors, row) for row in np.eye(len(sums)))
+    by_sample = (
+        spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))
+    )
     changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
     return sums, np.array(changes).reshape(-1, n_outcomes)
 
@@ -115,7 +113,7 @@ def find_conflict(constraints, weights, outcomes, chances):
 def check_feasibility_and_fit(features, request, chances, confidence, callback):
     """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
 
-    ``request`` has the arguments of `make_fitters` up to the tolerance. ``chances`` are those of
+    ``request`` has the arguments of `make_fitter` up to the tolerance. ``chances`` are those of
     `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
     the rule is the one nearest to them around that without constraint.
     """
@@ -124,7 +122,7 @@ def check_feasibility_and_fit(features, request, chances, confidence, callback):
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
     is_known = chances is not None and len(request[0]) == 1 and (outcomes >= 0).all()
     if is_known and confidence is None:
-        fitter = make_fitters(*request, callback)[0]
+        fitter = make_fitter(*request, callback)
         problem = fitter.problem
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
@@ -169,7 +167,7 @@ class _LinearProgram(NamedTuple):
         n_samples, n_outcomes = chances.shape
         sums = [sums_and_changes(one, outcomes, n_outcomes, weights) for one in constraints]
         # One sample more or less moves a rate, and so does the draw of samples.
-        slack = max(1.0 / one.counts.min() for one in constraints)
+        slack = max(1.0 / one.sums.cells.counts.min() for one in constraints)
         if n_samples > _MAX_SAMPLES:
             rows = np.random.default_rng(0).choice(n_samples, _MAX_SAMPLES, replace=False)
             chances, weights = chances[rows], weights[rows] / weights[rows].sum()
@@ -186,9 +184,9 @@ class _LinearProgram(NamedTuple):
         ends at an excess within the slack.
         """
         parities = [
-            [one.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
+            [one.sums.rates(constant + changes @ decided) for decided in (self.plain, self.largest)]
             for one, (constant, changes) in zip(self.constraints, self.sums, strict=True)
-            if one.is_quotient and one.gap.is_range
+            if one.sums.is_quotient and one.gap.is_range
         ]
         if not parities:
             return np.nan, *self.minimize(np.nan)
@@ -268,7 +266,7 @@ class _LinearProgram(NamedTuple):
         pairs = zip(self.constraints, self.sums, strict=True)
         return [
             _quotient_rows(one, sums, (self.plain, self.largest), level)
-            if one.is_quotient
+            if one.sums.is_quotient
             else _rate_rows(one, sums)
             for one, sums in pairs
         ]
@@ -318,10 +316,10 @@ def _select_linear(constraints):
     """The constraints that are linear in decisions once the smallest quotient of one is fixed."""
     selected, n_levels = [], 0
     for one in constraints:
-        if one.metric_input != "decisions":
+        if one.sums.metric_input != "decisions":
             continue
         gap = one.gap
-        if one.is_quotient and gap.compares != "bound":
+        if one.sums.is_quotient and gap.compares != "bound":
             # One parity of quotients, of one block of groups.
             if n_levels or not gap.is_range or len(gap.blocks) != 1:
                 continue

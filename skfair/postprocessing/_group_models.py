@@ -12,8 +12,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import has_fit_parameter
+
+from skfair.postprocessing._logistic import as_floats, fit_logistic, fit_standardized_logistic
 
 MAX_NARROW_COLUMNS = 64
 """Dense columns up to which trees of all columns cost little."""
@@ -33,10 +35,8 @@ def default_model_names(features):
     if sparse.issparse(features):
         return ["linear"]
     try:
-        is_finite = np.isfinite(np.asarray(features, dtype=float)).all()
-    except (TypeError, ValueError):  # categories
-        is_finite = False
-    if not is_finite:
+        assert_all_finite(as_floats(features))
+    except (TypeError, ValueError):  # missing values, categories
         return ["boosted"]
     is_narrow = np.shape(features)[1] <= MAX_NARROW_COLUMNS
     return ["boosted", "linear"] if is_narrow else ["dense", "screened"]
@@ -93,22 +93,12 @@ def _fit_boosting(features, target, weights):
 
 def _fit_scaled_logistic(features, target, weights):
     """Logistic regression fitted to features of unit scale, for features as they are."""
-    scaler = MaxAbsScaler() if sparse.issparse(features) else StandardScaler()
-    scaled = scaler.fit_transform(features)
-    classifier = _fit_logistic(scaled, target, weights, max_iter=1000, tol=1e-3)
-    _unscale(classifier, getattr(scaler, "mean_", np.zeros(len(scaler.scale_))), scaler.scale_)
-    if hasattr(scaler, "feature_names_in_"):
-        classifier.feature_names_in_ = scaler.feature_names_in_
-    return classifier
-
-
-def _fit_logistic(features, target, weights, **settings):
-    """Logistic regression with weights of mean 1."""
-    from sklearn.linear_model import LogisticRegression  # takes long to import
-
-    return LogisticRegression(**settings).fit(
-        features, target, sample_weight=weights / weights.mean()
-    )
+    settings = {"penalty": 1.0 / len(target), "max_iter": 1000, "tol": 1e-3}
+    if not sparse.issparse(features):
+        return fit_standardized_logistic(as_floats(features), target, weights, **settings)
+    scale = np.ravel(abs(features).max(axis=0).todense())
+    scale[scale == 0.0] = 1.0
+    return fit_logistic(features, target, weights, scale=scale, **settings)
 
 
 # Many dense columns.
@@ -136,23 +126,18 @@ def _fit_dense_logistic(features, target, weights):
 
     Larger columns are scaled to it, smaller ones are not: noise would be enlarged.
     """
-    columns, features = getattr(features, "columns", None), _as_floats(features)
+    features = as_floats(features)
     # A few hundred samples show the scale.
     sampled = _sample(features).astype(float)
     deviation, center = sampled.std(axis=0), sampled.mean(axis=0)
     unit = np.median(deviation[deviation > 0]) if deviation.any() else 1.0
-    scale = np.maximum(deviation, unit)
     is_even = (np.maximum(deviation, np.abs(center)) <= _MAX_SCALE_RATIO * unit).all()
-    if is_even:
-        classifier = _fit_logistic(features, target, weights, C=_DENSE_C / unit**2, **_LOOSE)
-    else:
-        scaled = (features - center.astype(features.dtype)) / scale.astype(features.dtype)
-        classifier = _fit_logistic(scaled, target, weights, C=_DENSE_C, **_LOOSE)
-        _unscale(classifier, center, scale)
-    # It was fitted without the names of the columns that it will be passed.
-    if columns is not None and all(isinstance(name, str) for name in columns):
-        classifier.feature_names_in_ = np.asarray(columns, dtype=object)
-    return classifier
+    if is_even:  # scaling takes long
+        penalty = unit**2 / (_DENSE_C * len(target))
+        return fit_logistic(features, target, weights, penalty, **_LOOSE)
+    scaling = {"center": center, "scale": np.maximum(deviation, unit)}
+    penalty = 1.0 / (_DENSE_C * len(target))
+    return fit_logistic(features, target, weights, penalty, **scaling, **_LOOSE)
 
 
 _QUANTILES = np.arange(1, 6) / 6.0
@@ -187,7 +172,7 @@ class ScreenedClassifier(NamedTuple):
 
     def predict_proba(self, X):
         """Probabilities of the labels."""
-        return self.classifier.predict_proba(self.transform(_as_floats(X)))
+        return self.classifier.predict_proba(self.transform(as_floats(X)))
 
     def transform(self, features):
         """The columns that the classifier gets."""
@@ -201,7 +186,7 @@ class ScreenedClassifier(NamedTuple):
 
 def _fit_screened(features, target, weights):
     """A classifier of the columns, squares and products that differ most between the labels."""
-    features = _as_floats(features)
+    features = as_floats(features)
     codes = np.unique(target, return_inverse=True)[1]
     members = np.eye(codes.max() + 1)[codes] * (weights / weights.sum())[:, np.newaxis]
     shares = members.sum(axis=0)[:, np.newaxis]
@@ -233,18 +218,23 @@ def _fit_screened(features, target, weights):
     no_steps = np.empty((0, len(columns) + pairs.shape[1]))
     linear = ScreenedClassifier(None, columns, pairs, mean.astype(features.dtype), no_steps)
     inputs = linear.transform(features)
-    linear = linear._replace(classifier=_fit_loose_logistic(inputs, target, weights))
+    linear = linear._replace(classifier=_fit_loosely(inputs, target, weights))
     # Steps at quantiles, of a few hundred samples, where the residuals depend on them.
-    steps = np.quantile(_sample(inputs), _QUANTILES, axis=0)
-    residuals = weights[:, np.newaxis] * (
-        np.eye(codes.max() + 1)[codes] - linear.classifier.predict_proba(inputs)
-    )
-    median = steps[len(steps) // 2]
-    if _measure_residual_steps(residuals, inputs > median) < _MIN_STEP_STATISTIC:
+    sampled = np.sort(_sample(inputs).T, axis=1)
+    steps = sampled[:, (_QUANTILES * sampled.shape[1]).astype(int)].T
+    shares = linear.classifier.predict_proba(inputs) * (weights / weights.sum())[:, np.newaxis]
+    residuals = len(inputs) * (members - shares)
+    is_above = (inputs > steps[len(steps) // 2]).astype(inputs.dtype)
+    if _measure_residual_steps(residuals, is_above) < _MIN_STEP_STATISTIC:
         return linear
     stepped = linear._replace(steps=steps)
-    classifier = _fit_loose_logistic(stepped.transform(features), target, weights, C=_STEPS_C)
+    classifier = _fit_loosely(stepped.transform(features), target, weights, _STEPS_C)
     return stepped._replace(classifier=classifier)
+
+
+def _fit_loosely(inputs, target, weights, C=1.0):
+    """Logistic regression of a few columns of unit scale, for columns as they are."""
+    return fit_standardized_logistic(inputs, target, weights, 1.0 / (C * len(target)), **_LOOSE)
 
 
 def _measure_residual_steps(residuals, steps):
@@ -267,29 +257,9 @@ def _largest(scores, number):
     return np.sort(np.argsort(-scores, kind="stable")[:number])
 
 
-def _fit_loose_logistic(features, target, weights, C=1.0):
-    """Logistic regression of a few columns of unit scale, for columns as they are."""
-    center, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-300)
-    classifier = _fit_logistic((features - center) / scale, target, weights, C=C, **_LOOSE)
-    return _unscale(classifier, center, scale)
-
-
-def _unscale(classifier, center, scale):
-    """The classifier of columns as they are, of one of centered and scaled columns."""
-    classifier.coef_ = classifier.coef_ / scale
-    classifier.intercept_ = classifier.intercept_ - classifier.coef_ @ center
-    return classifier
-
-
 def _sample(features):
     """A few hundred samples."""
     return features[:: max(1, len(features) // 256)]
-
-
-def _as_floats(features):
-    """The features as an array of floats; single precision stays."""
-    features = np.asarray(features)
-    return features if features.dtype == np.float32 else features.astype(float, copy=False)
 
 
 _FIT = {

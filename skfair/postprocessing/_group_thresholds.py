@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.utils._arrays import RangeMaxima
+
 _MAX_WINDOWS = 2000
 """Windows of the first of two rates of three groups or more that are searched, best ones first."""
 
@@ -53,7 +55,7 @@ def _find_groups(scores, codes, outcomes, constraint):
     """The `_Group` of each code that a constraint compares."""
     compared = np.zeros(len(codes), dtype=bool)
     for one in constraint:
-        compared[one.events.memberships[0]] = True
+        compared[one.sums.events.memberships[0]] = True
     groups = {}
     for code in np.unique(codes[compared]):
         order = np.flatnonzero(codes == code)
@@ -97,18 +99,17 @@ def _find_windows(constraint, codes, groups):
     """
     windows = []
     for one in constraint:
-        is_searched = one.metric_input == "decisions" and not one.is_quotient
+        is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
-        (exact,) = one.exact
-        negative, positive = (exact(np.full(len(codes), s), one.target).value for s in (-1.0, 1.0))
-        averages = one.events.averaging_matrix
+        ((negative, change),) = one.sums.outcomes()
+        averages = one.sums.events.averaging_matrix
         for block in one.gap.blocks:
             rates = {}
             for start, end in (averages.indptr[event : event + 2] for event in block):
                 members, weights = averages.indices[start:end], averages.data[start:end]
                 (code, *others), effects = np.unique(codes[members]), np.zeros(len(codes))
-                effects[members] = weights * (positive - negative)[members]
+                effects[members] = weights * change[members]
                 is_falling = (effects < 0.0).any()
                 if others or code in rates or (is_falling and (effects > 0.0).any()):
                     return None
@@ -122,34 +123,9 @@ def _find_windows(constraint, codes, groups):
     return windows
 
 
-class _Maxima:
-    """Positions of the largest values in ranges of an array."""
-
-    def __init__(self, values):
-        self.values = values
-        # Level k has the largest of 2**k values from each position on.
-        self.levels = [np.arange(len(values))]
-        while 2 ** len(self.levels) <= len(values):
-            best, step = self.levels[-1], 2 ** (len(self.levels) - 1)
-            first, second = best[:-step], best[step:]
-            self.levels.append(np.where(values[first] >= values[second], first, second))
-
-    def __call__(self, start, end):
-        """Position of the largest value of each range, and this value; -inf where it is empty."""
-        lengths = end - start
-        level = np.frexp(np.maximum(lengths, 1))[1] - 1
-        positions, values = np.zeros(len(start), dtype=np.intp), np.full(len(start), -np.inf)
-        for k in np.unique(level[lengths > 0]):
-            rows = np.flatnonzero((level == k) & (lengths > 0))
-            first, second = self.levels[k][start[rows]], self.levels[k][end[rows] - 2**k]
-            best = np.where(self.values[first] >= self.values[second], first, second)
-            positions[rows], values[rows] = best, self.values[best]
-        return positions, values
-
-
 def _find_best_cuts(groups, windows):
     """Position of the best cut of each group by code, or None if they are not searched."""
-    maxima = {code: _Maxima(group.gains) for code, group in groups.items()}
+    maxima = {code: RangeMaxima(group.gains) for code, group in groups.items()}
     if len(groups) == 2:
         return _search_pairs(groups, windows, maxima)
     if len(windows) == 1:

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import LinearConstraint, minimize
 from scipy.special import expit, logit, softmax
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.parallel import Parallel, delayed
 
 from skfair.fitting import Guarantee
@@ -26,6 +25,7 @@ from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     enforce_and_select,
     group_codes,
+    make_fitter,
     make_fitters,
 )
 from skfair.postprocessing._feasibility import sums_and_changes
@@ -34,6 +34,7 @@ from skfair.postprocessing._group_models import (
     fit_classifier,
     small_boosting,
 )
+from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._oof import final_step_features, predict_probabilities
 from skfair.solvers import Progress, Result
 from skfair.utils._sklearn import count_samples, safe_indexing
@@ -248,19 +249,10 @@ def _fit_stack(columns, outcomes, weights):
 
     By its score equations expected counts of all outcomes equal the counted ones.
     """
-    from sklearn.linear_model import LogisticRegression  # takes long to import
-
-    scaler = StandardScaler()
-    regression = LogisticRegression(C=_STACK_C, solver="newton-cholesky")
-    # Two occurring outcomes have one row of coefficients, more have one each.
-    regression.fit(scaler.fit_transform(columns), outcomes, sample_weight=weights / weights.mean())
-    rows, offsets = regression.coef_, regression.intercept_
-    if len(rows) == 1:
-        rows, offsets = np.vstack((0.0 * rows, rows)), np.append(0.0, offsets)
+    model = fit_standardized_logistic(columns, outcomes, weights, 1.0 / (_STACK_C * len(outcomes)))
     n_outcomes = 2 * (outcomes.max() // 2 + 1)
     coef, intercept = np.zeros((n_outcomes, columns.shape[1])), np.full(n_outcomes, -np.inf)
-    coef[regression.classes_] = rows / scaler.scale_
-    intercept[regression.classes_] = offsets - coef[regression.classes_] @ scaler.mean_
+    coef[model.classes_], intercept[model.classes_] = model.coef, model.intercept
     return coef, intercept
 
 
@@ -272,13 +264,17 @@ def _fit_by_expected_rates(problems, objective, constraints, tolerance, callback
 
     Where corrections do not lead to that, searches go on from there.
     """
-    fitters = make_fitters(problems, objective, constraints, tolerance, callback)
-    fitter, candidate = fitters[0], None
+    request = problems, objective, constraints, tolerance, callback
+    fitter, start = make_fitter(*request), {}
+    candidate = None
     # Rows that are linear in rates; those of other gaps are left to the searches.
-    if all(one.rows.rates_to_rows is not None and not one.is_quotient for one in fitter.constraint):
+    if all(
+        one.rows.rates_to_rows is not None and not one.sums.is_quotient for one in fitter.constraint
+    ):
         candidate = _solve_with_corrections(fitter, problems[0], callback)
-        fitters = [replace(one, start=candidate.parameters) for one in fitters]
+        start = {"start": candidate.parameters}
     if candidate is None or not candidate.keeps_bound:
+        fitters = [replace(one, **start) for one in make_fitters(*request)]
         fitter, candidate = enforce_and_select(fitters)
     constraint = fitter.problem.constraint
     problem = replace(fitter.problem, constraint=constraint.linearize_at(candidate.scores))
@@ -369,7 +365,7 @@ class _ExpectedRateProgram(NamedTuple):
     def correct(self, multipliers, scores):
         """The same program with its rows moved by their residual to the counted ones."""
         counted = [
-            one.rows.rows_at(one.exact_means(scores), np.zeros(one.rows.n_aux))[0]
+            one.rows.rows_at(one.sums.exact_means(scores), np.zeros(one.rows.n_aux))[0]
             for one in self.constraint
         ]
         constant = np.concatenate(counted) - self.rows(self.margins(multipliers))

@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints import (
-    ConstraintSystem,
-)
+from skfair.constraints import ConstraintSystem
 from skfair.fitting import Guarantee, fit_with_guarantee
 from skfair.groups import Groups, Samples, tabulate_scores
+from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 
 _SLOPE = 0.25
@@ -86,33 +85,14 @@ def best_rates(rates, positions, gain, gap):
     for group_positions, group_gain in zip(positions, gain, strict=True):
         first = np.searchsorted(group_positions, starts, side="left")
         stop = np.searchsorted(group_positions, starts + gap + _ROUNDING, side="right")
-        choice = _argmax_in_ranges(group_gain, first, stop)
         # The groups choose independently within a window; without a position in it they rule it
         # out.
-        total += np.where(stop > first, group_gain[choice], -np.inf)
+        choice, largest = RangeMaxima(group_gain)(first, stop)
+        total += largest
         choices.append(choice)
     window = np.argmax(total)
     chosen = [choice[window] for choice in choices]
     return rates[np.arange(len(chosen)), chosen]
-
-
-def _argmax_in_ranges(values, first, stop):
-    """Position of the largest value in each range [first, stop), 0 where that is empty."""
-    positions = np.zeros(len(first), dtype=np.intp)
-    # Sparse table: a range is the union of two of length 2 ** level, the largest power within it.
-    level = np.frexp(stop - first)[1] - 1  # -1 if empty
-    best = np.arange(len(values))  # argmax in [i, i + 2 ** exponent)
-    for exponent in range(level.max() + 1):
-        span = 2**exponent
-        at = np.flatnonzero(level == exponent)
-        positions[at] = _argmax_of_two(values, best[first[at]], best[stop[at] - span])
-        best = _argmax_of_two(values, best[:-span], best[span:])
-    return positions
-
-
-def _argmax_of_two(values, left, right):
-    """The position of the larger value, the left one of equal values."""
-    return np.where(values[right] > values[left], right, left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +112,7 @@ class RankedSamples:
     @classmethod
     def from_bound(cls, y_score, bound):
         """The samples of a bound constraint on percentiles, by their scores."""
-        samples, percentiles = bound.interval_events.samples, bound.interval_events.group_intervals
+        samples, percentiles, _ = bound.sums.measure(y_score)
         return cls(y_score, samples.target > 0, samples.groups, samples.weights, percentiles)
 
     def take(self, rows):
@@ -201,11 +181,6 @@ class RankedSamples:
         Shape (n_groups, n_thresholds): what the threshold gains over negative decisions alone.
         """
         return self._table.weight_above(np.where(self.positive, self.weights, -self.weights))
-
-    def gap(self, criterion, scores):
-        """The public metric of a constraint on percentiles, for other scores of the samples."""
-        samples = Samples(self.target, self.groups, self.weights)
-        return criterion.difference(samples, self.intervals, scores)
 
     def positive_rates(self, scores):
         """Share of each group with a positive score, (n_groups,)."""
@@ -309,7 +284,8 @@ def _evaluate_gap(samples, criterion, tolerance, positions, gap):
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
     scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
-    excess = max(0.0, samples.gap(criterion, scores) - tolerance)
+    ranked = Samples(samples.target, samples.groups, samples.weights)
+    excess = max(0.0, criterion.difference(ranked, samples.intervals, scores) - tolerance)
     return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 

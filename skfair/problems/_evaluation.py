@@ -65,7 +65,7 @@ class Evaluation:
 
         Parameters
         ----------
-        constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
+        constraint : BoundConstraint, ConstraintSystem or SmoothConstraint
             With as many auxiliary unknowns.
 
         Returns
@@ -104,11 +104,6 @@ class Evaluation:
     def values(self) -> np.ndarray:
         """The rows c(x), (n_rows,)."""
         return self.rows.values
-
-    @property
-    def aux_jacobian(self) -> np.ndarray:
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.rows.aux_jacobian
 
     @cached_property
     def excess(self) -> np.ndarray:
@@ -159,11 +154,6 @@ class Evaluation:
         """Derivative of the rows, (n_rows, n_unknowns)."""
         by_parameters = self.rows.jacobian.means_to_rows @ self.means_jacobian
         return np.column_stack((by_parameters, self.rows.aux_jacobian))
-
-    @property
-    def rows_at_shift(self) -> Any:
-        """Rows by their means, as `ConstraintValues.rows_at_shift`; None if linear."""
-        return self.rows.rows_at_shift
 
     def jacobian_of(self, rows: np.ndarray) -> np.ndarray:
         """Derivative of a subset of the rows, without that of the others.
@@ -280,11 +270,6 @@ class OnePassEvaluation(Evaluation):
         return self._sums[2] + self.problem.rows.constant_term(self.aux)
 
     @cached_property
-    def aux_jacobian(self):
-        """Derivative of the rows by the auxiliary unknowns, (n_rows, n_aux)."""
-        return self.jacobian[:, self.problem.n_parameters :]
-
-    @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
@@ -350,17 +335,18 @@ class CompiledBlock:
     @cached_property
     def smooth(self):
         """Arguments for the smooth means that are compared."""
-        return _stack_arguments(self.block.constraint, "smooth")
+        return _stack_arguments([one.sums for one in self.block.constraint], "smooth")
 
     @cached_property
     def _exact_arguments(self):
         """Arguments for the exact means that are compared."""
-        return self._countable_arguments(_stack_arguments(self.block.constraint, "exact"))
+        sums = [one.sums for one in self.block.constraint]
+        return self._countable_arguments(_stack_arguments(sums, "exact"))
 
     @cached_property
     def _report_arguments(self):
         """Arguments for the exact means of each constraint, followed by those of small groups."""
-        pairs = ((one, one.uncompared) for one in self.block.constraint)
+        pairs = ((one.sums, one.uncompared) for one in self.block.constraint)
         return self._countable_arguments(
             _stack_arguments([one for pair in pairs for one in pair if one], "exact")
         )
@@ -418,10 +404,10 @@ class CompiledBlock:
             parameters, self._report_arguments
         )
         moments, decided = iter(moments), (len(self.block.target) - n_positive, n_positive)
-        by_constraint = [
-            np.concatenate([next(moments) for each in (one, one.uncompared) if each], axis=1)
+        by_constraint = tuple(
+            tuple(np.concatenate([next(moments) for each in (one.sums, one.uncompared) if each], 1))
             for one in self.block.constraint
-        ]
+        )
         return error, decided, objective, by_constraint
 
     def predict_scores(self, parameters):
@@ -499,19 +485,19 @@ def _sum_shares(block, parameters, buckets, weights):
     from skfair._kernels.scores import evaluate_bucket_moments
 
     compiled, (constraint,) = block.compiled, block.constraint
-    events = constraint.events.codes_and_mean_weights
+    events = constraint.sums.events.codes_and_mean_weights
     return evaluate_bucket_moments(
         compiled.columns, parameters, compiled.losses, events, buckets, weights
     )
 
 
-def _stack_arguments(constraints, terms):
-    """Arguments of kernels for the terms, "smooth" or "exact", of several `BoundConstraint`.
+def _stack_arguments(several, terms):
+    """Arguments of kernels for the terms, "smooth" or "exact", of several `Sums`.
 
     Codes and shares, (n_constraints, n_samples); where the events of each begin, and their number;
     code and width of each rate, and whether it is of errors. None if one has no kernel.
     """
-    arguments = [_kernel_arguments(one, terms) for one in constraints]
+    arguments = [_kernel_arguments(one, terms) for one in several]
     if None in arguments:
         return None
     columns = zip(*arguments, strict=True) if arguments else [()] * 5
@@ -519,22 +505,22 @@ def _stack_arguments(constraints, terms):
     return (
         _stack_rows(events, np.intp),
         _stack_rows(shares, np.float64),
-        np.cumsum([0, *(one.events.n_events + 1 for one in constraints)]),
+        np.cumsum([0, *(one.events.n_events + 1 for one in several)]),
         np.array(rates, dtype=np.intp),
         np.array(widths, dtype=np.float64),
         np.array(are_errors, dtype=bool),
     )
 
 
-def _kernel_arguments(constraint, terms):
+def _kernel_arguments(sums, terms):
     """Event and weight of each sample, and what kernels know a rate by; None without a kernel.
 
     Events are disjoint; samples in none of them have the number of events, and a weight of 0.
     """
-    if constraint.metric_input == "ranks" or constraint.is_quotient:
+    if sums.metric_input == "ranks" or sums.is_quotient:
         return None
-    known = kernel_rate_kind(getattr(constraint, terms)[0])
-    members = constraint.events.codes_and_mean_weights
+    known = kernel_rate_kind(getattr(sums, terms)[0])
+    members = sums.events.codes_and_mean_weights
     return None if known is None or members is None else (*members, *known)
 
 

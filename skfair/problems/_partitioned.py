@@ -10,6 +10,7 @@ import numpy as np
 
 from skfair.constraints import (
     block_diagonal,
+    condense,
     differentiate_means,
     spread_over_samples,
 )
@@ -109,27 +110,31 @@ class PartitionedProblem(Problem):
             vars(self)["_latest"] = key, sums
         return sums
 
+    @property
+    def _gaps(self):
+        """The gap of each constraint, which blocks measure by their own."""
+        return [one.gap for one in self.constraint]
+
     def _reduce(self, x, multipliers, is_near):
         reduce, compiled = self.partitions.reduce, self.compiled
-        if any(getattr(one, "is_quotient", False) for one in self.constraint):
+        if any(getattr(one.sums, "is_quotient", False) for one in self.constraint):
             return self._reduce_quotients(x, multipliers)
         sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
         if sums is None:
-            criteria = [one.criterion for one in self.constraint]
-            sums = reduce(_evaluate, x, multipliers, is_near, criteria)
+            sums = reduce(_evaluate, x, multipliers, is_near, self._gaps)
         return sums
 
     def _reduce_quotients(self, x, multipliers):
         """As `reduce_at`, where rows are no sums: one pass for the sums, and one for the rest."""
         p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
-            return reduce(_evaluate, x, multipliers, False, [None] * len(system))
+            return reduce(_evaluate, x, multipliers, False, self._gaps)
         # First pass: the sums of all constraints, from which the rows and their slopes follow.
         sums = reduce(_smooth_means, x[:p])
         sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
-        at = zip(system, sums, system.split_aux(x[p:]), strict=True)
+        at = zip(system, sums, system.stacked_rows.split_aux(x[p:]), strict=True)
         rows = [one.rows.rows_at(of_one, aux) for one, of_one, aux in at]
-        by_row = system.split_by_constraint(multipliers)
+        by_row = system.stacked_rows.split_by_constraint(multipliers)
         # Second pass: derivatives of the sums, and curvature weighted by them.
         weights = [slope.T @ v for (_, slope), v in zip(rows, by_row, strict=True)]
         objective, gradient, by_sum, gram = reduce(_contribute_derivatives, x[:p], weights)
@@ -151,16 +156,16 @@ def _contribute_derivatives(block, x, weights):
     evaluation, p = block.evaluate(x), block.n_parameters
     curvature, by_sum = evaluation.loss_curvature, []
     for one, of_sums in zip(block.constraint, weights, strict=True):
-        terms = [term(evaluation.scores, one.target) for term in one.smooth]
-        slopes = differentiate_means(one.events, [term.slope for term in terms])
+        terms = [term(evaluation.scores, one.sums.target) for term in one.sums.smooth]
+        slopes = differentiate_means(one.sums.events, [term.slope for term in terms])
         by_sum.append(evaluation.point.pull_back_rows(slopes))
         curvatures = [term.curvature for term in terms]
-        curvature = curvature + spread_over_samples(one.events, curvatures, of_sums)
+        curvature = curvature + spread_over_samples(one.sums.events, curvatures, of_sums)
     gram = evaluation.point.gram(curvature)
     return evaluation.fun, evaluation.grad[:p], np.concatenate(by_sum), gram
 
 
-def _evaluate(block, x, multipliers, is_near, criteria):
+def _evaluate(block, x, multipliers, is_near, gaps):
     """Share of a block in objective, rows, and their derivatives."""
     # Scores are computed once, for the objective, the rows and all derivatives.
     evaluation, p = block.evaluate(x), block.n_parameters
@@ -168,9 +173,10 @@ def _evaluate(block, x, multipliers, is_near, criteria):
         no_rows = np.empty(0), np.empty((0, p))
         hessian = evaluation.point.gram(evaluation.loss_curvature)
         return evaluation.fun, evaluation.grad[:p], *no_rows, hessian
-    evaluation = evaluation.replace_constraint(
-        type(block.constraint)(map(_replace_criterion, block.constraint, criteria))
-    )
+    # A criterion on ranks may have changed since the blocks were made.
+    pairs = zip(block.constraint, gaps, strict=True)
+    constraint = type(block.constraint)(replace(one, gap=gap) for one, gap in pairs)
+    evaluation = evaluation.replace_constraint(constraint)
     rows, jacobian = evaluation.problem.rows, evaluation.jacobian
     # What does not depend on the samples is added once, after the sum.
     values = evaluation.values - rows.constant_term(x[p:])
@@ -179,18 +185,13 @@ def _evaluate(block, x, multipliers, is_near, criteria):
     return evaluation.fun, evaluation.grad[:p], values, jacobian, hessian
 
 
-def _replace_criterion(constraint, criterion):
-    """A constraint with the present settings of its criterion, if it has any."""
-    return constraint if criterion is None else replace(constraint, criterion=criterion)
-
-
 def _smooth_means(block, parameters):
     """Share of a block in the smooth means, by constraint."""
     means = block.compiled and block.compiled.smooth_means(parameters)
     if means is not None:
         return means
     scores = block.model.evaluate(parameters).scores
-    return tuple(one.smooth_means(scores) for one in block.constraint)
+    return tuple(one.sums.smooth_means(scores) for one in block.constraint)
 
 
 # A partitioned problem that compares ranks: gaps follow from a few samples near thresholds.
@@ -235,7 +236,7 @@ class PartitionedRankProblem(PartitionedProblem):
                 np.zeros(1) if self.subsample is None else self.subsample.predict_scores(parameters)
             )
             constraint = self.constraint[number]
-            self._latest_condensed[key] = constraint.partition_sums.condense(guess, count, gather)
+            self._latest_condensed[key] = condense(constraint, guess, count, gather)
         return self._latest_condensed[key]
 
     @cached_property
@@ -259,14 +260,14 @@ class PartitionedRankProblem(PartitionedProblem):
 
 def _count_scores(block, number, parameters, cuts):
     """Share of a block in the bins of scores of one constraint's events."""
-    partitioned = block.constraint[number].partition_sums
-    return partitioned.count(predict_block(block, parameters), cuts)
+    sums = block.constraint[number].sums
+    return sums.count(predict_block(block, parameters), cuts)
 
 
 def _gather_samples(block, number, parameters, cuts, bins):
     """Samples of a block that are in one of the bins."""
-    partitioned = block.constraint[number].partition_sums
-    return partitioned.gather(predict_block(block, parameters), cuts, bins)
+    sums = block.constraint[number].sums
+    return sums.gather(predict_block(block, parameters), cuts, bins)
 
 
 def predict_block(block, parameters):

@@ -59,7 +59,7 @@ class Problem(ABC):
         Scores from parameters.
     alpha : float
         Strength of the l2 penalty.
-    constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
+    constraint : BoundConstraint, ConstraintSystem or SmoothConstraint
         Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object or None
         Closed convex set of model parameters.
@@ -85,9 +85,7 @@ class Problem(ABC):
     def rows(self) -> Any:
         """The rows that solvers see, a `SmoothConstraint`, which is callable."""
         rows = self.constraint
-        if isinstance(rows, tuple) or not callable(rows):
-            rows = rows.rows
-        return rows
+        return rows if callable(rows) else rows.rows
 
     @cached_property
     def lower(self) -> np.ndarray:
@@ -154,7 +152,7 @@ class ConstrainedProblem(Problem):
         Sample weights.
     alpha : float
         Strength of the l2 penalty.
-    constraint : MetricConstraint, ConstraintSystem or SmoothConstraint
+    constraint : BoundConstraint, ConstraintSystem or SmoothConstraint
         Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
@@ -512,7 +510,8 @@ class ConstrainedProblem(Problem):
 
 def _as_one_row(constraint):
     """A bound constraint with its gap in one row; criteria on ranks have none and are unchanged."""
-    return replace(constraint, one_row=True) if hasattr(constraint, "one_row") else constraint
+    is_of_rates = hasattr(constraint, "one_row") and constraint.sums.metric_input != "ranks"
+    return replace(constraint, one_row=True) if is_of_rates else constraint
 
 
 def original_multipliers(rows, multipliers):

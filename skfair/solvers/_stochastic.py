@@ -237,7 +237,7 @@ class SGD(StochasticSolver):
         self.penalty = penalty
 
     @classmethod
-    def from_benchmark(cls, **changes: Any) -> Self:
+    def from_paper(cls, **changes: Any) -> Self:
         """Batches of 8, as in the public code of [1]_; the paper prints no step and no batch size.
 
         Parameters
@@ -363,7 +363,9 @@ class AdamPrimalDual(StochasticSolver):
                 here = here or self._evaluate(problem, x)
                 G, x = one_sided.values(here.values), here.x
                 duals = np.maximum(0.0, duals + self.dual_step * G)
-                multipliers = _project_multipliers(one_sided.multipliers(duals), here.aux_jacobian)
+                multipliers = _project_multipliers(
+                    one_sided.multipliers(duals), here.rows.aux_jacobian
+                )
                 # Balancing may have changed the multipliers, so the duals follow.
                 duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
             # Adam step on a mini-batch.

@@ -114,7 +114,7 @@ class SSLALM(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_benchmark(cls, **changes: Any) -> Self:
+    def from_paper(cls, **changes: Any) -> Self:
         """The settings of the paper [1]_, and batches of 8 as in its public code.
 
         ``mu=0.0`` is its ALM.
@@ -477,7 +477,7 @@ class StochasticSwitching(StochasticSolver):
         self.batch_size = batch_size
 
     @classmethod
-    def from_benchmark(cls, **changes: Any) -> Self:
+    def from_paper(cls, **changes: Any) -> Self:
         """The settings of the paper with a drawn iterate [1]_, and the public code's batches of 8.
 
         Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.

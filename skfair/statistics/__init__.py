@@ -66,9 +66,12 @@ from skfair.statistics._hidden_groups import (
     to_log_odds,
     unmix_group_probabilities,
 )
+from skfair.statistics._pilots import DrawnFits, FitPilot
 from skfair.statistics._planning import required_sample_size
 
 __all__ = [
+    "DrawnFits",
+    "FitPilot",
     "HiddenGap",
     "Interval",
     "balance_limit",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special, stats
@@ -17,6 +17,7 @@ from skfair.statistics._estimates import (
     rate_limits,
 )
 from skfair.statistics._gaps import range_probability
+from skfair.statistics._pilots import FitPilot, find_size
 from skfair.utils._checks import check_tolerance, join_names
 
 _NORMAL_COUNT = 40.0
@@ -43,6 +44,8 @@ def required_sample_size(
     confidence_level: float = 0.95,
     power: float = 0.8,
     kind: Literal["certificate", "fit"] = "certificate",
+    pilot: FitPilot | None = None,
+    max_accuracy_loss: float | None = None,
 ) -> int:
     r"""Compute how many samples of each group a certificate, or a guaranteed fit, needs.
 
@@ -68,7 +71,10 @@ def required_sample_size(
     The first quantile is the uncertainty of rates that the fit has made equal. The second is the
     sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
     width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
-    One that shall use more of the tolerance, which costs less accuracy, needs more samples.
+    One that shall use more of the tolerance, which costs less accuracy, needs more samples. How
+    much accuracy remains depends on the data, so a plan for it needs a `pilot`. Samples of several
+    sizes are drawn from it and fitted, and the power is the probability that a fit is guaranteed
+    and loses at most `max_accuracy_loss` against the fit without ``confidence_level``.
 
     With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
     ratio of the four-fifths rule, is certified to be at least this ratio. The power is the exact
@@ -102,26 +108,34 @@ def required_sample_size(
     confidence_level : float, default=0.95
         Confidence level of the certificate, or of the fit.
     power : float, default=0.8
-        Probability of obtaining the certificate, or that a fit is guaranteed.
+        Probability of obtaining the certificate, or that a fit is guaranteed; with a pilot, that it
+        is guaranteed and loses at most `max_accuracy_loss`.
     kind : {"certificate", "fit"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
         classifier with ``confidence_level``.
+    pilot : FitPilot, default=None
+        In place of a tolerance, data and classifier of a plan for ``kind="fit"``. The constraint,
+        groups, rates and confidence level are those of the pilot.
+    max_accuracy_loss : float in (0, 1), default=None
+        Largest loss of accuracy by the guarantee; required with a pilot, and refused without.
 
     Returns
     -------
     n : int
-        Samples of each group. The power grows in steps where n p is small, so that it may exceed
+        Samples of each group; with a pilot the samples in all, of which groups have the same shares
+        as in the pilot. The power grows in steps where n p is small, so that it may exceed
         the one requested. With `minimum` or `maximum` it falls a little between steps.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or not exactly one of `tolerance`, `ratio`, `minimum` and
-        `maximum` is passed.
+        If a number is out of its range, or not exactly one of `tolerance`, `ratio`, `minimum`,
+        `maximum` and `pilot` is passed. Also if the power is not reached at half of the pilot.
 
     See Also
     --------
     skfair.audit.certify : Makes the certificate.
+    FitPilot : Draws fits of a size, and states the accuracy that remains.
 
     Examples
     --------
@@ -149,16 +163,18 @@ def required_sample_size(
     >>> required_sample_size(minimum=0.75, rate=0.8)
     591
     """
-    bounds = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum, "maximum": maximum}
+    bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
+    bounds |= {"maximum": maximum, "pilot": pilot}
     passed = {name: bound for name, bound in bounds.items() if bound is not None}
     if len(passed) != 1:
         raise ValueError(
-            "Pass exactly one of tolerance, ratio, minimum and maximum; got "
+            "Pass exactly one of tolerance, ratio, minimum, maximum and pilot; got "
             + (join_names(f"{name}={bound!r}" for name, bound in passed.items()) or "none")
             + "."
         )
     ((name, bound),) = passed.items()
-    check_tolerance(bound, closed="neither", name=name)
+    if pilot is None:
+        check_tolerance(bound, closed="neither", name=name)
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise ValueError(f"{argument} must be strictly between 0 and 1; got {value!r}.")
@@ -169,6 +185,13 @@ def required_sample_size(
     if kind not in ("certificate", "fit"):
         raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
     level = check_level(confidence_level)
+    if pilot is not None:
+        return _pilot_size(pilot, max_accuracy_loss, power, kind)
+    if max_accuracy_loss is not None:
+        raise ValueError(
+            "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
+            f"place of {name}, or max_accuracy_loss=None."
+        )
     if kind == "fit":
         if tolerance is None:
             raise ValueError(
@@ -195,6 +218,23 @@ def required_sample_size(
     return _smallest_size(
         start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
     )
+
+
+def _pilot_size(pilot, max_accuracy_loss, power, kind):
+    """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
+    if kind != "fit":
+        raise ValueError(f"A pilot plans a fit; pass kind='fit' with it, not {kind!r}.")
+    if max_accuracy_loss is None:
+        raise ValueError(
+            "A pilot plans the accuracy that remains; pass max_accuracy_loss, such as 0.01."
+        )
+    check_tolerance(max_accuracy_loss, closed="neither", name="max_accuracy_loss")
+
+    def draw(n_samples, n_draws, seed):
+        fits = pilot.redraw(n_samples, n_draws, seed)
+        return fits.is_guaranteed & (fits.accuracy_lost <= max_accuracy_loss)
+
+    return find_size(draw, power, pilot.smallest_size, pilot.largest_size)
 
 
 def smallest_certifiable_size(tolerance, level):

@@ -364,7 +364,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             "groups_": training.samples.groups.summary,
         }
 
-    def _scores(self, X):
+    def _scores(self, X, sensitive_features=None):
         check_is_fitted(self)
         if not is_lazy(X):
             X = validate_data(self, _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, reset=False)
@@ -506,7 +506,7 @@ class _EpochTrainer:
         for one, weights in zip(self.problem.constraint, self._sample_weights, strict=True):
             if weights is None:
                 continue
-            for term, by_sample in zip(one.smooth, weights, strict=True):
+            for term, by_sample in zip(one.sums.smooth, weights, strict=True):
                 slopes += by_sample[rows] * term(scores, self.problem.target[rows]).slope
         # Weights are those among all samples: unbiased, whatever groups the batch has.
         return slopes * (len(self.scores) / len(rows))
@@ -530,14 +530,14 @@ class _EpochTrainer:
             self.multipliers[i] = multiplier
             by_event = np.ravel(rows.jacobian.means_to_rows) * multiplier
             self._sample_weights[i] = [
-                self.problem.constraint[i].events.means_adjoint(by_mean)
-                for by_mean in by_event.reshape(len(one.smooth), -1)
+                self.problem.constraint[i].sums.events.means_adjoint(by_mean)
+                for by_mean in by_event.reshape(len(one.sums.smooth), -1)
             ]
 
 
 def _find_strata(problem):
     """Code of the events that each sample is in, over all constraints, (n_samples,)."""
-    codes = [one.events.membership_codes for one in problem.constraint]
+    codes = [one.sums.events.membership_codes for one in problem.constraint]
     columns = np.column_stack([np.zeros(len(problem.target), dtype=np.intp), *codes])
     return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 

@@ -348,16 +348,18 @@ class _CellConstraint:
 
     def __init__(self, constraint, present, n_cells):
         self.constraint = constraint
-        n_events, n_terms = constraint.n_events, len(constraint.smooth)
+        n_events, n_terms = constraint.sums.events.n_events, len(constraint.sums.smooth)
         members = np.zeros((n_events, n_cells))
-        members[:, present] = constraint.events.averaging_matrix.toarray() > 0
+        members[:, present] = constraint.sums.events.averaging_matrix.toarray() > 0
         self.members = np.tile(members, (n_terms, 1))
-        self.counts_decisions = all(hasattr(one, "count_decisions") for one in constraint.smooth)
+        self.counts_decisions = all(
+            hasattr(one, "count_decisions") for one in constraint.sums.smooth
+        )
         # Sums over events: those of negative decisions, and what each term of a sample adds.
         self.negatives, self.steps = 0.0 * self.members, [self.members]
         if self.counts_decisions:
             classes = np.resize(_SIGNS, n_cells)
-            counted = [np.array(one.count_decisions(classes)) for one in constraint.smooth]
+            counted = [np.array(one.count_decisions(classes)) for one in constraint.sums.smooth]
             # The only term is the surrogate.
             self.negatives, steps = self.members * np.hstack(
                 [np.repeat(one[:, np.newaxis], n_events, axis=1) for one in counted]
@@ -390,7 +392,7 @@ class _CellConstraint:
 
     def _evaluate_terms(self, scores, cells):
         """Value and slope of each term at scores."""
-        terms, name = self.constraint.smooth, self.constraint.name
+        terms, name = self.constraint.sums.smooth, self.constraint.name
         if self.counts_decisions:
             return [evaluate_value_and_slope(terms[0].surrogate, scores, name)]
         return [as_pointwise(one(scores, cells.target), len(scores), name)[:2] for one in terms]

@@ -1,4 +1,4 @@
-"""Sums that several subpackages share: of graphs, and over sorted scores."""
+"""Sums of graphs and over sorted scores, and maxima of ranges, which several modules share."""
 
 import numpy as np
 
@@ -105,3 +105,31 @@ class SortedScores:
         count, first, second = self._moments[:, np.searchsorted(self.scores, points)]
         x = points - self._middle
         return count, x * count - first, (x**2 * count - 2.0 * x * first + second) / 2.0
+
+
+# Maxima of many ranges of one array.
+
+
+class RangeMaxima:
+    """Positions of the largest values in ranges of an array."""
+
+    def __init__(self, values):
+        self.values = values
+        # Level k has the largest of 2**k values from each position on.
+        self.levels = [np.arange(len(values))]
+        while 2 ** len(self.levels) <= len(values):
+            best, step = self.levels[-1], 2 ** (len(self.levels) - 1)
+            first, second = best[:-step], best[step:]
+            self.levels.append(np.where(values[first] >= values[second], first, second))
+
+    def __call__(self, start, end):
+        """Position of the largest value of each range, and this value; -inf where it is empty."""
+        lengths = end - start
+        level = np.frexp(np.maximum(lengths, 1))[1] - 1
+        positions, values = np.zeros(len(start), dtype=np.intp), np.full(len(start), -np.inf)
+        for k in np.unique(level[lengths > 0]):
+            rows = np.flatnonzero((level == k) & (lengths > 0))
+            first, second = self.levels[k][start[rows]], self.levels[k][end[rows] - 2**k]
+            best = np.where(self.values[first] >= self.values[second], first, second)
+            positions[rows], values[rows] = best, self.values[best]
+        return positions, values

@@ -148,7 +148,7 @@ except ImportError:
     def open_listener(*_, **__):
         """Refuse, since there are no callbacks."""
         raise ImportError(
-            "FairnessMonitor needs scikit-learn's callbacks, which came with version 1.9; "
+            "FitMonitor needs scikit-learn's callbacks, which came with version 1.9; "
             "update scikit-learn, or pass verbose=1."
         )
 

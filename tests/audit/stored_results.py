@@ -117,7 +117,8 @@ def _certify(y_true, decisions, constraint, tolerance, data):
         return {"unit": f"{type(error).__name__}: {error}"[:60]}
     return {
         name: value if isinstance(value, int | float | str | None) else str(value)
-        for name, value in certificate._asdict().items()
+        for name, value in vars(certificate).items()
+        if name not in ("constraint", "source")
     }
 
 

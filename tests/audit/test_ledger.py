@@ -32,7 +32,7 @@ def test_attempts_on_the_same_data_are_counted(tmp_path):
     ledger = tmp_path / "ledger.json"
     first = certify(ledger=ledger)
     assert first.attempt == 1 and first.confidence_level == pytest.approx(0.975)
-    assert first.limit == pytest.approx(certify(confidence_level=0.975).limit)
+    assert first.high == pytest.approx(certify(confidence_level=0.975).high)
     order = RNG.permutation(2000)
     again = certify_predictions(
         OUTCOMES[order],
@@ -43,7 +43,7 @@ def test_attempts_on_the_same_data_are_counted(tmp_path):
         ledger=ledger,
     )
     assert again.attempt == 2 and again.confidence_level == pytest.approx(1 - 0.05 / 6)
-    assert "This is attempt 2 on these held-out data; all of them together have 95 %" in str(again)
+    assert "read as attempt 2 on these held-out data, all of which together have 95 %" in str(again)
     assert json.loads(again.to_json())["attempt"] == 2
     # Other outcomes, groups, weights or samples are other data.
     for change in (
@@ -101,7 +101,7 @@ def try_candidates(rng, ledger=None):
         certificate = certify_predictions(
             None, decisions, sensitive_features=groups, tolerance=0.1, ledger=ledger
         )
-        if certificate.certified:
+        if certificate.is_shown:
             return True
     return False
 

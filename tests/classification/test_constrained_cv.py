@@ -27,6 +27,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.metrics import METRICS, demographic_parity_difference
+from skfair.postprocessing._logistic import LogisticModel
 
 BASE = LogisticRegression()
 DECISIONS = [
@@ -250,7 +251,7 @@ def test_the_default_model_of_groups_is_the_likelier_of_two(data):
     corners = np.where(X[:, 2] * X[:, 3] > 0, "a", "b")
     shifted = X + 0.6 * (group == "b")[:, np.newaxis]
     for features, groups, expected in (
-        (shifted, group, LogisticRegression),
+        (shifted, group, LogisticModel),
         (X, corners, HistGradientBoostingClassifier),
     ):
         # Group and class together, and the group alone where a guarantee is requested.

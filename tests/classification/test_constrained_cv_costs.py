@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedClassifierCV
 from skfair.metrics import demographic_parity_difference
 
@@ -151,7 +151,7 @@ def test_the_exported_rule_has_the_costs(data):
 @pytest.mark.callbacks
 def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     X, y, group = data
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = ConstrainedClassifierCV(BASE, None, cv=3, class_weight={1: 3.0})
     model = model.set_callbacks(monitor).fit(X, y, sensitive_features=group)
     weights = np.where(y == 1, 3.0, 1.0)

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -548,7 +548,7 @@ class Tasks:
 @pytest.mark.parametrize("ensemble", [True, False])
 def test_callbacks_get_every_fold(data, ensemble):
     X, y, sex = data
-    tasks, monitor = Tasks(), FairnessMonitor()
+    tasks, monitor = Tasks(), FitMonitor()
     model = ConstrainedClassifierCV(NB, cv=3, ensemble=ensemble, group_estimator=NB).set_callbacks(
         tasks, monitor
     )
@@ -565,7 +565,7 @@ def test_callbacks_get_every_fold(data, ensemble):
 @pytest.mark.callbacks
 def test_callbacks_get_folds_that_are_fitted_in_parallel(data):
     X, y, sex = data
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = ConstrainedClassifierCV(NB, cv=3, n_jobs=2, group_estimator=NB).set_callbacks(monitor)
     model.fit(X, y, sensitive_features=sex)
     assert len(monitor.log) == model.n_iter_

@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
@@ -211,7 +211,7 @@ class AfterIterations:
 @pytest.mark.callbacks
 def test_a_monitor_logs_every_iteration(data):
     X, y, groups = data
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     fitted = model().set_callbacks(monitor).fit(X, y, sensitive_features=groups)
     log = monitor.log
     assert len(log) == fitted.n_iter_

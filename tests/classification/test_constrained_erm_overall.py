@@ -80,7 +80,7 @@ def test_above_the_overall_rate_a_minority_may_be_any_amount_below(make):
 def test_overlapping_groups_are_near_the_overall_rate():
     X, y, groups = draw()
     memberships = sparse.csr_array(np.column_stack((groups == "minority", X[:, 1] < -0.5)))
-    settings = {"sensitive_features": memberships, "reference": "overall"}
+    settings = {"sensitive_features": memberships, "method": "to_overall"}
     gaps = []
     for constraint in (None, DemographicParity(reference="overall")):
         model = ConstrainedERMClassifier(constraint, tolerance=TOLERANCE)

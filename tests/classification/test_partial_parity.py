@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.classification import PartialParityClassifier
 from skfair.constraints import (
     PartialEqualizedOdds,
@@ -315,7 +315,7 @@ class Views:
 @pytest.mark.parametrize("interactions", [False, True])
 def test_callbacks_get_a_fitted_classifier_at_every_iteration(data, interactions):
     X, y, sex = data
-    monitor, views = FairnessMonitor(), Views(data)
+    monitor, views = FitMonitor(), Views(data)
     model = PartialParityClassifier(
         interval=INTERVAL, tolerance=0.1, enforcement=None, group_interactions=interactions
     ).set_callbacks(monitor, views)

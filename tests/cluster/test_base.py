@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import skfair
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.cluster import (
     FairKMeans,
     FairSpectralClustering,
@@ -100,7 +100,7 @@ def test_callbacks_change_nothing(model, data, capsys):
     callback = pytest.importorskip("sklearn.callback")
     X, groups = data
     labels = model.fit(X, sensitive_features=groups).labels_
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model.set_callbacks(callback.ProgressBar(), monitor).fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(model.labels_, labels)
     assert type(model).__name__ in capsys.readouterr().out

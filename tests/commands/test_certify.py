@@ -1,6 +1,8 @@
 """Certificates of predictions and files, their plans, and the exit statuses of all commands."""
 
+import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +10,16 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
-from skfair.audit import certify
-from skfair.constraints import CONSTRAINTS, ConditionalDemographicParity, DemographicParity
+from skfair.audit import Audit, Claim, certify, verify
+from skfair.constraints import (
+    CONSTRAINTS,
+    ConditionalDemographicParity,
+    DemographicParity,
+    MaximumRate,
+    MinimumRate,
+    RateParity,
+)
+from skfair.metrics import Rate
 from skfair.statistics import gap_lower_limit, required_sample_size
 from tests.audit.doors import certify_predictions
 
@@ -83,7 +93,7 @@ def test_numbers_and_several_classes_have_the_certificate_of_their_model():
     settings = {"constraint": "equal_opportunity", "tolerance": 0.1, **GROUPS}
     expected = certify(model, X[500:], classes[500:], **settings)
     certificate = certify_predictions(classes[500:], model.predict(X[500:]), **settings)
-    assert certificate == expected and not certificate.certified
+    assert certificate == expected and not certificate.is_shown
 
 
 def test_strata_and_weights_reach_the_certificate():
@@ -97,12 +107,12 @@ def test_strata_and_weights_reach_the_certificate():
         for one in (inside, ~inside)
         for by_group in [[groups == group for group in np.unique(groups)]]
     ]
-    assert certificate.gap == pytest.approx(max(gaps))
+    assert certificate.estimate == pytest.approx(max(gaps))
 
 
 def test_outcomes_are_needed_where_the_constraint_depends_on_them():
     y_pred = MODEL.predict(HELD_OUT[0])
-    assert certify_predictions(None, y_pred, tolerance=0.2, **GROUPS).certified
+    assert certify_predictions(None, y_pred, tolerance=0.2, **GROUPS).is_shown
     for name in ("equal_opportunity", "error_rate_parity", "loss_parity"):
         with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
             certify_predictions(None, y_pred, constraint=name, tolerance=0.2, **GROUPS)
@@ -133,14 +143,15 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
     for p, sign in ((0.6, -1), (0.3, 1)):
         center, margin = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
         ends.append((center + sign * margin) / (1 + z**2 / n) - p)
-    assert certificate.lower_limit == pytest.approx(0.3 - np.hypot(*ends))
-    assert certificate.exceeded and not certificate.certified
-    assert "since they show a gap above 0.24" in str(certificate)
-    assert json.loads(certificate.to_json())["exceeded"] is True
+    assert certificate.low == pytest.approx(0.3 - np.hypot(*ends))
+    assert certificate.is_contradicted and not certificate.is_shown
+    assert str(certificate).startswith("Contradicted: no two groups")
+    assert "Observed: 30 percentage points, at least 24 percentage points with" in str(certificate)
+    assert json.loads(certificate.to_json())["exit_status"] == 3
     ratio = certify_predictions(
         None, decisions, sensitive_features=groups, constraint=DemographicParity(ratio=0.8)
     )
-    assert ratio.exceeded and "since they show a ratio below 0.58" in str(ratio)
+    assert ratio.is_contradicted and "Observed: 0.5, at most 0.58" in str(ratio)
 
 
 @pytest.mark.slow
@@ -152,7 +163,7 @@ def test_an_excess_is_seldom_false():
         decisions = (rng.random(600) < rates).astype(int)
         n_false += certify_predictions(
             None, decisions, sensitive_features=groups, tolerance=0.1
-        ).exceeded
+        ).is_contradicted
     assert n_false <= 15
 
 
@@ -165,6 +176,88 @@ def test_the_lower_limit_divides_the_error_among_forms():
     assert gap_lower_limit(rates, pairs, 0.95) == lows.max()
 
 
+# Claims that are filed, and recomputed from the data.
+
+
+FILED = ["--target", "y", "--constraint", "equal_opportunity", "--tolerance", "0.2"]
+
+
+def test_a_filed_claim_states_what_was_audited_and_is_recomputed(path, capsys):
+    filed, page = path.with_suffix(".json"), path.with_name("claim.html")
+    run("certify", path, *FILED, "--json", str(filed), "--out", str(page))
+    source = json.loads(filed.read_text(encoding="utf-8"))["source"]
+    assert source["file"] == "decisions.csv" and source["rows"] == "2,500"
+    assert source["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert source["positive_label"] == "1" and "target y" in source["columns"]
+    text = page.read_text(encoding="utf-8")
+    assert source["sha256"] in text and "Shown: no two groups by sex differ" in text
+    # Rows in another order have the same claim, by other bits.
+    table = pd.read_csv(path)
+    table.sample(frac=1, random_state=0).to_csv(path, index=False)
+    assert main(["verify", str(filed), str(path)]) == 0
+    assert "The file has another SHA-256 digest." in capsys.readouterr().out
+    # One decision about a positive is changed.
+    first = int(np.flatnonzero(table["y"] == 1)[0])
+    table.loc[first, "d"] = 1 - table.loc[first, "d"]
+    table.to_csv(path, index=False)
+    assert main(["verify", str(filed), str(path), "--json", "-"]) == 3
+    assert "estimate" in json.loads(capsys.readouterr().out)["differences"]
+
+
+def test_claims_of_counts_have_no_digest(path, tmp_path):
+    table = pd.read_csv(path).groupby(["sex", "d"]).size().reset_index(name="n")
+    table.to_csv(path, index=False)
+    filed = tmp_path / "claim.json"
+    assert run("certify", path, "--tolerance", "0.2", "--count", "n", "--json", str(filed)) == 0
+    content = json.loads(filed.read_text(encoding="utf-8"))
+    assert "sha256" not in content["source"] and sum(content["sizes"].values()) == 2500
+    assert main(["verify", str(filed), str(path)]) == 0
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "skfair.Claim", "version": 1}', "no"])
+def test_other_files_are_no_claims(path, text, tmp_path, capsys):
+    (tmp_path / "claim.json").write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["verify", str(tmp_path / "claim.json"), str(path)])
+    assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        "demographic_parity",
+        DemographicParity(ratio=0.8),
+        MinimumRate("recall", 0.6),
+        MaximumRate("false_positive_rate", 0.5),
+        DemographicParity(reference="overall", min_group_size=50),
+    ],
+)
+def test_claims_of_an_audit_are_recomputed_from_their_text(constraint):
+    decisions, order = MODEL.predict(HELD_OUT[0]), RNG.permutation(N - 500)
+    tolerance = 0.1 if getattr(constraint, "tolerance", None) is None else None
+    if getattr(constraint, "ratio", None) is not None:
+        tolerance = None
+    audits = [
+        Audit.from_predictions(
+            HELD_OUT[1][rows], decisions[rows], sensitive_features=SEX[500:][rows]
+        )
+        for rows in (np.arange(N - 500), order, order[100:])
+    ]
+    filed = audits[0].certify(constraint, tolerance)
+    assert Claim.from_json(filed.to_json()) == filed
+    assert verify(filed.to_json(), audits[1]) == [] == verify(filed, audits[0])
+    assert {"sizes"} <= set(verify(filed, audits[2]))
+
+
+def test_a_rate_of_ones_own_cannot_be_made_again():
+    cost = Rate("cost", {"fp": 1, "fn": 5})
+    audit = Audit.from_predictions(HELD_OUT[1], MODEL.predict(HELD_OUT[0]), **GROUPS)
+    filed = audit.certify(RateParity(cost), 0.5)
+    assert "units of cost per sample in cost. Observed: 0." in str(filed)
+    with pytest.raises(ValueError, match="measure was an object of one's own"):
+        verify(filed.to_json(), audit)
+
+
 # Commands: results, JSON on standard output, exit statuses.
 
 
@@ -175,9 +268,12 @@ def test_the_command_certifies_as_the_library_does(path, capsys):
     certificate = certify_predictions(
         None, table["d"], sensitive_features=table["sex"], tolerance=0.2
     )
-    assert printed == json.loads(certificate.to_json())
+    assert printed == json.loads(replace(certificate, source=printed["source"]).to_json())
     assert run("certify", path, "--ratio", "0.5", "--target", "y") == 0
-    assert "Certified: the ratio is at least 0.5" in capsys.readouterr().out
+    assert (
+        "Shown: the smallest selection rate of a group by sex is at least 0.5 times"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,8 +301,11 @@ def test_the_exit_status_says_what_was_found(path, command, options, status, cap
 def test_sentences_are_printed_with_json_in_a_file(path, capsys):
     out = path.with_suffix(".json")
     assert run("certify", path, "--tolerance", "0.2", "--json", str(out)) == 0
-    assert "Certified: the gap is at most 0.2" in capsys.readouterr().out
-    assert json.loads(out.read_text(encoding="utf-8"))["certified"] is True
+    assert (
+        "Shown: no two groups by sex differ by more than 20 percentage points"
+        in capsys.readouterr().out
+    )
+    assert json.loads(out.read_text(encoding="utf-8"))["verdict"] == "shown"
 
 
 def test_json_on_standard_output_is_ascii_and_alone(path, capsys):

@@ -48,8 +48,9 @@ def test_counts_have_the_results_of_their_samples(files, options, capsys):
         run(options[0], file, capsys, *options[1:]) for file in files
     )
     assert first == second
-    for facts in (rows.pop("provenance", {}), counts.pop("provenance", {})):
-        assert "count n" in facts.get("columns", "count n") or facts["rows"] == "2,000"
+    for name in ("provenance", "source"):
+        for facts in (rows.pop(name, {}), counts.pop(name, {})):
+            assert "count n" in facts.get("columns", "count n") or facts["rows"] == "2,000"
     assert list(rows) == list(counts)
     for name, value in rows.items():
         is_number = isinstance(value, float)

@@ -58,7 +58,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     written = capsys.readouterr().out
     assert "3,600 samples in 2 groups by sex were read in 6 batches, from 2026-01-01" in written
     assert "Alarm since 2026-05-01" in written and "most likely since 2026-04-01" in written
-    assert page.count('<p class="finding">') == 4
+    assert page.count('<p class="finding">') == 5
     assert "Above the tolerance: in the last 3 months, from 2026-04-01 to 2026-06-01" in written
     # One marker and one bar of the band for each month; three gaps are above the tolerance.
     assert "<svg" in page and page.count("<rect") == 6
@@ -136,7 +136,7 @@ def test_the_figures_are_written_as_json(path):
         FINDING_STATUS,
     )
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 4
+    assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 5
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
     assert results["since"] == "2026-04-01T00:00:00" and results["run_length"] == 100
     assert results["alarms"][0]["batch"] == 5
@@ -278,9 +278,10 @@ def test_marks_and_missing_categories_are_outstanding(tmp_path):
     stored = LOG.assign(late=pd.Categorical(columns["late"]), known=columns["known"])
     stored["date"] = DATES.tz_localize("UTC")
     stored.to_parquet(tmp_path / "log.parquet")
-    assert read_results(tmp_path / "log.parquet", *LATE) == one
+    source = {"source": one.pop("source")}  # of another file
+    assert read_results(tmp_path / "log.parquet", *LATE) | source == one | source
     columns["late"] = np.where(columns["late"] == None, "NA", columns["late"])  # noqa: E711
-    assert read_results(write_log(tmp_path, 6, **columns), *LATE) == one
+    assert read_results(write_log(tmp_path, 6, **columns), *LATE) | source == one | source
 
 
 def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
@@ -290,7 +291,7 @@ def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
     table = pd.read_csv(tmp_path / "log.csv")
     table[weights > 0].to_csv(tmp_path / "log.csv", index=False)
     plain = read_results(tmp_path / "log.csv", *LATE)
-    assert weighted == plain
+    assert weighted | {"source": None} == plain | {"source": None}
 
 
 def test_without_run_length_the_page_states_the_error_of_one_alarm(path):
@@ -355,6 +356,15 @@ def test_periods_that_come_late_are_refused(tmp_path, capsys):
     late = (months["month"] == 2).sum()
     assert f"but {late:,} decisions are of periods (2026-02-01)" in capsys.readouterr().err
     assert state.read_bytes() == before
+    # With --late they count in the windows, once, and in no evidence.
+    without = read_results(tmp_path / "b.csv", "--state", str(state))
+    results = [read_results(tmp_path / "c.csv", "--state", str(state), "--late") for _ in range(2)]
+    assert results[0] == results[1]
+    assert sum(row["n"] for row in results[0]["batches"]) == late + sum(
+        row["n"] for row in without["batches"]
+    )
+    evidence = [[row["evidence_for"] for row in one["batches"]] for one in (without, results[0])]
+    assert evidence[0] == evidence[1]
 
 
 def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):

@@ -18,7 +18,8 @@ from skfair.constraints import (
     LossParity,
     draw_batch,
 )
-from skfair.fitting._counting import _sums_along, flip_effects
+from skfair.constraints._rows import StackedRows
+from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.postprocessing._events import _embed
@@ -62,7 +63,7 @@ def bind(spec, samples, single=False, tolerance=0.05):
 
 
 def smooth_sums(bound, scores):
-    return bound.smooth_means(scores) + bound.offset
+    return bound.sums.smooth_means(scores) + bound.offset
 
 
 def violation(constraint, scores):
@@ -187,7 +188,7 @@ def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
     corrected = bound.correct(scores)
-    exact = bound.exact_means(scores)
+    exact = bound.sums.exact_means(scores)
     np.testing.assert_allclose(smooth_sums(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_sums(bound, scores) + exact) / 2
     half = bound.correct(scores, 0.5)
@@ -200,21 +201,19 @@ def test_correction_counts_the_decisions(spec):
 @specs
 @forms
 @kinds
-def test_means_along_flips_have_the_gap_after_every_flip(spec, single, kind):
-    samples, _, scores = sample(kind)
-    bound = bind(spec, samples, single)
-    decisions = np.where(scores > 0, 1.0, -1.0)
-    order = np.random.default_rng(3).permutation(N_SAMPLES)[:20]
-    expected = [bound.value(decisions)]
-    flipped = decisions.copy()
-    for i in order:
-        flipped[i] *= -1
-        expected.append(bound.value(flipped))
-    flip_times = np.full(N_SAMPLES, len(order))
-    flip_times[order] = np.arange(len(order))
-    sums = _sums_along(bound, flip_effects(bound), decisions, flip_times, len(order))
-    gaps = bound.gap(bound.rates(sums))
-    np.testing.assert_allclose(gaps, expected, atol=1e-13)
+def test_outcomes_and_layers_give_the_gap_of_any_decisions(spec, single, kind):
+    samples, _, _ = sample(kind)
+    bound, rng = bind(spec, samples, single), np.random.default_rng(3)
+    layers = disjoint_layers(bound.sums.events)
+    for share in (0.0, 0.3, 1.0):
+        decisions, sums = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0), []
+        for low, change in bound.sums.outcomes():
+            total = np.append(bound.sums.events.means(low), 0.0)
+            for codes, weights in layers:
+                np.add.at(total, codes, weights * change * (decisions > 0))
+            sums.append(total[:-1])
+        gap = bound.gap(bound.sums.rates(np.concatenate(sums)))
+        np.testing.assert_allclose(gap, bound.value(decisions), atol=1e-13)
 
 
 def make_system(samples):
@@ -294,7 +293,7 @@ def test_decisions_of_systems():
     assert ConstraintSystem(components[:2]).metric_inputs == {"decisions"}
     ends = np.cumsum([len(component.rows.lower) for component in components])
     v = np.random.default_rng(6).normal(size=ends[-1]) * np.isfinite(system.rows.lower)
-    shares = list(zip(components, system.split_by_constraint(v), strict=True))
+    shares = list(zip(components, system.stacked_rows.split_by_constraint(v), strict=True))
     np.testing.assert_array_equal(np.concatenate([share for _, share in shares]), v)
 
 
@@ -328,7 +327,7 @@ def test_a_subset_of_a_bound_constraint_is_that_of_the_subset(spec, kind):
     np.testing.assert_allclose(result.jacobian.adjoint(v), direct.jacobian.adjoint(v), atol=1e-14)
     np.testing.assert_allclose(result.curvature(v), direct.curvature(v), atol=1e-14)
     assert subset.value(scores[rows]) == pytest.approx(expected.value(scores[rows]), rel=1e-13)
-    np.testing.assert_array_equal(subset.counts, expected.counts)
+    np.testing.assert_array_equal(subset.sums.cells.counts, expected.sums.cells.counts)
     mask = np.isin(np.arange(N_SAMPLES), rows)
     np.testing.assert_allclose(
         smooth_sums(bound.take(mask), scores[mask]),
@@ -349,12 +348,14 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     samples, _, scores = sample(kind)
     bound = replace(bind(spec, samples), offset=np.float64(0.25))
     rows, drawn = draw_batch(bound.rows, 4, random_state=0)
-    n_events = bound.events.n_events
+    n_events = bound.sums.events.n_events
     assert len(rows) == 4 * n_events
-    np.testing.assert_array_equal(drawn.bound.counts, 4)
-    inside = bound.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
+    np.testing.assert_array_equal(drawn.bound.sums.cells.counts, 4)
+    inside = (
+        bound.sums.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
+    )
     assert inside.all(), "every sample drawn for an event is in it"
-    rates = bound.smooth[0](scores[rows], samples.target[rows]).value
+    rates = bound.sums.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
     np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
@@ -375,13 +376,13 @@ def test_samples_of_systems(kind):
     samples, _, scores = sample(kind)
     components, system = make_system(samples)
     rows, drawn = draw_batch(system.rows, 3, random_state=2)
-    n_events = [component.events.n_events for component in components]
+    n_events = [component.sums.events.n_events for component in components]
     assert len(rows) == 3 * sum(n_events)
     ends = 3 * np.cumsum(n_events)[:-1]
     for component, one, inside in zip(
         components, drawn.components, np.split(rows, ends), strict=True
     ):
-        rates = component.smooth[0](scores[inside], samples.target[inside]).value
+        rates = component.sums.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
         np.testing.assert_allclose(smooth_sums(one.bound, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
@@ -407,7 +408,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
 def test_rows_of_nothing_stack_and_are_drawn():
     samples, _, scores = sample("two")
     bound = bind(DemographicParity(), samples)
-    stacked, alone = ConstraintSystem((ConstraintSystem(()), bound.rows)), bound.rows
+    stacked, alone = StackedRows((StackedRows(()), bound.rows)), bound.rows
     aux = stacked.initial_aux(scores)
     result, expected = stacked(scores, aux), alone(scores, aux)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -418,7 +419,7 @@ def test_rows_of_nothing_stack_and_are_drawn():
         combined, expected.jacobian.means_to_rows @ expected.jacobian.basis
     )
     rows, drawn = draw_batch(stacked, 3, random_state=0, first=[5])
-    assert len(rows) == 1 + 3 * bound.events.n_events
+    assert len(rows) == 1 + 3 * bound.sums.events.n_events
     assert len(drawn.lower) == len(alone.lower)
-    rows, drawn = draw_batch(ConstraintSystem(()), 3, first=[5, 7])
+    rows, drawn = draw_batch(StackedRows(()), 3, first=[5, 7])
     assert rows.tolist() == [5, 7] and not len(drawn.lower)

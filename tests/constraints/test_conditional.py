@@ -55,7 +55,7 @@ def gaps_by_stratum(strata):
 )
 def test_groups_are_compared_within_each_stratum(strata, X):
     bound = bind(ConditionalDemographicParity(strata), X)
-    assert len(bound.labels) == 6
+    assert len(bound.sums.cells.labels) == 6
     gaps = gaps_by_stratum(DEGREE)
     assert bound.value(SCORES) == pytest.approx(max(gaps), rel=1e-13)
     summed = bind(ConditionalDemographicParity(strata, aggregate="sum"), X)
@@ -66,7 +66,7 @@ def test_strata_of_several_columns_are_their_combinations():
     bound = bind(ConditionalDemographicParity(["degree", "town"]))
     expected = max(gaps_by_stratum(np.column_stack((DEGREE, TOWN))))
     assert bound.value(SCORES) == pytest.approx(expected, rel=1e-13)
-    assert ("stratum (0, 1)", 0) in bound.labels
+    assert ("stratum (0, 1)", 0) in bound.sums.cells.labels
 
 
 def test_it_is_hyper_parameters():

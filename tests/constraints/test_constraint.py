@@ -96,29 +96,29 @@ def test_a_mask_of_the_wrong_length_is_refused():
 @EMPTY
 def test_the_table_names_the_events():
     table = bind(EqualizedOdds())
-    assert table.labels == [
+    assert table.sums.cells.labels == [
         ("positives", "a"),
         ("positives", "b"),
         ("negatives", "a"),
         ("negatives", "b"),
         ("negatives", "c"),
     ]
-    np.testing.assert_array_equal(table.counts, [2, 1, 2, 2, 1])
+    np.testing.assert_array_equal(table.sums.cells.counts, [2, 1, 2, 2, 1])
 
 
 def test_known_rates():
     parity = bind(DemographicParity())
-    np.testing.assert_allclose(parity.exact_means(SCORES), [2 / 4, 2 / 3, 1])
+    np.testing.assert_allclose(parity.sums.exact_means(SCORES), [2 / 4, 2 / 3, 1])
     assert parity.value(SCORES) == pytest.approx(1 / 2)
     errors = bind(ErrorRateParity())
-    np.testing.assert_allclose(errors.exact_means(SCORES), [2 / 4, 1 / 3, 1])
+    np.testing.assert_allclose(errors.sums.exact_means(SCORES), [2 / 4, 1 / 3, 1])
 
 
 def test_empty_cells_are_left_out_and_named():
     with pytest.warns(UserWarning, match="there are no positives of group 'c'; 1 empty") as caught:
         bound = bind(EqualOpportunity())
     assert caught[0].filename == __file__
-    assert bound.labels == [("positives", "a"), ("positives", "b")]
+    assert bound.sums.cells.labels == [("positives", "a"), ("positives", "b")]
     assert bound.value(SCORES) == pytest.approx(1 / 2)
 
 
@@ -141,15 +141,15 @@ def test_long_lists_of_empty_cells_are_cut():
 def test_small_groups_are_left_out_and_named():
     with pytest.warns(UserWarning, match=r"1 group.*fewer than min.*=2.*compared: 'c' \(1\)"):
         bound = bind(DemographicParity(min_group_size=2))
-    assert bound.labels == [("all", "a"), ("all", "b")]
-    assert bind(DemographicParity(min_group_size=1)).counts.tolist() == [4, 3, 1]
+    assert bound.sums.cells.labels == [("all", "a"), ("all", "b")]
+    assert bind(DemographicParity(min_group_size=1)).sums.cells.counts.tolist() == [4, 3, 1]
 
 
 def test_small_groups_count_in_the_overall_rate():
     with pytest.warns(UserWarning, match=r"2 group\(s\) with fewer"):
         bound = bind(LossParity(reference="overall", min_group_size=4))
-    assert bound.labels == [("all", "a"), ("all", "overall")]
-    assert bound.counts.tolist() == [4, 8]
+    assert bound.sums.cells.labels == [("all", "a"), ("all", "overall")]
+    assert bound.sums.cells.counts.tolist() == [4, 8]
     assert len(bound.rows.lower) == 1
 
 
@@ -168,20 +168,20 @@ def test_a_custom_constraint():
         bound = bind(Quiet())
     assert bound.name == "Quiet"
     assert bound.value(SCORES) == pytest.approx(1 / 2)
-    assert bound.metric_input == "values"
+    assert bound.sums.metric_input == "values"
 
 
 def test_overlapping_groups_of_each_attribute():
     groups = [["f", "old"], ["f", "young"], ["m", "old"], ["m", "old"]]
     target, scores = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 1.0, -1.0])
     bound = bind(DemographicParity(attributes="each"), make_samples(groups, target))
-    assert [group for _, group in bound.labels] == [
+    assert [group for _, group in bound.sums.cells.labels] == [
         (0, "f"),
         (0, "m"),
         (1, "old"),
         (1, "young"),
     ]
-    np.testing.assert_allclose(bound.exact_means(scores), [1, 1 / 2, 2 / 3, 1])
+    np.testing.assert_allclose(bound.sums.exact_means(scores), [1, 1 / 2, 2 / 3, 1])
 
 
 def test_a_sum_over_one_cell_is_its_range():

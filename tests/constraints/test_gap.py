@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skfair.constraints._bound import BoundConstraint
+from skfair.constraints._constraint import CellEvents
 from skfair.constraints._gap import (
     DistanceToOverall,
     ExcessOverOverall,
@@ -19,6 +20,7 @@ from skfair.constraints._gap import (
     TotalRangeGap,
     make_rows,
 )
+from skfair.constraints._sums import Sums
 from skfair.groups import Events
 
 BLOCKS = ((0, 1), (2, 3, 4))
@@ -45,8 +47,9 @@ def rows_of_gap(gap, n_events, tolerance, as_one_row=False):
     """The rows of a constraint of the gap, one sample an event."""
     events, n = Events.disjoint(np.arange(n_events), n_events), n_events
     settings = {"gap": gap, "tolerance": tolerance, "one_row": as_one_row}
-    columns = [], np.arange(n), np.ones(n), np.ones(n)
-    return BoundConstraint("gap", events, *columns, (None,), (None,), **settings).rows
+    cells = CellEvents(events, np.ones(n), [], np.arange(n), [], [], [])
+    sums = Sums("gap", cells, np.ones(n), (None,), (None,))
+    return BoundConstraint(sums, **settings).rows
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_constant_decisions_meet_parities_of_decisions(constraint, is_met, sign)
     samples = Samples(target, check_groups(["a", "a", "b", "b", "b"], 5), np.ones(5))
     bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=0.0)
     assert (bound.value(np.full(5, sign)) == 0.0) is is_met
-    assert bound.metric_input == "decisions"
+    assert bound.sums.metric_input == "decisions"
 
 
 def test_errors_are_wrong_decisions():

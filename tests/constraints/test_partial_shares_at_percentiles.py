@@ -35,7 +35,9 @@ def two_groups(scores, pairs=((0.0, 0.5),), tolerance=0.2, weights=(50.0, 50.0))
     codes = np.repeat([0, 1], 50)
     samples = Samples(np.ones(100), check_groups(codes, 100), np.array(weights)[codes] / 50.0)
     criterion = PartialStatisticalParity(list(pairs))
-    ranked = IntervalEvents.from_criterion(criterion, samples, [np.array(pairs)] * 2, scores)
+    ranked = IntervalEvents.make(
+        criterion.cells, samples, [np.array(pairs)] * 2, criterion.ranks_in_groups, scores
+    )
     return ranked, np.full(2, tolerance)
 
 

@@ -9,12 +9,14 @@ import pytest
 from skfair.constraints import (
     CONSTRAINTS,
     REPORT_COLUMNS,
+    BoundConstraint,
     BoundedGroupLoss,
     ConditionalDemographicParity,
     ConstraintSystem,
-    MetricConstraint,
     SmoothConstraint,
 )
+from skfair.constraints._partial_bound import RankSums
+from skfair.constraints._sums import Sums
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -54,10 +56,16 @@ def test_solvers_find_what_they_need(bound):
 
 
 def test_enforcement_finds_what_it_needs(bound):
-    assert members(MetricConstraint) <= set(dir(bound))
-    assert bound.metric_input in {"decisions", "ranks", "values"}
-    assert bound.is_correctable or hasattr(bound.criterion, "narrow")
-    assert hasattr(bound, "exact_means") == (bound.metric_input != "ranks")
+    shared = members(Sums) & members(RankSums)
+    assert {"measure", "make_rows", "take", "contribution", "estimates", "posterior"} <= shared
+    assert shared <= set(dir(bound.sums))
+    assert bound.sums.metric_input in {"decisions", "ranks", "values"}
+    assert bound.gap.is_correctable or hasattr(bound.gap.criterion, "narrow")
+    assert hasattr(bound.sums, "exact_means") == (bound.sums.metric_input != "ranks")
+
+
+def test_a_bound_constraint_is_sums_a_gap_and_a_tolerance():
+    assert len(members(BoundConstraint)) <= 14
 
 
 def test_a_constraint_can_have_another_tolerance_and_offset(bound):
@@ -65,20 +73,20 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
     tighter = replace(bound, tolerance=0.01).linearize_at(scores)
     assert (tighter.tolerance, bound.tolerance) != (bound.tolerance, 0.01)
     assert tighter.value(scores) == bound.value(scores)
-    if bound.is_correctable:
+    if bound.gap.is_correctable:
         here = bound.linearize_at(scores)
-        if bound.metric_input == "ranks":
+        if bound.sums.metric_input == "ranks":
             offset = replace(here, offset=here.rows.residual(scores))
         else:
             offset = here.correct(scores)
         assert offset.value(scores) == bound.value(scores)
-        if bound.metric_input != "ranks":
+        if bound.sums.metric_input != "ranks":
             aux = offset.rows.initial_aux(scores)
-            exact = offset.rows.rows_at(offset.exact_means(scores))[0]
+            exact = offset.rows.rows_at(offset.sums.exact_means(scores))[0]
             np.testing.assert_allclose(offset.rows(scores, aux).values, exact, atol=1e-14)
 
 
 def test_all_reports_have_the_same_columns(bound):
-    report = bound.report(np.random.default_rng(0).normal(size=200))
+    report = ConstraintSystem((bound,)).report(np.random.default_rng(0).normal(size=200))
     assert report.columns.tolist() == list(REPORT_COLUMNS)
     assert (report["tolerance"] == bound.tolerance).all()

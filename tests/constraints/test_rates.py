@@ -16,6 +16,7 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
 )
 from skfair.constraints import (
+    ConstraintSystem,
     DemographicParity,
     EqualOpportunity,
     MaximumRate,
@@ -91,7 +92,9 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
     assert floor.value(scores) == pytest.approx(1.0 - rates.min())
     assert floor.tolerance == pytest.approx(0.4)
     # The rates themselves are reported.
-    assert floor.report(scores)["rate"].tolist() == pytest.approx(rates.tolist())
+    assert ConstraintSystem((floor,)).report(scores)["rate"].tolist() == pytest.approx(
+        rates.tolist()
+    )
 
 
 def test_a_cost_by_hand():
@@ -182,8 +185,8 @@ def test_guarantees_and_certificates_of_bounds():
         certificate = certify(
             model, X, y, sensitive_features=groups, constraint=MinimumRate("recall", floor)
         )
-        assert certificate.certified == is_shown
-        assert certificate.gap == pytest.approx(1.0 - recall)
+        assert certificate.is_shown == is_shown
+        assert certificate.estimate == pytest.approx(recall)
 
 
 def test_certificates_of_bounds_err_as_often_as_stated():
@@ -299,7 +302,7 @@ def test_standard_errors_of_quotients_are_those_of_reports():
     for measure in ("precision", "treatment_equality", COST):
         bound = bind(RateParity(measure), y, groups)
         estimates, _ = bound.estimates(scores)
-        columns = bound.report(scores)
+        columns = ConstraintSystem((bound,)).report(scores)
         np.testing.assert_allclose(estimates.values, columns["rate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)
@@ -313,7 +316,7 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     floor = MinimumRate(measure, 0.3, min_group_size=30)
     with pytest.warns(UserWarning, match=r"not compared: 'small' \(20\)"):
         bound = bind(floor, y, names)
-    report = bound.report(2.0 * decisions - 1.0).set_index("group")
+    report = ConstraintSystem((bound,)).report(2.0 * decisions - 1.0).set_index("group")
     assert report.index.tolist() == ["large", "larger", "small"]
     assert report["gap"].isna().tolist() == [False, False, True]
     expected = group_report(y, decisions, sensitive_features=names, measures=[measure])
@@ -321,9 +324,9 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     np.testing.assert_allclose(report["rate"], rates)
     with pytest.warns(UserWarning, match="not compared"):
         certificate = certify_predictions(y, decisions, sensitive_features=names, constraint=floor)
-    assert certificate.uncompared_groups == ("small",)
-    assert str(certificate).endswith("It says nothing about groups that are too small: 'small'.")
-    assert json.loads(certificate.to_json())["uncompared_groups"] == ["small"]
+    assert certificate.left_out == ("small",)
+    assert "; left out as too small: 'small'. Observed" in str(certificate)
+    assert json.loads(certificate.to_json())["left_out"] == ["small"]
 
 
 @pytest.mark.parametrize("measure", ["precision", "f1_score", "jaccard", "accuracy"])

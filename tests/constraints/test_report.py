@@ -91,7 +91,8 @@ def test_thresholds_are_numbers_also_where_there_are_none():
 
 def test_groups_of_several_attributes_are_tuples():
     samples = Samples(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
-    report = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1).report(SCORES)
+    bound = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    report = ConstraintSystem((bound,)).report(SCORES)
     assert report["group"].tolist() == [("f", "a"), ("f", "b")]
 
 
@@ -103,7 +104,7 @@ def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
     target = np.repeat([1.0, -1.0, 1.0, -1.0], 6)
     samples = Samples(target, check_groups(pd.concat([sex_and_age] * 4), 24), np.ones(24))
     bound = kind(attributes=attributes).bind(samples, Sigmoid(), LogisticLoss(), 0.1)
-    report = bound.report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
+    report = ConstraintSystem((bound,)).report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
     with pd.option_context("display.width", 80, "display.max_columns", max_columns):
         lines = repr(report).splitlines()
     assert max(map(len, lines)) <= 80
@@ -115,4 +116,4 @@ def test_groups_of_each_attribute_are_called_by_its_name():
     samples = Samples(TARGET, check_groups(sex_and_age, 6), np.ones(6))
     bound = DemographicParity(attributes="each").bind(samples, Sigmoid(), LogisticLoss(), 0.1)
     names = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
-    assert bound.report(SCORES)["group"].tolist() == names
+    assert ConstraintSystem((bound,)).report(SCORES)["group"].tolist() == names

@@ -3,7 +3,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.datasets import fetch_a9a, fetch_adult
+from skfair.datasets import fetch_adult, load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 from skfair.datasets._census import A9A_ENCODING
 
 FILES = ("adult/adult.data", "adult/adult.test")
@@ -31,7 +32,7 @@ def ones(bunch, row):
 
 
 def test_a_full_row_has_one_feature_per_column(small):
-    assert ones(fetch_a9a(), 0) == [
+    assert ones(load_benchmark("a9a"), 0) == [
         "33<=age<41",
         "workclass=State-gov",
         "fnlwgt<106648",
@@ -50,13 +51,13 @@ def test_a_full_row_has_one_feature_per_column(small):
 
 
 def test_a_missing_category_sets_no_feature(small):
-    features = [name.split("=")[0] for name in ones(fetch_a9a(), 1)]
+    features = [name.split("=")[0] for name in ones(load_benchmark("a9a"), 1)]
     assert len(features) == 11
     assert not {"workclass", "occupation", "native-country"} & set(features)
 
 
 def test_intervals_begin_at_their_lower_ends(small):
-    test = fetch_a9a(subset="test")
+    test = load_benchmark("a9a", subset="test")
     assert {"26<=age<33", "106648<=fnlwgt<158662", "capital-loss>=1", "hours-per-week>=48"} < set(
         ones(test, 0)
     )
@@ -64,7 +65,7 @@ def test_intervals_begin_at_their_lower_ends(small):
 
 
 def test_shape_labels_and_groups(small):
-    a9a = fetch_a9a(subset="all", sensitive=["race", "sex"])
+    a9a = load_benchmark("a9a", subset="all", sensitive=["race", "sex"])
     assert a9a.data.shape == (3, 123)
     assert a9a.data.dtype == np.float64
     assert a9a.data.indices.dtype == np.int32
@@ -76,7 +77,7 @@ def test_shape_labels_and_groups(small):
 
 
 def test_sensitive_features_can_be_left_out(small):
-    a9a = fetch_a9a(drop_sensitive=True)
+    a9a = load_benchmark("a9a", drop_sensitive=True)
     assert a9a.data.shape == (2, 121)
     assert len(a9a.feature_names) == 121
     assert "sex=Male" not in a9a.feature_names
@@ -84,21 +85,21 @@ def test_sensitive_features_can_be_left_out(small):
 
 
 def test_return_X_y(small):
-    X, y = fetch_a9a(return_X_y=True)
-    bunch = fetch_a9a()
+    X, y = load_benchmark("a9a", return_X_y=True)
+    bunch = load_benchmark("a9a")
     np.testing.assert_array_equal(X.toarray(), bunch.data.toarray())
     np.testing.assert_array_equal(y, bunch.target)
 
 
 def test_bad_subset(small):
     with pytest.raises(ValueError, match="'train', 'test', 'all'"):
-        fetch_a9a(subset="valid")
+        load_benchmark("a9a", subset="valid")
 
 
 @pytest.mark.parametrize(("subset", "file"), [("train", "a9a"), ("test", "a9a.t")])
 def test_real_matrix_equals_the_published_one(real_data, subset, file):
     folder = real_data(*FILES, f"a9a/{file}")
-    a9a = fetch_a9a(subset=subset)
+    a9a = load_benchmark("a9a", subset=subset)
     lines = [line.split() for line in (folder / "a9a" / file).read_text().splitlines()]
     indices = [int(entry.removesuffix(":1")) - 1 for line in lines for entry in line[1:]]
     np.testing.assert_array_equal(a9a.data.indices, indices)
@@ -117,4 +118,4 @@ def test_real_categories_are_all_encoded(real_data):
 def test_real_example(real_data, run_example):
     real_data(*FILES)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_a9a)
+        run_example(BENCHMARKS["a9a"])

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.datasets import (
-    communities_crime_groups,
-    fetch_communities_crime,
-)
+from skfair.datasets import communities_crime_groups, load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 
 FILES = ("communities_crime/communities.data", "communities_crime/communities.names")
 
@@ -39,7 +37,7 @@ def small(replace_file):
 
 
 def test_files_are_parsed(small):
-    crime = fetch_communities_crime()
+    crime = load_benchmark("communities_crime")
     assert crime.feature_names == ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
     assert crime.target.tolist() == [0.2, 0.67, 0.43]
     assert crime.target.name == "ViolentCrimesPerPop"
@@ -47,20 +45,22 @@ def test_files_are_parsed(small):
 
 
 def test_missing_values_are_kept_on_request(small):
-    crime = fetch_communities_crime(missing="keep")
+    crime = load_benchmark("communities_crime", missing="keep")
     assert crime.feature_names[-1] == "PolicPerPop"
     np.testing.assert_array_equal(crime.data["PolicPerPop"], [0.06, np.nan, np.nan])
 
 
 def test_threshold_makes_two_classes(small):
-    crime = fetch_communities_crime(threshold=0.43)
+    crime = load_benchmark("communities_crime", threshold=0.43)
     assert crime.target.tolist() == [0, 1, 0]
     assert crime.frame["ViolentCrimesPerPop"].tolist() == [0, 1, 0]
-    assert fetch_communities_crime(threshold=0).target.tolist() == [1, 1, 1]
+    assert load_benchmark("communities_crime", threshold=0).target.tolist() == [1, 1, 1]
 
 
 def test_several_shares(small):
-    crime = fetch_communities_crime(sensitive=["racePctHisp", "racePctWhite"], drop_sensitive=True)
+    crime = load_benchmark(
+        "communities_crime", sensitive=["racePctHisp", "racePctWhite"], drop_sensitive=True
+    )
     assert crime.sensitive_features.to_numpy().tolist() == [
         ["above median", "above median"],
         ["up to median", "up to median"],
@@ -70,7 +70,7 @@ def test_several_shares(small):
 
 
 def test_arrays(small):
-    X, y = fetch_communities_crime(as_frame=False, return_X_y=True)
+    X, y = load_benchmark("communities_crime", as_frame=False, return_X_y=True)
     assert X.tolist() == [
         [0.02, 0.17, 0.12, 0.9],
         [0.12, 0.07, 0.45, 0.74],
@@ -88,7 +88,7 @@ def test_arrays(small):
 )
 def test_bad_options(small, options, message):
     with pytest.raises(ValueError, match=message):
-        fetch_communities_crime(**options)
+        load_benchmark("communities_crime", **options)
 
 
 def test_overlapping_groups_by_hand(small):
@@ -106,19 +106,21 @@ def test_overlapping_groups_by_hand(small):
 
 def test_real_counts(real_data):
     real_data(*FILES)
-    crime = fetch_communities_crime()
+    crime = load_benchmark("communities_crime")
     assert crime.data.shape == (1994, 99)
     assert crime.target.mean() == pytest.approx(0.238, abs=5e-4)
     assert crime.target.median() == 0.15
     assert crime.sensitive_features.value_counts()["above median"] == 970
-    assert fetch_communities_crime(threshold=0.15).target.mean() == pytest.approx(0.4980, abs=5e-5)
-    above_mean = fetch_communities_crime(threshold=crime.target.mean()).target
+    assert load_benchmark("communities_crime", threshold=0.15).target.mean() == pytest.approx(
+        0.4980, abs=5e-5
+    )
+    above_mean = load_benchmark("communities_crime", threshold=crime.target.mean()).target
     assert above_mean.mean() == pytest.approx(0.3551, abs=5e-5)
 
 
 def test_real_missing_values(real_data):
     real_data(*FILES)
-    crime = fetch_communities_crime(missing="keep")
+    crime = load_benchmark("communities_crime", missing="keep")
     assert crime.data.shape == (1994, 122)
     missing = crime.data.isna().sum()
     assert missing[missing > 0].value_counts().to_dict() == {1675: 22, 1: 1}
@@ -136,13 +138,13 @@ def test_real_overlapping_groups(real_data):
     assert sizes.min() > 0.01 * 1994
     assert sizes.max() < 1994
     assert len(np.unique(membership.toarray(), axis=1).T) == 704
-    data = fetch_communities_crime().data
+    data = load_benchmark("communities_crime").data
     for group in (0, 350, 703):  # the name gives the conditions
         expected = data.eval(names[group].replace("&", "and"))
         np.testing.assert_array_equal(membership[:, [group]].toarray().ravel(), expected)
 
 
-@pytest.mark.parametrize("function", [fetch_communities_crime, communities_crime_groups])
+@pytest.mark.parametrize("function", [BENCHMARKS["communities_crime"], communities_crime_groups])
 def test_real_example(real_data, run_example, function):
     real_data(*FILES)
     with warnings.catch_warnings(action="error"):

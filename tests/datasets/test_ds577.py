@@ -3,7 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import fetch_ds577
+from skfair.datasets import load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 
 FILE = "synthetic2d/DS-577.arff"
 
@@ -29,7 +30,7 @@ def small(replace_file):
 
 
 def test_file_is_parsed_and_groups_are_dealt_within_clusters(small):
-    points = fetch_ds577()
+    points = load_benchmark("ds577")
     assert points.feature_names == ["x", "y"]
     assert points.data["x"].tolist() == [4.5, 3.2, 2.3, 0.1, 0.3]
     assert points.target.tolist() == [1, 2, 1, 1, 1]
@@ -37,14 +38,14 @@ def test_file_is_parsed_and_groups_are_dealt_within_clusters(small):
 
 
 def test_arrays(small):
-    X, y = fetch_ds577(as_frame=False, return_X_y=True)
+    X, y = load_benchmark("ds577", as_frame=False, return_X_y=True)
     assert X[0].tolist() == [4.5, 3.9]
     assert y.tolist() == [1, 2, 1, 1, 1]
 
 
 def test_real_clusters_are_fair(real_data):
     real_data(FILE)
-    points = fetch_ds577()
+    points = load_benchmark("ds577")
     counts = pd.crosstab(points.target, points.sensitive_features)
     assert counts.to_numpy().tolist() == [[66, 65, 65], [67, 67, 67], [60, 60, 60]]
 
@@ -52,4 +53,4 @@ def test_real_clusters_are_fair(real_data):
 def test_real_example(real_data, run_example):
     real_data(FILE)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_ds577)
+        run_example(BENCHMARKS["ds577"])

@@ -2,7 +2,8 @@ import warnings
 
 import pytest
 
-from skfair.datasets import fetch_four_area
+from skfair.datasets import load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 
 FILE = "4area/4area.csv"
 
@@ -15,7 +16,7 @@ def small(replace_file):
 
 
 def test_file_is_parsed(small):
-    researchers = fetch_four_area()
+    researchers = load_benchmark("four_area")
     assert researchers.feature_names == ["1", "2", "3", "4", "5", "6", "7", "8"]
     assert researchers.data["8"].tolist() == [7.25, 15]
     assert researchers.target.tolist() == [0, 3]
@@ -24,7 +25,7 @@ def test_file_is_parsed(small):
 
 
 def test_arrays(small):
-    X, y = fetch_four_area(as_frame=False, return_X_y=True)
+    X, y = load_benchmark("four_area", as_frame=False, return_X_y=True)
     assert X[0].tolist() == [-0.5, 1, 2, 3, 4, 5, 6, 7.25]
     assert y.tolist() == [0, 3]
 
@@ -32,4 +33,4 @@ def test_arrays(small):
 def test_real_example_counts_researchers(real_data, run_example):
     real_data(FILE)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_four_area)
+        run_example(BENCHMARKS["four_area"])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.datasets import make_fair_blobs, make_fair_synthetic
+from skfair.datasets import load_benchmark, make_fair_blobs
 
 
 def table(y, groups):
@@ -103,7 +103,7 @@ def test_bad_options(options, message):
     ],
 )
 def test_synthetic_sets(name, blobs, groups, first):
-    X, y, sensitive_features = make_fair_synthetic(name)
+    X, y, sensitive_features = load_benchmark("fair_synthetic", variant=name)
     assert X.shape == (400, 2)
     assert np.bincount(y).tolist() == blobs
     assert np.bincount(sensitive_features).tolist() == groups
@@ -113,14 +113,17 @@ def test_synthetic_sets(name, blobs, groups, first):
 
 
 def test_synthetic_sets_with_another_seed():
-    default, other = make_fair_synthetic()[0], make_fair_synthetic(random_state=2)[0]
+    default, other = (
+        load_benchmark("fair_synthetic")[0],
+        load_benchmark("fair_synthetic", random_state=2)[0],
+    )
     assert not np.array_equal(default, other)
     np.testing.assert_allclose(default[:100].mean(axis=0), other[:100].mean(axis=0), atol=0.06)
 
 
 def test_unknown_synthetic_set():
     with pytest.raises(ValueError, match=r"'equal_ds1'.*got 'ds3'"):
-        make_fair_synthetic("ds3")
+        load_benchmark("fair_synthetic", variant="ds3")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_unknown_synthetic_set():
 )
 def test_synthetic_sets_equal_the_reference(real_data, name, problem):
     folder = real_data("safairkm/reference_fronts.npz")
-    X, _, groups = make_fair_synthetic(name)
+    X, _, groups = load_benchmark("fair_synthetic", variant=name)
     with np.load(folder / "safairkm" / "reference_fronts.npz") as reference:
         np.testing.assert_allclose(X, reference[f"{problem}/X"], rtol=1e-13)
         np.testing.assert_array_equal(groups, reference[f"{problem}/groups"])

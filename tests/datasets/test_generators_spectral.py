@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import KMeans, SpectralClustering
 
-from skfair.datasets import make_elliptical, make_fair_sbm, make_rand_laplace
+from skfair.datasets import load_benchmark, make_fair_sbm, make_rand_laplace
 from skfair.datasets._generators import _draw_edges, _draw_success_positions
 
 
@@ -201,12 +201,12 @@ def test_rand_laplace_bad_options(options, message):
         make_rand_laplace(**options)
 
 
-# make_elliptical -----------------------------------------------------------------------
+# Elliptical clusters -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_samples", [1, 4, 7, 500])
 def test_elliptical_points_are_in_their_half_ellipses(n_samples):
-    X, y, groups = make_elliptical(n_samples, random_state=0)
+    X, y, groups = load_benchmark("elliptical", n_samples=n_samples, random_state=0)
     assert X.shape == (n_samples, 2)
     centred = X - np.column_stack([np.zeros(n_samples), 3 * y - 1.5])
     assert np.all((centred[:, 0] / 4) ** 2 + centred[:, 1] ** 2 <= 1)
@@ -215,7 +215,7 @@ def test_elliptical_points_are_in_their_half_ellipses(n_samples):
 
 
 def test_elliptical_clusters_are_fair_and_k_means_finds_the_groups():
-    X, y, groups = make_elliptical(400, random_state=0)
+    X, y, groups = load_benchmark("elliptical", n_samples=400, random_state=0)
 
     def agreement(labels, truth):
         return max(np.mean(labels == truth), np.mean(labels != truth))

@@ -3,7 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import fetch_facebook_net
+from skfair.datasets import load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 from skfair.datasets._points import adjacency_matrix
 
 FILES = ("facebooknet/Facebook-known-pairs_data_2013.csv", "facebooknet/metadata_2013.txt")
@@ -19,7 +20,7 @@ def small(replace_file):
 
 
 def test_only_friends_of_known_gender_are_linked(small):
-    graph = fetch_facebook_net(subset="all")
+    graph = load_benchmark("facebook_net", subset="all")
     assert graph.node_ids.tolist() == [5, 1, 2, 3]
     assert graph.sensitive_features.tolist() == ["F", "M", "F", "M"]
     rows, cols = graph.adjacency.nonzero()
@@ -27,22 +28,22 @@ def test_only_friends_of_known_gender_are_linked(small):
 
 
 def test_largest_component(small):
-    graph = fetch_facebook_net()
+    graph = load_benchmark("facebook_net")
     assert graph.node_ids.tolist() == [1, 2]
     assert graph.adjacency.toarray().tolist() == [[0, 1], [1, 0]]
 
 
 def test_unknown_subset(small):
     with pytest.raises(ValueError, match="'connected', 'all'; got None"):
-        fetch_facebook_net(subset=None)
+        load_benchmark("facebook_net", subset=None)
 
 
 def test_real_counts(real_data):
     real_data(*FILES)
-    graph = fetch_facebook_net()
+    graph = load_benchmark("facebook_net")
     assert graph.adjacency.shape == (155, 155)
     assert graph.adjacency.nnz == 2 * 1412
-    everyone = fetch_facebook_net(subset="all")
+    everyone = load_benchmark("facebook_net", subset="all")
     assert everyone.adjacency.nnz == 2 * 1412
     assert everyone.sensitive_features.value_counts().to_dict() == {"M": 176, "F": 146}
 
@@ -50,7 +51,7 @@ def test_real_counts(real_data):
 def test_real_graph_equals_the_published_one(real_data):
     files = "facebooknet/friendship_clean.csv", "facebooknet/group_clean.csv"
     folder = real_data(*FILES, *files)
-    graph = fetch_facebook_net(subset="all")
+    graph = load_benchmark("facebook_net", subset="all")
     pairs, gender = (pd.read_csv(folder / file, header=None).to_numpy() for file in files)
     assert graph.node_ids.tolist() == gender[:, 0].tolist()
     assert ((graph.sensitive_features == "M") == gender[:, 1]).all()
@@ -61,4 +62,4 @@ def test_real_graph_equals_the_published_one(real_data):
 def test_real_example(real_data, run_example):
     real_data(*FILES)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_facebook_net)
+        run_example(BENCHMARKS["facebook_net"])

@@ -3,7 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import _points, fetch_lastfm_asia
+from skfair.datasets import _points, load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 from skfair.datasets._points import adjacency_matrix
 
 FILES = ("lastfm/lastfm_asia_edges.csv", "lastfm/lastfm_asia_target.csv")
@@ -20,14 +21,14 @@ def small(replace_file, monkeypatch):
 
 
 def test_small_countries_go_before_the_component_is_taken(small):
-    graph = fetch_lastfm_asia()
+    graph = load_benchmark("lastfm_asia")
     assert graph.node_ids.tolist() == [0, 1, 2]
     assert graph.sensitive_features.tolist() == [8, 17, 17]
     assert graph.adjacency.toarray().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
 
 
 def test_all_users(small):
-    graph = fetch_lastfm_asia(subset="all")
+    graph = load_benchmark("lastfm_asia", subset="all")
     assert graph.node_ids.tolist() == [0, 1, 2, 3, 4, 5]
     assert graph.adjacency.nnz == 8
     assert graph.sensitive_features.cat.categories.tolist() == [3, 8, 17]
@@ -35,15 +36,15 @@ def test_all_users(small):
 
 def test_unknown_subset(small):
     with pytest.raises(ValueError, match="'connected', 'all'; got 'clean'"):
-        fetch_lastfm_asia(subset="clean")
+        load_benchmark("lastfm_asia", subset="clean")
 
 
 def test_real_counts(real_data):
     real_data(*FILES)
-    graph = fetch_lastfm_asia()
+    graph = load_benchmark("lastfm_asia")
     assert graph.adjacency.shape == (5576, 5576)
     assert graph.adjacency.nnz == 2 * 19587
-    everyone = fetch_lastfm_asia(subset="all")
+    everyone = load_benchmark("lastfm_asia", subset="all")
     assert everyone.adjacency.shape == (7624, 7624)
     assert everyone.adjacency.nnz == 2 * 27806
     assert everyone.sensitive_features.nunique() == 18
@@ -57,7 +58,7 @@ def test_real_counts(real_data):
 def test_real_graph_equals_the_published_one(real_data):
     files = "lastfm/lastfm_clean_edges.csv", "lastfm/lastfm_clean_countries.csv"
     folder = real_data(*FILES, *files)
-    graph = fetch_lastfm_asia()
+    graph = load_benchmark("lastfm_asia")
     edges, countries = (pd.read_csv(folder / file, header=None).to_numpy() for file in files)
     published = adjacency_matrix(*edges.T, len(countries))
     ours = pd.Index(countries[:, 0]).get_indexer(graph.node_ids)
@@ -68,4 +69,4 @@ def test_real_graph_equals_the_published_one(real_data):
 def test_real_example(real_data, run_example):
     real_data(*FILES)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_lastfm_asia)
+        run_example(BENCHMARKS["lastfm_asia"])

@@ -2,7 +2,8 @@ import warnings
 
 import pytest
 
-from skfair.datasets import fetch_thyroid
+from skfair.datasets import load_benchmark
+from skfair.datasets._benchmarks import BENCHMARKS
 
 FILES = ("thyroid/ann-train.data", "thyroid/ann-test.data")
 
@@ -17,7 +18,7 @@ def small(replace_file):
 
 
 def test_files_are_parsed(small):
-    thyroid = fetch_thyroid()
+    thyroid = load_benchmark("thyroid")
     assert thyroid.data.shape == (2, 21)
     assert thyroid.data.index.tolist() == [0, 1]
     assert thyroid.data["TSH"].tolist() == [0.0006, 0.0061]
@@ -28,26 +29,26 @@ def test_files_are_parsed(small):
 
 
 def test_sex(small):
-    thyroid = fetch_thyroid(sensitive="sex", drop_sensitive=True)
+    thyroid = load_benchmark("thyroid", sensitive="sex", drop_sensitive=True)
     assert thyroid.sensitive_features.tolist() == [0, 1]
     assert thyroid.data.shape == (2, 20)
-    assert fetch_thyroid(sensitive="class", drop_sensitive=True).data.shape == (2, 21)
+    assert load_benchmark("thyroid", sensitive="class", drop_sensitive=True).data.shape == (2, 21)
 
 
 def test_arrays(small):
-    X, y = fetch_thyroid(as_frame=False, return_X_y=True)
+    X, y = load_benchmark("thyroid", as_frame=False, return_X_y=True)
     assert X[:, 0].tolist() == [0.73, 0.29]
     assert y.tolist() == [3, 2]
 
 
 def test_unknown_sensitive(small):
     with pytest.raises(ValueError, match="'sex', 'class'.*got 'age'"):
-        fetch_thyroid(sensitive="age")
+        load_benchmark("thyroid", sensitive="age")
 
 
 def test_real_counts(real_data):
     real_data(*FILES)
-    thyroid = fetch_thyroid(sensitive=["class", "sex"])
+    thyroid = load_benchmark("thyroid", sensitive=["class", "sex"])
     assert thyroid.data.shape == (7200, 21)
     assert thyroid.target.value_counts().to_dict() == {3: 6666, 2: 368, 1: 166}
     sex = thyroid.sensitive_features["sex"]
@@ -60,4 +61,4 @@ def test_real_counts(real_data):
 def test_real_example(real_data, run_example):
     real_data(*FILES)
     with warnings.catch_warnings(action="error"):
-        run_example(fetch_thyroid)
+        run_example(BENCHMARKS["thyroid"])

@@ -26,13 +26,21 @@ class Criterion:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """The gap of the criterion."""
+
+    criterion: Criterion = Criterion()
+
+    is_correctable = False
+
+
+@dataclass(frozen=True)
 class BoundConstraint:
     """A constraint with a tolerance, on ranks."""
 
     tolerance: float
-    criterion: Criterion = Criterion()
+    gap: Gap = Gap()
 
-    is_correctable = False
     rows = SimpleNamespace(lower=np.zeros(1))
 
     def linearize_at(self, scores):
@@ -77,10 +85,10 @@ class Curve:
     def fit(self, problem, x, solver=None):
         (bound,) = problem.constraint
         self.tolerances.append(bound.tolerance)
-        self.widths.append(bound.criterion.width)
-        self.n_rows.append(bound.criterion.n_rows)
+        self.widths.append(bound.gap.criterion.width)
+        self.n_rows.append(bound.gap.criterion.n_rows)
         candidate = self._candidate(
-            self.gap(bound.tolerance, bound.criterion.width), 1.0 - bound.tolerance
+            self.gap(bound.tolerance, bound.gap.criterion.width), 1.0 - bound.tolerance
         )
         candidate.result.evaluation = SimpleNamespace(problem=problem)
         return candidate

@@ -155,7 +155,7 @@ def test_flips_along_a_line_are_those_of_brute_force():
         wrong = block.mean_weights @ ((scores > 0) != (block.target > 0))
         assert errors[0, : number + 1].sum() == pytest.approx(wrong)
         values = negative + means[0, :, : number + 1].sum(axis=1)
-        np.testing.assert_allclose(values, constraint.exact_means(scores))
+        np.testing.assert_allclose(values, constraint.sums.exact_means(scores))
 
 
 @pytest.mark.parametrize("spec", [EqualizedOdds(), BoundedGroupLoss(0.9)])

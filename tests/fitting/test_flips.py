@@ -1,54 +1,23 @@
-"""Intervals between flips along lines, against decisions at a point of each."""
+"""Points of lines of models, against all intervals between two flips of decisions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.constraints import (
+    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     RateParity,
 )
-from skfair.fitting._counting import (
-    DecisionCounter,
-    LineStart,
-    _crop,
-    bin_flip_intervals,
-    round_midpoints,
-    sort_flip_intervals,
-)
+from skfair.fitting._counting import DecisionCounter, LineStart, round_midpoints
+from skfair.groups import Samples, check_groups, make_probable_groups
+from skfair.losses import LogisticLoss
+from skfair.models import ArgmaxModel, LinearModel
+from skfair.problems import ConstrainedProblem
+from skfair.surrogates import Sigmoid
 from tests.fitting.test_enforcement import draw as draw_samples
 from tests.fitting.test_enforcement import make_fitter
-
-
-def draw(seed, n_samples=300):
-    rng = np.random.default_rng(seed)
-    scores, slopes = rng.normal(size=(2, n_samples))
-    slopes[:9] = 0.0
-    scores[9:12], slopes[9:12] = scores[12], slopes[12]  # equal samples flip together
-    return scores, slopes / np.abs(slopes).max()
-
-
-@pytest.mark.parametrize("make", [sort_flip_intervals, lambda *line: bin_flip_intervals(*line, 64)])
-@pytest.mark.parametrize("seed", range(3))
-def test_decisions_at_a_stop_are_those_of_the_scores_there(make, seed):
-    scores, slopes = draw(seed)
-    low, high, decisions, bins = make(scores, slopes)
-    apart = np.flatnonzero(high - low > 1e-9)
-    wrong = 0
-    for stop, length in zip(apart, round_midpoints(low[apart], high[apart]), strict=True):
-        now = np.where(bins < stop, -decisions, decisions)
-        if make is sort_flip_intervals or 0 < stop < 64:  # a few may flip beyond the last bins
-            wrong += ((scores + length * slopes > 0) != (now > 0)).sum()
-    # At the end of a bin a flip may lie on the way to a number of few digits.
-    assert wrong <= (0 if make is sort_flip_intervals else 2)
-    assert len(apart) >= 60
-
-
-def test_half_of_the_bins_are_where_half_of_the_flips_are():
-    *_, bins = bin_flip_intervals(*draw(0, n_samples=20_000), 1000)
-    moving = bins < 1000
-    inner = (bins > 250) & (bins < 750)
-    assert inner.sum() / moving.sum() == pytest.approx(0.5, abs=0.15)
 
 
 def test_a_number_between_two_does_not_hang_on_their_last_digits():
@@ -59,27 +28,13 @@ def test_a_number_between_two_does_not_hang_on_their_last_digits():
     np.testing.assert_array_equal(midpoints, round_midpoints(low * (1 + 1e-16), high * (1 - 1e-16)))
 
 
-@pytest.mark.parametrize("make", [sort_flip_intervals, lambda *line: bin_flip_intervals(*line, 64)])
-@pytest.mark.parametrize(("first", "last"), [(0, 5), (20, 40), (7, 7)])
-def test_a_segment_has_the_decisions_of_the_line(make, first, last):
-    *_, all_decisions, all_bins = make(*draw(0))
-    decisions, bins = _crop(all_decisions, all_bins, first, last)
-    for stop in range(last - first + 1):
-        np.testing.assert_array_equal(
-            np.where(bins < stop, -decisions, decisions),
-            np.where(all_bins < first + stop, -all_decisions, all_decisions),
-        )
-    assert bins.max() <= last - first
-    assert bins.dtype == all_bins.dtype  # kernels are compiled for one type
-    assert decisions.dtype == all_decisions.dtype
-
-
 CONSTRAINTS = {
     "one": [DemographicParity()],
     "ratio": [DemographicParity(ratio=0.8)],
     "quotient": [RateParity("precision")],
     "two": [DemographicParity(tolerance=0.1), EqualizedOdds(tolerance=0.2)],
     "sum over cells": [EqualizedOdds(aggregate="sum")],
+    "overlapping events": [DemographicParity(reference="overall"), EqualizedOdds(tolerance=0.2)],
 }
 
 
@@ -89,20 +44,80 @@ CONSTRAINTS = {
 def test_kernels_find_the_best_points_of_all_lines(name, ties, is_within):
     X, target, groups = draw_samples(0, n_samples=300, n_groups=3, ties=ties)
     problem = make_fitter(X, target, groups, CONSTRAINTS[name], tolerance=0.1).problem
-    model, rng = problem.model, np.random.default_rng(1)
+    assert len(check_lines(problem, problem.model, 0.5 if is_within else np.inf)) >= 2
+
+
+@pytest.mark.parametrize("membership", ["each attribute", "probabilities"])
+def test_points_of_overlapping_groups(membership):
+    rng = np.random.default_rng(2)
+    X, target = rng.normal(size=(200, 2)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    groups = check_groups(rng.integers(2, size=(200, 2)), 200)
+    constraint = DemographicParity(attributes="each")
+    if membership == "probabilities":
+        constraint, groups = EqualizedOdds(), make_uncertain_groups(rng.random(200))
+    check_lines(*make_problem(X, target, groups, constraint), max_error=np.inf)
+
+
+def test_points_of_several_classes():
+    rng = np.random.default_rng(3)
+    X, labels = rng.normal(size=(120, 2)), rng.integers(3, size=120)
+    target = np.where(labels == np.arange(3)[:, np.newaxis], 1.0, -1.0).ravel()
+    groups = check_groups(np.tile(rng.integers(2, size=120), 3), 360)
+    model = ArgmaxModel.from_features([X] * 3, np.ones(120))
+    problem, _ = make_problem(np.tile(X, (3, 1)), target, groups, DemographicParity(), model)
+    check_lines(problem, model, max_error=np.inf)
+
+
+def make_uncertain_groups(share):
+    """Two groups that each sample is in with a probability."""
+    return make_probable_groups(pd.DataFrame({"a": share, "b": 1.0 - share}))
+
+
+def make_problem(X, target, groups, constraint, model=None):
+    """The problem of a constraint of tolerance .1, and its model."""
+    weights, loss = np.ones(len(target)), LogisticLoss()
+    bound = constraint.bind(Samples(target, groups, weights), Sigmoid(), loss, tolerance=0.1)
+    model = model or LinearModel.from_features(X, weights)
+    return ConstrainedProblem(model, loss, target, weights, 0.0, ConstraintSystem((bound,))), model
+
+
+def check_lines(problem, model, max_error):
+    """Compare the best points of random lines with those of all intervals, and return them."""
+    rng = np.random.default_rng(1)
     directions = rng.normal(size=(6, model.n_parameters))
+    if hasattr(model, "lines"):
+        directions = [line for one in directions for line in model.lines(one)]
     lines = [(one, model.scores(one)) for one in directions]
     starts = [rng.normal(size=model.n_parameters) for _ in range(2)]
-    max_error = 0.5 if is_within else np.inf
     starts = [
-        LineStart(one, model.scores(one), lines[k::2], max_error) for k, one in enumerate(starts)
+        LineStart(one, model.evaluate(one).scores, lines[k::2], max_error)
+        for k, one in enumerate(starts)
     ]
-    by_kernels, by_numpy = DecisionCounter(problem), DecisionCounter(problem)
-    vars(by_numpy)["_flip_table"] = None
-    computed = best_of_lines(by_kernels.evaluate_along_lines(model, starts))
-    expected = best_of_lines(by_numpy.evaluate_along_lines(model, starts))
-    assert len(expected) >= 2
+    computed = best_of_lines(DecisionCounter(problem).evaluate_along_lines(model, starts))
+    expected = best_of_lines(find_all_points(problem, model, starts))
     assert computed[:2] == expected[:2]
+    return expected
+
+
+def find_all_points(problem, model, starts):
+    """Line, length, error and excess of a point in each interval between two flips."""
+    lines = [(start, slopes) for start in starts for _, slopes in start.lines]
+    points = []
+    for number, (start, slopes) in enumerate(lines):
+        scores = start.scores
+        if hasattr(model, "orient_flips"):
+            scores, slopes = model.orient_flips(scores, slopes)
+        moving = np.abs(slopes) > 1e-9
+        flips = np.sort(-scores[moving] / slopes[moving])
+        ends = np.concatenate((flips[:1] - 3.0, flips, flips[-1:] + 3.0))
+        apart = np.flatnonzero(np.diff(ends) > 1e-9)
+        for length in round_midpoints(ends[apart], ends[apart + 1]):
+            moved = scores + length * slopes
+            error = problem.mean_weights @ ((moved > 0) != (problem.target > 0))
+            gaps = problem.constraint.gaps(moved) - problem.constraint.tolerances
+            if error < start.max_error:
+                points.append((number, length, error, np.nan_to_num(gaps, nan=np.inf).max()))
+    return map(np.array, zip(*points, strict=True))
 
 
 def best_of_lines(points):

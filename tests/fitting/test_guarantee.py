@@ -14,6 +14,7 @@ from skfair.constraints import (
     EqualOpportunity,
     LossParity,
     PartialStatisticalParity,
+    make_posterior,
 )
 from skfair.fitting import fit_with_guarantee
 from skfair.fitting._guarantee import (
@@ -248,7 +249,7 @@ def test_the_smallest_tolerance_that_is_kept_is_hardly_less_than_one_that_is_jus
     stated = bind_all(
         DemographicParity(), target=np.ones(40_000), groups=groups, tolerance=result.limits[0]
     )
-    posterior = stated[0].posterior(decisions(groups, result.training_tolerances[0]))
+    posterior = make_posterior(stated[0], decisions(groups, result.training_tolerances[0]))
     assert posterior.probability(1.0, _ERROR_FACTORS["decisions"] ** -2) == pytest.approx(
         0.95, abs=0.01
     )
@@ -327,7 +328,7 @@ def test_a_small_sample_gets_the_factor_of_the_required_size():
     low, high = 1.645**2 * (error / 0.1) ** 2, 2.3**2 * (error / 0.1) ** 2
     assert low < result.size_factor < high
     # The fit is nearly as certain as one of equal rates.
-    posterior = constraint[0].posterior(decisions(groups, 0.0))
+    posterior = make_posterior(constraint[0], decisions(groups, 0.0))
     factor = _ERROR_FACTORS["decisions"] * _REFUSED_ERROR_FACTOR
     equal = posterior.probability(0.0, factor**-2)
     assert 1.0 - result.probability == pytest.approx(1.0 - equal, rel=0.25)

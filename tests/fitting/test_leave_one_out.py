@@ -18,17 +18,15 @@ from skfair.fitting import Fitter
 from skfair.fitting._fitter import search_lines
 from skfair.fitting._leave_one_out import (
     LeaveOneOut,
-    Mover,
     _active_rows,
     _combine_without_aux,
     _estimate_multipliers,
     _inverse_root,
-    _smooth,
     can_leave_one_out,
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel, MLPModel
+from skfair.models import LinearModel
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
@@ -95,13 +93,13 @@ def test_rows_at_their_bound_change_by_the_effect_of_a_sample_that_is_left_out(c
     active, effects = _active_rows(loose, scores, rng.normal(size=len(none)))
     assert len(active) == len(none)
     (one,) = loose
-    values, _ = one.rows.rows_at(one.exact_means(scores))
+    values, _ = one.rows.rows_at(one.sums.exact_means(scores))
     for i in range(60):
         others = np.delete(np.arange(60), i)
         rest = one.take(others)
-        change = rest.rows.rows_at(rest.exact_means(scores[others]))[0] - values
+        change = rest.rows.rows_at(rest.sums.exact_means(scores[others]))[0] - values
         # Without a sample of an event of n, its mean moves by n / (n - 1) times its part.
-        sizes = one.events.count_samples()
+        sizes = one.sums.events.count_samples()
         largest = sizes.max() / (sizes.max() - 1), sizes.min() / (sizes.min() - 1)
         moved = np.abs(effects[i]) > 1e-12
         np.testing.assert_allclose(change[~moved], 0.0, atol=1e-12)
@@ -167,79 +165,6 @@ def test_what_samples_contribute_to_a_search_is_left_out_with_them():
     falls = [gap(plain.scores, train) - g for g in (gap(fair.scores, train), left_out_gap)]
     assert plain_gap - fair_gap < 0.5 * falls[0]
     assert falls[1] == pytest.approx(plain_gap - fair_gap, abs=0.015)
-
-
-def test_moves_are_the_best_points_of_lines_at_which_samples_left_out_have_small_gaps():
-    X, target, groups = draw(4000, 5)
-    X[:, 0] += 0.8 * groups
-    fitter = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1)
-    candidate = fitter.fit(fitter.problem, fitter.problem.initial_point(fitter.start))
-    leave_out = LeaveOneOut(fitter)
-    scores = leave_out.scores(candidate, fitter.constraint)
-    lines = leave_out.find_lines(candidate, scores)
-    plain, plain_scores = leave_out.plain
-    parameters = plain.parameters
-    up = fitter.problem.model.intercept_direction()
-    expected = [(candidate.parameters - parameters, scores - plain_scores), (up, 1.0), (-up, -1.0)]
-    for line, (direction, slopes) in zip(lines, expected, strict=True):
-        reach = (line[0] @ direction) / (direction @ direction)
-        assert reach > 0.0
-        np.testing.assert_allclose(line[0], reach * direction, atol=1e-12)
-        np.testing.assert_allclose(line[1], reach * slopes * np.ones(4000), atol=1e-12)
-    # Counts differ from the polynomials that smooth them by a few samples.
-    margin, n_moves = 0.015, 0
-    for limit in (0.05, 0.02):
-        for direction, slopes in lines:
-            points = [scores + length * slopes for length in np.linspace(0.0, 1.0, 241)]
-            gaps = np.array([fitter.constraint.gaps(at)[0] for at in points])
-            move = leave_out.move(candidate, scores, (direction, slopes), np.array([limit]))
-            if move is None:
-                assert gaps.min() > limit - margin
-                continue
-            n_moves += 1
-            moved, left_out = move
-            step = moved.parameters - candidate.parameters
-            length = (step @ direction) / (direction @ direction)
-            assert 0.0 <= length <= 1.0
-            np.testing.assert_allclose(step, length * direction, atol=1e-12)
-            np.testing.assert_allclose(left_out, scores + length * slopes, atol=1e-9)
-            assert moved.keeps_bound
-            assert fitter.constraint.gaps(left_out)[0] <= limit + margin
-            errors = [leave_out.count_errors(points[k]) for k in np.flatnonzero(gaps <= limit)]
-            assert leave_out.count_errors(left_out) <= min(errors, default=1.0) + 0.01
-    assert n_moves >= 2
-
-
-def test_networks_are_moved_by_the_intercept_of_their_last_layer():
-    X, target, groups = draw(2000, 3)
-    X[:, 0] += 1.2 * groups
-    linear = make_fitter(X, target, groups, DemographicParity(), tolerance=0.5)
-    model = MLPModel.from_features(X, np.ones(2000), hidden_layer_sizes=(4,))
-    fitter = replace(linear, problem=replace(linear.problem, model=model))
-    parameters = model.initial(0)
-    candidate = fitter.evaluate(parameters, None)
-    scores = candidate.scores
-    mover = Mover(fitter)
-    lines = mover.find_lines(candidate, scores)
-    assert [np.ptp(slopes) for _, slopes in lines] == [0.0, 0.0]
-    limit = 0.5 * fitter.constraint.gaps(scores)
-    moves = [mover.move(candidate, scores, line, limit) for line in lines]
-    assert any(move is not None for move in moves)
-    for moved, left_out in [move for move in moves if move is not None]:
-        # Scores that were left out change by as much as those of the model.
-        np.testing.assert_allclose(left_out - scores, moved.scores - scores, atol=1e-9)
-        assert fitter.constraint.gaps(left_out)[0] <= limit[0] + 0.02
-
-
-def test_errors_and_rates_are_smoothed_by_polynomials_of_the_length():
-    lengths = np.linspace(0.0, 1.0, 17)
-    counts = np.column_stack((lengths**3 - lengths, 2.0 + lengths))
-    rng = np.random.default_rng(0)
-    exact = _smooth(counts)
-    finer = np.linspace(0.0, 1.0, 121)
-    np.testing.assert_allclose(exact, [finer**3 - finer, 2.0 + finer], atol=1e-12)
-    noisy = _smooth(counts + 0.01 * rng.normal(size=counts.shape))
-    assert 0.0 < np.abs(noisy - exact).mean() < 0.006
 
 
 def test_networks_ranks_and_large_clusters_need_folds():

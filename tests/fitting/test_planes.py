@@ -7,7 +7,16 @@ from numpy.polynomial.polynomial import polyvander2d
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, EqualOpportunity, ErrorRateParity, MinimumRate
 from skfair.fitting._leave_one_out import LeaveOneOut
-from skfair.fitting._planes import _ALONG, _ALONG_GRID, _BY, _BY_GRID, effects, find_planes
+from skfair.fitting._planes import (
+    _ALONG,
+    _ALONG_GRID,
+    _BY,
+    _BY_GRID,
+    PlainFit,
+    effects,
+    find_planes,
+)
+from skfair.models import LinearModel
 from tests.fitting.test_leave_one_out import draw, make_fitter
 
 CONSTRAINTS = [
@@ -25,7 +34,7 @@ def make_planes(constraint, n_samples=2000, clusters=None):
     X[:, 0] += 0.6 * groups
     fitter = make_fitter(X, target, groups, constraint)
     leave_out = LeaveOneOut(fitter, clusters)
-    return fitter, leave_out, list(leave_out.find_planes())
+    return fitter, leave_out, list(find_planes(fitter.problem, leave_out.plain))
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
@@ -43,14 +52,14 @@ def test_gaps_and_errors_are_polynomials_of_the_counts(constraint):
         errors = [leave_out.count_errors(scores) for scores in models]
         errors = grid @ np.linalg.lstsq(counted, errors, rcond=None)[0]
         np.testing.assert_allclose(np.ptp(plane.errors - errors), 0.0, atol=1e-7)
-        sums = np.array([one.exact_means(scores) for scores in models])
+        sums = np.array([one.sums.exact_means(scores) for scores in models])
         sums = grid @ np.linalg.lstsq(counted, sums, rcond=None)[0]
-        np.testing.assert_allclose(plane.gaps[0], one.gap(one.rates(sums.T)), atol=1e-6)
+        np.testing.assert_allclose(plane.gaps[0], one.gap(one.sums.rates(sums.T)), atol=1e-6)
 
 
 def test_scores_of_a_point_are_those_of_its_parameters():
     fitter, leave_out, (plane, *_) = make_planes(DemographicParity(), 300)
-    (plain, left_out), model = leave_out.plain, fitter.problem.model
+    (plain, left_out, *_), model = leave_out.plain, fitter.problem.model
     parameters, scores = plane.point(7 * len(_BY_GRID) + 40)
     a, b = _ALONG_GRID[7], _BY_GRID[40]
     by_direction = a * model.scores(plane.direction) + b * plane.reach
@@ -61,13 +70,13 @@ def test_scores_of_a_point_are_those_of_its_parameters():
 @pytest.mark.parametrize("constraint", CONSTRAINTS[:3], ids=str)
 def test_effects_are_changes_of_the_rates_that_a_decision_makes(constraint):
     fitter, leave_out, _ = make_planes(constraint, 200)
-    (one,), scores = fitter.constraint, leave_out.plain[1]
-    high, low = (one.exact_means(scores).argmax(), one.exact_means(scores).argmin())
+    (one,), scores = fitter.constraint, leave_out.plain.scores
+    high, low = (one.sums.exact_means(scores).argmax(), one.sums.exact_means(scores).argmin())
     changes = np.empty(200)
     for i in range(200):
         positive, negative = np.array(scores), np.array(scores)
         positive[i], negative[i] = 1.0, -1.0
-        change = one.exact_means(positive) - one.exact_means(negative)
+        change = one.sums.exact_means(positive) - one.sums.exact_means(negative)
         changes[i] = change[high] - change[low]
     expected, computed = changes / np.abs(changes).max(), effects(fitter.problem, scores)
     np.testing.assert_allclose(computed / np.abs(computed).max(), expected, atol=1e-10)
@@ -76,9 +85,8 @@ def test_effects_are_changes_of_the_rates_that_a_decision_makes(constraint):
 @pytest.mark.parametrize("size", [1, 4])
 def test_slopes_of_samples_are_learned_without_them_and_their_clusters(size):
     clusters = np.arange(400) // size
-    fitter, leave_out, _ = make_planes(DemographicParity(), 400)
-    problem, (plain, scores) = fitter.problem, leave_out.plain
-    plane = next(find_planes(problem, plain.parameters, scores, clusters))
+    fitter, leave_out, (plane, *_) = make_planes(DemographicParity(), 400, clusters)
+    problem, scores = fitter.problem, leave_out.plain.scores
     columns = np.column_stack([problem.model.scores(unit) for unit in np.eye(6)])
     values = effects(problem, scores)
     fold = np.random.default_rng(0).permutation(clusters.max() + 1)[clusters] % 10
@@ -91,9 +99,26 @@ def test_slopes_of_samples_are_learned_without_them_and_their_clusters(size):
     np.testing.assert_allclose(plane.slopes, slopes * 1.5 * scores.std() / slopes.std(), rtol=1e-3)
 
 
+def test_each_fold_learns_the_slopes_of_its_samples_from_its_own_columns():
+    """Of networks, whose columns differ by fold: here those of one fold are rotated and scaled."""
+    fitter, leave_out, (expected, *_) = make_planes(DemographicParity(), 400)
+    plain, model = leave_out.plain, fitter.problem.model
+    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0] * 2.0
+    rotated = LinearModel(model.X @ rotation, np.zeros(5), np.ones(5), fit_intercept=True)
+    changed = PlainFit(*plain[:3], [rotated, *plain.models[1:]])
+    plane = next(find_planes(fitter.problem, changed))
+    # Least squares do not depend on the basis of the columns.
+    np.testing.assert_allclose(plane.slopes, expected.slopes, atol=1e-3)
+    other = LinearModel(model.X[:, [1, 0, 2, 3, 4]], np.zeros(5), np.ones(5), fit_intercept=True)
+    other.X[:, 1] = 0.0
+    plane = next(find_planes(fitter.problem, PlainFit(*plain[:3], [other, *plain.models[1:]])))
+    fold = plain.folds[0]
+    assert np.abs(plane.slopes[fold]).mean() < 0.6 * np.abs(expected.slopes[fold]).mean()
+
+
 def test_the_middle_of_the_grid_is_the_plain_fit():
     _, leave_out, planes = make_planes(DemographicParity(), 300)
-    plain, scores = leave_out.plain
+    plain, scores, *_ = leave_out.plain
     parameters, moved = planes[-1].point(len(_BY_GRID) // 2)
     np.testing.assert_allclose(parameters, plain.parameters)
     np.testing.assert_allclose(moved, scores)

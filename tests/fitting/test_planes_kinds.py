@@ -1,4 +1,4 @@
-"""Planes of each kind of constraint and of the wrapper, in redraws of a known population."""
+"""Planes of kinds of constraints, of networks and of the wrapper, in redraws of a population."""
 
 import warnings
 from functools import cache
@@ -8,7 +8,11 @@ import pytest
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+)
 from skfair.constraints import (
     Constraint,
     DemographicParity,
@@ -36,6 +40,7 @@ class PredictiveParity(Constraint):
 
 
 LINEAR = ConstrainedERMClassifier()
+NETWORK = ConstrainedMLPClassifier(random_state=0)
 KINDS = {
     "rates": (LINEAR, [DemographicParity(tolerance=0.12)]),
     "opportunity": (LINEAR, [EqualOpportunity(tolerance=0.13)]),
@@ -44,6 +49,7 @@ KINDS = {
     "ratio": (LINEAR, [DemographicParity(ratio=0.8)]),
     "precision": (LINEAR, [PredictiveParity(tolerance=0.16)]),
     "floor": (LINEAR, [MinimumRate("recall", 0.7)]),
+    "network": (NETWORK, [DemographicParity(tolerance=0.12)]),
     "wrapper": (ConstrainedClassifierCV(LogisticRegression()), [DemographicParity(tolerance=0.12)]),
 }
 

@@ -23,10 +23,10 @@ CLUSTERING = {name: metric for name, metric in METRICS.items() if metric.kind ==
 
 def test_balance_by_hand():
     assert balance_score(LABELS, sensitive_features=GROUPS) == 0.5
-    assert balance_score(LABELS, sensitive_features=GROUPS, aggregate="mean") == 0.5
+    assert balance_score(LABELS, sensitive_features=GROUPS, agg="mean") == 0.5
     assert balance_score(LABELS, sensitive_features=GROUPS, relative=True) == 0.5 / (3 / 5)
     assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa")) == 0
-    assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa"), aggregate="mean") == 0.5
+    assert balance_score([0, 0, 1, 1], sensitive_features=list("abaa"), agg="mean") == 0.5
     assert isinstance(balance_score(LABELS, sensitive_features=GROUPS), float)
 
 
@@ -36,10 +36,10 @@ def test_share_ratios_by_hand():
     ratios = cluster_share_ratios(labels, sensitive_features=groups)
     assert ratios.to_dict() == {0: (2 / 4) / 1, 1: 0, 2: 0}
     assert share_ratio_score(labels, sensitive_features=groups) == 0
-    assert share_ratio_score(labels, sensitive_features=groups, aggregate="mean") == 0.5 / 3
+    assert share_ratio_score(labels, sensitive_features=groups, agg="mean") == 0.5 / 3
     assert METRICS["share_ratio"](labels, sensitive_features=groups) == 0
-    with pytest.raises(ValueError, match="aggregate must be"):
-        share_ratio_score(labels, sensitive_features=groups, aggregate="max")
+    with pytest.raises(ValueError, match="agg must be"):
+        share_ratio_score(labels, sensitive_features=groups, agg="max")
 
 
 def test_share_ratios_detect_a_group_that_dominates_a_cluster():
@@ -117,7 +117,7 @@ def test_balance_against_its_definition(labels, groups):
 
     per_cluster = [ratio(k) for k in np.unique(labels)]
     assert balance_score(labels, sensitive_features=groups) == min(per_cluster)
-    assert balance_score(labels, sensitive_features=groups, aggregate="mean") == pytest.approx(
+    assert balance_score(labels, sensitive_features=groups, agg="mean") == pytest.approx(
         np.mean(per_cluster)
     )
     assert balance_score(labels, sensitive_features=groups, relative=True) <= 1 + 1e-12
@@ -195,7 +195,7 @@ def test_refusals(metric, labels, params, match):
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(ValueError, match="aggregate must be .* got 'max'"):
-        balance_score([0], sensitive_features=["a"], aggregate="max")
+    with pytest.raises(ValueError, match="agg must be .* got 'max'"):
+        balance_score([0], sensitive_features=["a"], agg="max")
     with pytest.raises(ValueError, match="normalize must be .* got 'all'"):
         cluster_composition([0], sensitive_features=["a"], normalize="all")

@@ -1,10 +1,13 @@
 """Windows of the last batches: limits by hand, alarms, lapses and errors."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from skfair.constraints import DemographicParity, MaximumRate
+from skfair.commands._monitor import monitor_findings, render_monitor
+from skfair.constraints import DemographicParity, MaximumRate, RateParity
+from skfair.metrics import Rate
 from skfair.monitoring import GapMonitor
 
 RUN_LENGTH = 100
@@ -133,3 +136,85 @@ def test_on_the_edge_false_statements_are_rare(rates):
     pages = [verdicts for _, run in read_streams([rates] * 24, 165, 100) for verdicts in run[11:]]
     assert np.mean(["above" in one for one in pages]) <= 0.0025
     assert np.mean(["within" in one for one in pages]) <= 0.01
+
+
+# Decisions that come late, and the delay of alarms.
+
+
+def late_monitor():
+    """Three batches of equal rates, of which the second one comes late."""
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH, windows=(3,))
+    for time in (1, 3, 4):
+        feed(monitor, {"a": (500, 200), "b": (500, 200)}, time)
+    return monitor
+
+
+def test_late_decisions_count_in_windows_and_in_no_evidence():
+    plain, monitor = late_monitor(), late_monitor()
+    labels, decisions = np.repeat(["a", "b"], 500), np.repeat([1, 0, 1, 0], [100, 400, 400, 100])
+    monitor.update_late(decisions, sensitive_features=labels, time=2)
+    # By hand: 200 + 200 + 200 + 100 of 2,000 and 200 + 200 + 200 + 400 of 2,000.
+    window = monitor.windows_.iloc[0]
+    assert window["gap"] == pytest.approx(0.15) and plain.windows_.iloc[0]["gap"] == 0.0
+    assert [n for *_, n in window["extremes"]] == [2000, 2000]
+    for name in ("evidence_for_", "evidence_against_", "change_evidence_", "n_batches_"):
+        assert getattr(monitor, name) == getattr(plain, name)
+    assert monitor.interval() == plain.interval() and not len(monitor.alarms_)
+    assert 2 in monitor.decision_times_ and monitor.to_frame()["time"].tolist().count(2) == 2
+    # It is stored, and later batches go on from it.
+    resumed = GapMonitor.from_json(monitor.to_json())
+    pd.testing.assert_frame_equal(resumed.windows_, monitor.windows_)
+    feed(resumed, {"a": (500, 200), "b": (500, 200)}, 5)
+    assert resumed.windows_.iloc[0]["gap"] == pytest.approx(0.15)
+
+
+def test_a_certificate_lapses_by_late_decisions():
+    monitor = late_monitor()
+    for time in range(5, 20):
+        feed(monitor, {"a": (500, 200), "b": (500, 200)}, time)
+    assert monitor.status_ == "certified"
+    labels, decisions = np.repeat(["a", "b"], 2000), np.repeat([0, 1], 2000)
+    monitor.update_late(decisions, sensitive_features=labels, time=18)
+    assert monitor.status_ == "monitoring"
+    assert monitor.windows_.iloc[0]["verdict"] == "above"
+
+
+def test_late_decisions_are_early_and_complete():
+    monitor = late_monitor()
+    for wrong in ({"time": 5}, {"time": 2, "ids": [1]}):
+        with pytest.raises(ValueError, match="must be of a time before the last batch"):
+            monitor.update_late([1], sensitive_features=["a"], **wrong)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(100, 10), (165, 6), (500, 3)])
+def test_the_delay_is_the_median_of_simulated_streams(n, expected):
+    """Of a gap of .2 at a tolerance of .1, where the rate of the other group is .37, about."""
+    monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH)
+    for time in range(12):
+        half = n // 2
+        feed(monitor, {"a": (half, round(0.37 * half)), "b": (half, round(0.37 * half))}, time)
+    assert abs(monitor.batches_to_alarm_ - expected) <= 2
+
+
+def test_a_small_volume_never_shows_twice_the_tolerance():
+    monitor = GapMonitor("demographic_parity", 0.02, run_length=RUN_LENGTH)
+    feed(monitor, {"a": (50, 20), "b": (50, 20)})
+    assert monitor.batches_to_alarm_ is None
+    without = GapMonitor("demographic_parity", 0.1, run_length=None)
+    feed(without, {"a": (5000, 2000), "b": (5000, 2000)})
+    assert without.batches_to_alarm_ is None
+
+
+def test_means_that_are_no_shares_have_their_own_unit():
+    """A gap of losses of .2 is no gap of 20 percentage points."""
+    rng = np.random.default_rng(0)
+    monitor = GapMonitor("loss_parity", 0.5, value_range=(0.0, 20.0))
+    labels, y = rng.choice(["a", "b"], 600), rng.integers(2, size=600)
+    monitor.update(rng.normal(size=600), y, sensitive_features=labels, time=1)
+    page = render_monitor(monitor, "Losses", "month")
+    text = " ".join(monitor_findings(monitor, "month"))
+    assert "percentage points" not in page + text and "Gap, units of the mean loss" in page
+    assert "the tolerance is 0.5 units of the mean loss" in text
+    cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
+    cost.update(rng.integers(2, size=600), y, sensitive_features=labels, time=1)
+    assert "0.5 units of cost per sample" in " ".join(monitor_findings(cost, "month"))

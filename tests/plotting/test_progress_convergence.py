@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.plotting import ConvergenceDisplay
 
 
@@ -104,7 +104,7 @@ def test_a_row_of_axes_must_fit(monitor):
 def test_nothing_recorded_is_explained():
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
     with pytest.raises(ValueError, match="set_callbacks"):
-        ConvergenceDisplay.from_monitor(FairnessMonitor())
+        ConvergenceDisplay.from_monitor(FitMonitor())
 
 
 @pytest.mark.parametrize("quantities", [["loss"], []])

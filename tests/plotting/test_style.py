@@ -43,11 +43,11 @@ def make_monitor():
     import numpy as np
 
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
-    from skfair.callbacks import FairnessMonitor
+    from skfair.callbacks import FitMonitor
     from skfair.cluster import FairKMeans
 
     X = np.random.default_rng(0).normal(size=(60, 2))
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
     model.fit(X, sensitive_features=X.sum(axis=1) > 0)
     return monitor

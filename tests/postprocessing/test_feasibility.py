@@ -134,7 +134,9 @@ def test_expected_sums_of_certain_outcomes_are_counts():
     for bound in _bind(bounds, y, group):
         constant, changes = sums_and_changes(bound, outcomes, 6, weights)
         counts = constant + changes @ np.bincount(outcomes, weights * decisions, 6)
-        np.testing.assert_allclose(counts, bound.exact_means(2.0 * decisions - 1.0), atol=1e-12)
+        np.testing.assert_allclose(
+            counts, bound.sums.exact_means(2.0 * decisions - 1.0), atol=1e-12
+        )
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from skfair.metrics import (
 )
 from skfair.postprocessing._rank_shift import (
     RankedSamples,
-    _argmax_in_ranges,
     align_intervals,
     best_rates,
     rank_curve,
@@ -98,19 +97,6 @@ def test_samples_are_ranked_by_the_curve_of_their_group():
     curves = [rank_curve(np.array([0.0, 1.0]), np.ones(2)), (np.zeros(1), np.ones(1))]
     ranks = ranks_in_groups(curves, np.array([0.0, 0.0, 1.0]), np.array([0, 1, 0]))
     np.testing.assert_allclose(ranks, [0.75, 1.0, 0.25])
-
-
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=40), st.data())
-def test_the_largest_value_of_a_range(values, data):
-    values = np.array(values, dtype=float)
-    bound = st.integers(0, len(values))
-    ranges = data.draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=10))
-    first, stop = np.array([sorted(pair) for pair in ranges]).T
-    rates = _argmax_in_ranges(values, first, stop)
-    for position, begin, end in zip(rates, first, stop, strict=True):
-        if end > begin:
-            assert begin <= position < end
-            assert values[position] == values[begin:end].max()
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.05, 0.1, 0.3, 1.0])

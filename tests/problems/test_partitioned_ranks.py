@@ -64,7 +64,7 @@ def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
     full, partitioned, parameters = draw(1, False, True, interval=(0.1, 0.4), surrogate=surrogate)
     x, multipliers = full.initial_point(parameters), np.linspace(-1, 1, len(full.lower))
     expected, result = full.evaluate(x), partitioned.evaluate(x, multipliers)
-    for name in ("fun", "grad", "values", "jacobian", "aux_jacobian"):
+    for name in ("fun", "grad", "values", "jacobian"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), atol=1e-12)
     for is_near in (False, True):
         exact = expected.hessian(multipliers, is_near)
@@ -74,7 +74,8 @@ def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
 def test_criteria_may_change_after_partitioning():
     full, partitioned, parameters = draw(1, False, False, interval=(0.1, 0.4))
     (bound,) = full.constraint
-    changed = replace(bound, criterion=bound.criterion.narrow(0.3).refine())
+    gap = replace(bound.gap, criterion=bound.gap.criterion.narrow(0.3).refine())
+    changed = replace(bound, gap=gap)
     constraint = ConstraintSystem((changed,))
     full, partitioned = (replace(one, constraint=constraint) for one in (full, partitioned))
     x = full.initial_point(parameters)
@@ -90,7 +91,7 @@ def test_a_report_counts_all_samples():
     scores = full.model.evaluate(parameters).scores
     (bound,) = full.constraint
     for row in pd.DataFrame(report).itertuples():
-        members, shares = bound.events.members(row.group)
+        members, shares = bound.sums.events.members(row.group)
         above = shares @ (scores[members] > row.threshold)
         assert row.rate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)
         assert row.n == len(members)

@@ -132,7 +132,7 @@ def test_the_single_row_of_each_constraint_is_its_gap():
     parameters = np.random.default_rng(3).normal(size=problem.n_parameters)
     evaluation = single.evaluate(single.initial_point(parameters))
     scores = evaluation.scores
-    gaps = [one.gap(one.smooth_means(scores)) for one in problem.constraint]
+    gaps = [one.gap(one.sums.smooth_means(scores)) for one in problem.constraint]
     np.testing.assert_array_equal(evaluation.values, gaps)
     np.testing.assert_array_equal(single.upper, [0.2, 0.4])
     assert single.n_unknowns == problem.n_parameters
@@ -190,8 +190,10 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
         assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
-    means = np.array([components(one.problem)[0].bound.smooth_means(one.scores) for one in drawn])
-    expected = components(problem)[0].bound.smooth_means(here.scores)
+    means = np.array(
+        [components(one.problem)[0].bound.sums.smooth_means(one.scores) for one in drawn]
+    )
+    expected = components(problem)[0].bound.sums.smooth_means(here.scores)
     error = means.std(axis=0) / np.sqrt(len(drawn))
     assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
 
@@ -199,12 +201,12 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
 def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_are_in_no_event():
     problem = make_problem("joint")
     batch = problem.sample(7, 3, random_state=0)
-    n_events = sum(one.events.n_events for one in problem.constraint)
+    n_events = sum(one.sums.events.n_events for one in problem.constraint)
     assert len(batch.target) == 7 + 3 * n_events
     np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
     for rows in components(batch):
         assert not rows.events.averaging_matrix.toarray()[:, :7].any()
-        np.testing.assert_array_equal(rows.bound.counts, 3)
+        np.testing.assert_array_equal(rows.bound.sums.cells.counts, 3)
     again = problem.sample(7, 3, random_state=0)
     np.testing.assert_array_equal(again.target, batch.target)
     x = random_point(problem)
@@ -224,8 +226,8 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), problem.evaluate_decisions(x)
     for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
-        means = constraint.bound.smooth_means(counted.scores) + constraint.bound.offset
-        np.testing.assert_allclose(means, rows.bound.exact_means(smooth.scores))
+        means = constraint.bound.sums.smooth_means(counted.scores) + constraint.bound.offset
+        np.testing.assert_allclose(means, rows.bound.sums.exact_means(smooth.scores))
     assert counted.fun == smooth.fun
     if spec != "single row":  # its slope is that of the pair with the largest difference
         np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.constraints import BoundedGroupLoss, EqualOpportunityLoss, MeanParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import get_scorer, mean_score_difference
@@ -350,7 +350,7 @@ class Tasks:
 @pytest.mark.callbacks
 def test_callbacks_get_every_fold_and_iteration(data):
     X, y, sex = data
-    tasks, monitor = Tasks(), FairnessMonitor()
+    tasks, monitor = Tasks(), FitMonitor()
     model = make(ensemble=False).set_callbacks(tasks, monitor)
     model.fit(X, y, sensitive_features=sex)
     folds = [(f"regressor of fold {k} of 3", 0) for k in (1, 2, 3)]

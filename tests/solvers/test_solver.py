@@ -122,7 +122,7 @@ def test_a_solver_may_ask_for_one_row_per_gap(problems):
     result = OneRow([start[:4]]).solve(problem, start, callback=steps.append)
     evaluation = steps[0].evaluation
     scores = problem.model.scores(start[:4])
-    assert evaluation.values == problem.constraint.gap(problem.constraint.smooth_means(scores))
+    assert evaluation.values == problem.constraint.gap(problem.constraint.sums.smooth_means(scores))
     np.testing.assert_array_equal(result.x, start[:4])
     assert len(result.multipliers) == 1
     assert len(Scripted([start]).solve(problem, start).multipliers) == 3

@@ -34,7 +34,7 @@ def test_an_iteration_is_an_epoch(problems):
 def test_batches_draw_equally_from_every_event(problems):
     solver = Counting(max_iter=1, batch_size=60)
     solver.solve(problems.fair(n_groups=3, n=240), random_state=0)
-    counts = solver.batches[0].rows.bound.counts
+    counts = solver.batches[0].rows.bound.sums.cells.counts
     assert counts.tolist() == [20, 20, 20]
     assert (solver.batches[0].weights > 0).sum() == 60
 
@@ -84,7 +84,7 @@ def test_auxiliary_unknowns_are_settled(problems):
     problem = problems.fair(DemographicParity(), n_groups=3, tolerance=0.1)
     x = problem.initial_point() + 5.0
     assert problem.evaluate(x).violation > 1.0
-    exact = problem.constraint.gap(problem.constraint.smooth_means(problem.evaluate(x).scores))
+    exact = problem.constraint.gap(problem.constraint.sums.smooth_means(problem.evaluate(x).scores))
     assert reset_auxiliary(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
 
 

@@ -175,11 +175,11 @@ def test_multipliers_of_adam_count_decisions(problem):
 
 
 def test_presets_are_the_published_settings():
-    alm = SSLALM.from_benchmark()
+    alm = SSLALM.from_paper()
     assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.y_max) == (2, 1, 0.01, 0.05, 0.5, 10)
     assert alm.beyond == "reset"
     assert SOLVERS["alm"](tau=0.5).get_params()["mu"] == 0.0
-    switching = StochasticSwitching.from_benchmark()
+    switching = StochasticSwitching.from_paper()
     assert (switching.objective_step, switching.constraint_step) == (0.5, 0.05)
     assert isinstance(switching.epsilon, GeometricDecay)
     assert switching.output == "drawn"
@@ -188,7 +188,7 @@ def test_presets_are_the_published_settings():
     assert (ghost.tau, ghost.beta, ghost.lambda_) == (1.0, 10.0, 0.5)
     plada = StochasticPLADA.from_paper()
     assert (plada.eta, plada.tau, plada.alpha, plada.beta) == (0.1, 0.01, 10.0, 0.5)
-    sizes = [one.batch_size for one in (SGD.from_benchmark(), alm, switching)]
+    sizes = [one.batch_size for one in (SGD.from_paper(), alm, switching)]
     assert sizes == [8, 8, 8] and StochasticIDCA.from_paper().batch_size == 64
 
 

@@ -14,6 +14,7 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialGroupAUC,
     PartialStatisticalParity,
+    make_posterior,
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -100,16 +101,16 @@ def _posterior_of_rates(rates, size):
     groups = np.repeat(np.arange(len(rates)), size)
     place = np.tile(np.arange(size), len(rates))
     scores = np.where(place < np.repeat(np.round(np.array(rates) * size), size), 1.0, -1.0)
-    return bound(DemographicParity(), np.ones(len(groups)), groups).posterior(scores)
+    return make_posterior(bound(DemographicParity(), np.ones(len(groups)), groups), scores)
 
 
 def test_probabilities_of_disjoint_cells_multiply():
     rng = np.random.default_rng(0)
     target, groups = rng.choice([-1.0, 1.0], 600), rng.integers(2, size=600)
     scores = rng.normal(size=600) + 0.2 * groups
-    odds = bound(EqualizedOdds(), target, groups, tolerance=0.15).posterior(scores)
+    odds = make_posterior(bound(EqualizedOdds(), target, groups, tolerance=0.15), scores)
     cells = [
-        bound(EqualOpportunity(), side * target, groups, tolerance=0.15).posterior(scores)
+        make_posterior(bound(EqualOpportunity(), side * target, groups, tolerance=0.15), scores)
         for side in (1.0, -1.0)
     ]
     product = np.prod([cell.probability(0.7, 2.0) for cell in cells])
@@ -119,8 +120,10 @@ def test_probabilities_of_disjoint_cells_multiply():
 def test_a_constant_weight_does_not_change_the_posterior():
     rng = np.random.default_rng(1)
     groups, scores = rng.integers(2, size=400), rng.normal(size=400)
-    once = bound(DemographicParity(), np.ones(400), groups).posterior(scores)
-    twice = bound(DemographicParity(), np.ones(400), groups, np.full(400, 2.0)).posterior(scores)
+    once = make_posterior(bound(DemographicParity(), np.ones(400), groups), scores)
+    twice = make_posterior(
+        bound(DemographicParity(), np.ones(400), groups, np.full(400, 2.0)), scores
+    )
     assert twice.probability() == pytest.approx(once.probability())
 
 
@@ -128,10 +131,10 @@ def test_a_constant_weight_does_not_change_the_posterior():
 def test_drawn_rates_agree_with_the_integral(parity):
     rng = np.random.default_rng(2)
     groups, scores = rng.integers(3, size=900), rng.normal(size=900)
-    exact = bound(parity, np.ones(900), groups).posterior(scores)
+    exact = make_posterior(bound(parity, np.ones(900), groups), scores)
     total = bound(DemographicParity(aggregate="sum"), np.ones(900), groups)
     values = (scores > 0).astype(float)
-    estimates = make_estimates(total.events, values)
+    estimates = make_estimates(total.sums.events, values)
     drawn = MonteCarloPosterior(
         (estimates.values, None), estimates.sizes, None, exact.aggregate, exact.tolerance
     )
@@ -155,8 +158,10 @@ def test_groups_against_all_samples_are_drawn_jointly(reference, aggregate):
     rng = np.random.default_rng(3)
     groups, scores = np.repeat([0, 1], 500), rng.normal(size=1000)
     against = DemographicParity(reference=reference, aggregate=aggregate)
-    against = bound(against, np.ones(1000), groups, tolerance=0.05).posterior(scores)
-    between = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.1).posterior(scores)
+    against = make_posterior(bound(against, np.ones(1000), groups, tolerance=0.05), scores)
+    between = make_posterior(
+        bound(DemographicParity(), np.ones(1000), groups, tolerance=0.1), scores
+    )
     if aggregate == "max" or reference == "overall":
         assert against.probability() == pytest.approx(between.probability(), abs=0.02)
     assert against.probability() >= between.probability() - 0.02
@@ -172,7 +177,7 @@ def test_claims_about_losses_hold_with_the_stated_probability():
     worse, better = (density @ np.log1p(np.exp(-(grid + one))) for one in (0.4, 1.0))
     parity = bound(LossParity(), target, groups, tolerance=worse - better)
     probabilities = [
-        parity.posterior(rng.normal(size=400) + shift).probability() for _ in range(300)
+        make_posterior(parity, rng.normal(size=400) + shift).probability() for _ in range(300)
     ]
     assert abs(np.mean(np.array(probabilities) >= 0.9) - 0.1) <= 2.5 * np.sqrt(0.09 / 300)
     assert abs(np.mean(np.array(probabilities) >= 0.5) - 0.5) <= 2.5 * np.sqrt(0.25 / 300)
@@ -184,7 +189,7 @@ def test_curves_shrink_and_grow_certain(criterion):
     groups = rng.integers(2, size=2000)
     scores = rng.normal(size=2000) + 0.1 * groups
     partial = bound(criterion((0.2, 0.6), scale="raw"), np.ones(2000), groups, tolerance=0.06)
-    posterior = partial.posterior(scores)
+    posterior = make_posterior(partial, scores)
     probabilities = [posterior.probability(factor) for factor in (1.0, 0.5, 0.0)]
     assert probabilities == sorted(probabilities)
     assert posterior.probability(1e-9, multiple=1e6) == 1.0
@@ -196,7 +201,7 @@ def test_many_thresholds_need_no_smaller_level_than_one():
     rng = np.random.default_rng(8)
     groups, scores = rng.integers(2, size=2000), rng.normal(size=2000)
     criterion = PartialStatisticalParity((0.2, 0.6), scale="raw")
-    posterior = bound(criterion, np.ones(2000), groups, tolerance=0.06).posterior(scores)
+    posterior = make_posterior(bound(criterion, np.ones(2000), groups, tolerance=0.06), scores)
     share = np.abs(rng.normal(scale=2.0 * 0.5 / np.sqrt(2000), size=100_000)) <= 0.06
     assert posterior.probability(0.0) == pytest.approx(share.mean(), abs=0.01)
 
@@ -205,7 +210,7 @@ def test_pairs_of_samples_have_no_posterior():
     rng = np.random.default_rng(6)
     scores, groups = rng.normal(size=400), rng.integers(2, size=400)
     with pytest.raises(ValueError, match="PartialGroupAUC, which compares pairs"):
-        bound(PartialGroupAUC(), np.ones(400), groups).posterior(scores)
+        make_posterior(bound(PartialGroupAUC(), np.ones(400), groups), scores)
 
 
 def test_clusters_of_equal_samples_count_once():
@@ -213,10 +218,10 @@ def test_clusters_of_equal_samples_count_once():
     groups, scores = rng.integers(2, size=400), rng.normal(size=400)
     copies = np.repeat(np.arange(400), 4)
     for constraint in (DemographicParity(), LossParity(), PartialStatisticalParity((0.2, 0.6))):
-        once = bound(constraint, np.ones(400), groups).posterior(scores)
+        once = make_posterior(bound(constraint, np.ones(400), groups), scores)
         bound_to_copies = bound(constraint, np.ones(1600), groups[copies])
-        clustered = bound_to_copies.posterior(scores[copies], copies)
-        naive = bound_to_copies.posterior(scores[copies])
+        clustered = make_posterior(bound_to_copies, scores[copies], copies)
+        naive = make_posterior(bound_to_copies, scores[copies])
         np.testing.assert_allclose(clustered.sizes, once.sizes, rtol=0.02)
         assert clustered.probability() == pytest.approx(once.probability(), abs=0.02)
         np.testing.assert_allclose(naive.sizes, 4 * once.sizes)
@@ -225,7 +230,7 @@ def test_clusters_of_equal_samples_count_once():
 def test_clusters_of_independent_samples_change_little():
     rng = np.random.default_rng(8)
     groups, values = np.repeat([0, 1], 1000), rng.normal(size=2000)
-    events = bound(DemographicParity(), np.ones(2000), groups).events
+    events = bound(DemographicParity(), np.ones(2000), groups).sums.events
     effects, correlation = cluster_effects_and_correlation(events, values, np.arange(2000) // 2)
     assert (effects < 1.15).all()  # 1 but for chance
     assert correlation is None  # no cluster has samples of both groups
@@ -236,21 +241,21 @@ def test_clusters_across_groups_correlate_their_means():
     rng = np.random.default_rng(9)
     couples, groups = np.tile(np.arange(500), 2), np.repeat([0, 1], 500)
     values = rng.normal(size=500)[couples]
-    events = bound(DemographicParity(), np.ones(1000), groups).events
+    events = bound(DemographicParity(), np.ones(1000), groups).sums.events
     effects, correlation = cluster_effects_and_correlation(events, values, couples)
     np.testing.assert_allclose(effects, 500 / 499)
     np.testing.assert_allclose(correlation, 1.0)
     decisions = np.where(values > 0, 1.0, -1.0)
     parity = bound(DemographicParity(), np.ones(1000), groups, tolerance=0.01)
-    assert parity.posterior(decisions).probability() < 0.5
-    assert parity.posterior(decisions, couples).probability() > 0.9
+    assert make_posterior(parity, decisions).probability() < 0.5
+    assert make_posterior(parity, decisions, couples).probability() > 0.9
 
 
 def test_a_cluster_robust_variance_is_that_of_cluster_means():
     rng = np.random.default_rng(10)
     clusters = np.repeat(np.arange(60), 5)
     values = rng.normal(size=60)[clusters] + 0.5 * rng.normal(size=300)
-    events = bound(DemographicParity(), np.ones(300), np.zeros(300, dtype=int)).events
+    events = bound(DemographicParity(), np.ones(300), np.zeros(300, dtype=int)).sums.events
     effects, _ = cluster_effects_and_correlation(events, values, clusters)
     means = values.reshape(60, 5).mean(axis=1)
     robust = means.var(ddof=1) / 60

@@ -319,7 +319,7 @@ def test_planned_floors_are_those_of_certificates(n, constraint):
             constraint=constraint("selection_rate", bound),
             pos_label=1,
         )
-        is_certified.append(certificate.certified)
+        is_certified.append(certificate.is_shown)
     expected = stats.binom.pmf(np.arange(n + 1), n, rate) @ is_certified
     mirrored = (bound, rate) if constraint is MinimumRate else (1.0 - bound, 1.0 - rate)
     assert minimum_rate_power(n, mirrored[0], 1, mirrored[1], 0.95) == pytest.approx(expected)
@@ -367,5 +367,5 @@ def test_certificates_of_floors_state_how_many_samples_suffice():
         constraint=MinimumRate("selection_rate", 0.75),
         pos_label=1,
     )
-    assert not certificate.certified
+    assert not certificate.is_shown
     assert certificate.required_sample_size == required_sample_size(minimum=0.75, rate=0.8)

@@ -201,7 +201,7 @@ def bound_to(name, target, groups):
         np.where(target > 0, 1.0, -1.0), check_groups(groups, len(target)), np.ones(len(target))
     )
     one = CONSTRAINTS[name]().bind(known, Sigmoid(), LogisticLoss(), 0.0)
-    return lambda scores: one.gap(one.rates(one.smooth_means(scores)))
+    return lambda scores: one.gap(one.sums.rates(one.sums.smooth_means(scores)))
 
 
 def test_a_constraint_may_change_between_two_calls(samples):

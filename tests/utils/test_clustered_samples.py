@@ -1,6 +1,7 @@
 """Samples that belong together, and data whose samples are independent."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ from scipy import sparse
 from skfair.datasets import (
     fetch_acs_income,
     fetch_bank_marketing,
-    fetch_communities_crime,
     fetch_law_school,
+    load_benchmark,
     load_patients,
 )
 from skfair.utils._copies import _N_EXAMINED, describe_clustered_samples
@@ -141,7 +142,13 @@ def test_independent_numbers_and_labels_are_not_described(seed):
 
 
 @pytest.mark.parametrize(
-    "fetch", [fetch_acs_income, fetch_bank_marketing, fetch_law_school, fetch_communities_crime]
+    "fetch",
+    [
+        fetch_acs_income,
+        fetch_bank_marketing,
+        fetch_law_school,
+        partial(load_benchmark, "communities_crime"),
+    ],
 )
 def test_real_samples_are_independent(fetch):
     try:

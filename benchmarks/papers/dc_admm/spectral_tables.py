@@ -366,10 +366,10 @@ def quality(graph, H):
         for seed in range(N_STARTS)
     ]
 
-    def mean_balance(aggregate):
+    def mean_balance(agg):
         return np.mean(
             [
-                balance_score(labels, sensitive_features=graph.codes, aggregate=aggregate)
+                balance_score(labels, sensitive_features=graph.codes, agg=agg)
                 for labels in clusterings
             ]
         )
@@ -381,7 +381,7 @@ def quality(graph, H):
         "|C'MH|^2": float(np.sum((C.T @ image) ** 2)),
         "cut": float(np.mean(_cuts(operator, clusterings))),
         "balance": float(mean_balance("mean")),
-        "least balance": float(mean_balance("min")),
+        "least balance": float(mean_balance("worst_case")),
     }
 
 

@@ -46,7 +46,9 @@ def _solver(method, n_calls):
     """A method with a limit on its oracle calls."""
     if method == IDCA_NAME:
         return IDCA.from_paper(5e-3, max_iter=n_calls // 200)
-    return SwitchingSubgradient.from_partial_fairness_paper(CANDIDATES[method], max_iter=n_calls)
+    return SwitchingSubgradient.from_paper(
+        "partial_fairness", epsilon=CANDIDATES[method], max_iter=n_calls
+    )
 
 
 def _select_candidate(number, name, n_calls):

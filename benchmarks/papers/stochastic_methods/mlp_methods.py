@@ -54,19 +54,17 @@ class Method(NamedTuple):
 
 
 METHODS = {
-    "SGD": Method(SGD.from_benchmark(learning_rate=0.005), 18_000),
+    "SGD": Method(SGD.from_paper(learning_rate=0.005), 18_000),
     "SGD-fairret": Method(
-        SGD.from_benchmark(learning_rate=0.05, penalty=0.5), 9_000, "error_rate_parity", 0.0
+        SGD.from_paper(learning_rate=0.05, penalty=0.5), 9_000, "error_rate_parity", 0.0
     ),
     "StGh": Method(StochasticGhost(), 300),
-    "ALM": Method(SSLALM.from_benchmark(mu=0.0), 10_000),
-    "SSL-ALM": Method(SSLALM.from_benchmark(), 10_000),
-    "SSw": Method(StochasticSwitching.from_benchmark(output="best"), 20_000),
-    DRAWN: Method(StochasticSwitching.from_benchmark(), 20_000),
+    "ALM": Method(SSLALM.from_paper(mu=0.0), 10_000),
+    "SSL-ALM": Method(SSLALM.from_paper(), 10_000),
+    "SSw": Method(StochasticSwitching.from_paper(output="best"), 20_000),
+    DRAWN: Method(StochasticSwitching.from_paper(), 20_000),
     EQUAL_STEPS: Method(
-        StochasticSwitching.from_benchmark(
-            output="best", objective_step=0.02, constraint_step=0.02
-        ),
+        StochasticSwitching.from_paper(output="best", objective_step=0.02, constraint_step=0.02),
         20_000,
     ),
 }

@@ -15,6 +15,7 @@ from skfair.models import MLPModel
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
+from skfair.utils._checks import resolve_name
 from skfair.utils._parameters import Array, NonNegative, Positive, PositiveInt, Share
 
 # Gradient descent-ascent on the Lagrangian.
@@ -436,38 +437,19 @@ class SwitchingSubgradient(Solver):
         self.output = output
 
     @classmethod
-    def from_partial_fairness_paper(cls, epsilon: float | Callable = 1e-4, **changes: Any) -> Self:
-        """Normalised steps and the best nearly feasible iterate [1]_.
+    def from_paper(
+        cls, paper: Literal["benchmark", "partial_fairness"] = "benchmark", **changes: Any
+    ) -> Self:
+        """Settings of one of two papers.
 
         Parameters
         ----------
-        epsilon : float or callable, default=1e-4
-            The paper chooses among 1e-4, 2e-4, 5e-4, 1e-3 and c / (k + 1) with c of 0.2, 0.5, 1, 2,
-            by the objective after 10,000 iterations.
-        **changes
-            Other parameters that should differ.
-
-        Returns
-        -------
-        solver : SwitchingSubgradient
-
-        References
-        ----------
-        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, Algorithm 3,
-           Figures 10 and 11.
-        """
-        settings = {"max_iter": 50000, "epsilon": epsilon, "objective_step": "normalized"}
-        return cls(**(settings | changes))
-
-    @classmethod
-    def from_benchmark(cls, **changes: Any) -> Self:
-        """Two fixed steps, a decreasing tolerance, and a random iterate as the answer [1]_.
-
-        Every iteration is one pass over the data.
-
-        Parameters
-        ----------
+        paper : {"benchmark", "partial_fairness"}, default="benchmark"
+            "benchmark" has two fixed steps, a decreasing tolerance, and a random iterate as the
+            answer [1]_; every iteration is one pass over the data. "partial_fairness" has
+            normalised steps and the best nearly feasible iterate [2]_. That paper chooses `epsilon`
+            among 1e-4, 2e-4, 5e-4, 1e-3 and c / (k + 1) with c of 0.2, 0.5, 1, 2, by the objective
+            after 10,000 iterations; here it is 1e-4.
         **changes
             Parameters that should differ.
 
@@ -475,12 +457,28 @@ class SwitchingSubgradient(Solver):
         -------
         solver : SwitchingSubgradient
 
+        Raises
+        ------
+        ValueError
+            If `paper` is neither of the two.
+
         References
         ----------
         .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
            of deep neural networks", section 4.2 (SSw).
+        .. [2] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, Algorithm 3,
+           Figures 10 and 11.
         """
-        return cls(**(benchmark_switching() | changes))
+        settings = {
+            "benchmark": benchmark_switching(),
+            "partial_fairness": {
+                "max_iter": 50000,
+                "epsilon": 1e-4,
+                "objective_step": "normalized",
+            },
+        }
+        return cls(**(resolve_name(settings, paper, "paper") | changes))
 
     @property
     def requires(self) -> tuple[str, ...]:

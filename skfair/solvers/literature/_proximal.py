@@ -66,13 +66,15 @@ def proximal_step(start, multipliers, eta):
 
 def _row_slope(current, multipliers, center, eta):
     """Gradient of the weighted rows at the minimum of their model and the proximal term."""
-    if current.rows_at_shift is None:
+    if current.rows.rows_at_shift is None:
         return current.pull_back(multipliers)
     means = current.means_jacobian
     # Means move linearly with x: offset at the centre, and eta J J' per weight of the means.
     offset = means @ (center - current.x)[: means.shape[1]]
-    weights = _means_gradient(current.rows_at_shift, multipliers, offset, eta * means @ means.T)
-    return np.append(means.T @ weights, multipliers @ current.aux_jacobian)
+    weights = _means_gradient(
+        current.rows.rows_at_shift, multipliers, offset, eta * means @ means.T
+    )
+    return np.append(means.T @ weights, multipliers @ current.rows.aux_jacobian)
 
 
 def _means_gradient(rows_at_shift, multipliers, offset, gram):
@@ -233,7 +235,9 @@ class IDCA(Solver):
         .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
            percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
         """
-        inner = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=inner_iter)
+        inner = SwitchingSubgradient.from_paper(
+            "partial_fairness", epsilon=epsilon, max_iter=inner_iter
+        )
         settings = {"max_iter": 400, "tol": epsilon, "inner": inner, "cold_start": True}
         return cls(**(settings | changes))
 
@@ -666,7 +670,7 @@ class PLADA(Solver):
 
     def _warn_of_breakpoints(self, start):
         """Warn if gradient steps replace proximal ones on piecewise linear rows."""
-        if self.inner == "linearised" and start.rows_at_shift is not None:
+        if self.inner == "linearised" and start.rows.rows_at_shift is not None:
             warn(
                 "PLADA(inner='linearised') takes gradient steps on piecewise linear rows "
                 "(one_row=True). They step back and forth across breakpoints and can end far from "

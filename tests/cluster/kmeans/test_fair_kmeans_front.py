@@ -12,7 +12,7 @@ from skfair.cluster import (
     ParetoFront,
     fair_kmeans_front,
 )
-from skfair.datasets import make_fair_blobs, make_fair_synthetic
+from skfair.datasets import load_benchmark, make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score, cluster_share_ratios, share_ratio_score
 
@@ -329,7 +329,7 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
-    X, _, groups = make_fair_synthetic("equal_ds2")
+    X, _, groups = load_benchmark("fair_synthetic", variant="equal_ds2")
     front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=seed)
     expected_costs = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
     expected_costs |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}

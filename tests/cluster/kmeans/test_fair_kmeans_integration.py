@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize, scale
 
-from skfair.callbacks import FairnessMonitor
+from skfair.callbacks import FitMonitor
 from skfair.cluster import AlternatingSwaps, FairKMeans, Homotopy
 from skfair.datasets import fetch_adult, make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesError, MissingSensitiveFeaturesWarning
@@ -330,7 +330,7 @@ def test_the_progress_bar_shows_the_fit(data, capsys):
 @pytest.mark.parametrize("min_balance", [None, 0.8])
 def test_the_monitor_has_a_row_for_every_round(data, min_balance):
     X, groups = data
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     fitted_model = model(min_balance=min_balance, tol=0).set_callbacks(monitor)
     fitted_model.fit(X, sensitive_features=groups)
     log = monitor.log
@@ -367,7 +367,7 @@ def test_a_fit_stopped_by_a_callback_keeps_the_balance(data):
 @pytest.mark.callbacks
 def test_a_monitor_watches_all_fits_of_a_search(enable_routing, data):
     X, groups = data
-    monitor = FairnessMonitor()
+    monitor = FitMonitor()
     search = GridSearchCV(model().set_callbacks(monitor), {"min_balance": [0.5, 0.9]}, cv=CV)
     search.fit(X, sensitive_features=groups)
     assert monitor.log["run"].nunique() == 2 * 3 + 1

@@ -1,6 +1,7 @@
 """FairSpectralClustering among scikit-learn's tools, and on real data."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.datasets import fetch_facebook_net, fetch_lastfm_asia, make_fair_blobs
+from skfair.datasets import load_benchmark, make_fair_blobs
 from skfair.metrics import (
     additive_violation,
     get_scorer,
@@ -110,7 +111,7 @@ def on_disk(fetch):
 
 @pytest.fixture(scope="module")
 def lastfm():
-    return on_disk(fetch_lastfm_asia)
+    return on_disk(partial(load_benchmark, "lastfm_asia"))
 
 
 def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
@@ -133,7 +134,7 @@ def test_lastfm_is_balanced_up_to_one_sample(lastfm):
 @pytest.mark.parametrize(("n_components", "cost"), [(2, 0.126), (25, 14.114), (50, 37.084)])
 @pytest.mark.parametrize("eigen_solver", ["nullspace", "projected", "auto", "chebyshev"])
 def test_facebook_costs_what_the_paper_prints(n_components, cost, eigen_solver):
-    graph = on_disk(fetch_facebook_net)
+    graph = on_disk(partial(load_benchmark, "facebook_net"))
     result = fair_embedding(
         graph.adjacency,
         sensitive_features=graph.sensitive_features,

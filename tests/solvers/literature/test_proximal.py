@@ -22,11 +22,11 @@ SPECS = {
 def epigraph(problem, start, multiplier, eta):
     """Minimise the proximal function over x and the gap t, of which each piece is a smooth row."""
     bound, model = problem.constraint, problem.model
-    forms = bound.gap.linear_forms(bound.events.n_events)
+    forms = bound.gap.linear_forms(bound.sums.events.n_events)
     size = len(start.x)
 
     def rows(z):
-        return z[size] - forms @ bound.smooth_means(model.evaluate(z[:size]).scores)
+        return z[size] - forms @ bound.sums.smooth_means(model.evaluate(z[:size]).scores)
 
     def value(z):
         away = z[:size] - start.x
@@ -67,14 +67,14 @@ def test_rows_of_several_constraints_at_a_shift_of_their_means(problems):
     at = problem.evaluate(problem.initial_point(np.array([0.1, 0.4, 0.2, -0.1])))
     parity, loss, linear = problem.constraint
     shift = np.random.default_rng(1).normal(size=at.means_jacobian.shape[0])
-    n, m = parity.events.n_events, loss.events.n_events
-    values, combine = at.rows_at_shift(shift)
-    assert values[0] == pytest.approx(np.ptp(parity.smooth_means(at.scores) + shift[:n]))
+    n, m = parity.sums.events.n_events, loss.sums.events.n_events
+    values, combine = at.rows.rows_at_shift(shift)
+    assert values[0] == pytest.approx(np.ptp(parity.sums.smooth_means(at.scores) + shift[:n]))
     assert values[1] == pytest.approx(
-        max(0.0, loss.gap(loss.smooth_means(at.scores) + shift[n : n + m]))
+        max(0.0, loss.gap(loss.sums.smooth_means(at.scores) + shift[n : n + m]))
     )
     np.testing.assert_allclose(values[2:], at.values[2:] + combine[2:] @ shift)
-    unmoved, jacobian = at.rows_at_shift(np.zeros_like(shift))
+    unmoved, jacobian = at.rows.rows_at_shift(np.zeros_like(shift))
     np.testing.assert_allclose(unmoved, at.values)
     np.testing.assert_allclose(jacobian @ at.means_jacobian, at.jacobian[:, : problem.n_parameters])
 
@@ -96,7 +96,7 @@ def test_the_step_for_two_kinked_rows_is_that_of_a_generic_solver(problems):
         scores = problem.model.evaluate(z[:4]).scores
         return np.concatenate(
             [
-                gap - one.gap.linear_forms(one.events.n_events) @ one.smooth_means(scores)
+                gap - one.gap.linear_forms(one.sums.events.n_events) @ one.sums.smooth_means(scores)
                 for gap, one in zip(z[4:], bounds, strict=True)
             ]
         )

@@ -30,7 +30,7 @@ def test_what_it_reports_are_the_decisions_rows_and_the_surrogate_s_slopes(probl
     for progress in steps:
         evaluation = progress.evaluation
         scores = problem.model.scores(evaluation.parameters)
-        decisions = problem.constraint.exact_means(scores)
+        decisions = problem.constraint.sums.exact_means(scores)
         rows = problem.rows.rates_to_rows @ decisions
         np.testing.assert_allclose(evaluation.values, rows, atol=1e-12)
         np.testing.assert_allclose(

@@ -17,7 +17,7 @@ def single(problems, **options):
 
 def test_normalised_steps_follow_algorithm_3(problems):
     problem, epsilon = single(problems), 0.05
-    solver = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=30)
+    solver = SwitchingSubgradient.from_paper("partial_fairness", epsilon=epsilon, max_iter=30)
     steps, _ = path(solver, problem)
     kinds = set()
     for here, there in zip(steps, steps[1:], strict=False):
@@ -34,7 +34,7 @@ def test_normalised_steps_follow_algorithm_3(problems):
 
 def test_the_paper_s_answer_is_the_best_nearly_feasible_iterate(problems):
     problem, epsilon = single(problems), 0.01
-    solver = SwitchingSubgradient.from_partial_fairness_paper(epsilon, max_iter=200)
+    solver = SwitchingSubgradient.from_paper("partial_fairness", epsilon=epsilon, max_iter=200)
     steps, result = path(solver, problem)
     nearly = [p.evaluation for p in steps if p.evaluation.values[0] - 0.02 <= epsilon]
     best = min(nearly, key=lambda evaluation: evaluation.fun)
@@ -53,7 +53,7 @@ def test_the_default_answer_keeps_the_tolerance(problems):
 
 def test_fixed_steps_of_the_benchmark(problems):
     problem = single(problems)
-    steps, _ = path(SwitchingSubgradient.from_benchmark(max_iter=60), problem, random_state=0)
+    steps, _ = path(SwitchingSubgradient.from_paper(max_iter=60), problem, random_state=0)
     for here, there in zip(steps, steps[1:], strict=False):
         at = here.evaluation
         nearly = at.values[0] - 0.02 <= 1e-4
@@ -102,3 +102,8 @@ def test_tolerances_may_be_schedules(schedule, problems):
     solver = clone(SwitchingSubgradient(epsilon=schedule, max_iter=300))
     assert solver.epsilon(4) == values[4]
     assert solver.solve(single(problems)).fun < np.log(2)
+
+
+def test_settings_of_an_unknown_paper_are_refused():
+    with pytest.raises(ValueError, match="paper must be one of .*'benchmark'.* got 'benchmrk'"):
+        SwitchingSubgradient.from_paper("benchmrk")

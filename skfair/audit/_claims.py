@@ -1,0 +1,487 @@
+"""Claims: what held-out data show of groups, as a sentence, JSON, a page and an exit status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from math import isclose, isfinite
+from os import PathLike
+from typing import Any, Literal, NamedTuple, Self
+
+from skfair import constraints
+from skfair.audit._estimators import describe_measure, is_known_measure
+from skfair.audit._formats import PageReport, read_document, titled_facts
+from skfair.utils._checks import join_names
+
+# What a bound on groups says: one sentence for each kind of gap.
+
+
+class _Form(NamedTuple):
+    """A kind of bound: its name, its sentence, and whether it is a lower one."""
+
+    name: str
+    sentence: str
+    has_floor: bool = False
+
+
+_FORMS = {
+    "RangeGap": _Form("gap", "no two groups{by} differ by more than {bound} in {metric}"),
+    "RatioGap": _Form(
+        "ratio", "the smallest {metric} of a group{by} is at least {bound} times the largest", True
+    ),
+    "Shortfall": _Form("floor", "every group{by} has a {metric} of at least {bound}", True),
+    "LargestMean": _Form("ceiling", "every group{by} has a {metric} of at most {bound}"),
+    "DistanceToOverall": _Form(
+        "distance to overall", "no group{by} differs by more than {bound} from all in {metric}"
+    ),
+    "ExcessOverOverall": _Form(
+        "above overall",
+        "no group{by} is more than {bound} above all in {metric} (how far groups are below is not "
+        "asked)",
+    ),
+    "TotalRangeGap": _Form(
+        "total gap", "the largest differences of groups{by} in {metric} add up to at most {bound}"
+    ),
+    "MeanDistanceToOverall": _Form(
+        "mean distance", "on average groups{by} differ by at most {bound} from all in {metric}"
+    ),
+    "MeanPositiveExcess": _Form(
+        "mean excess", "on average groups{by} are at most {bound} above all in {metric}"
+    ),
+    "SignedMeanExcess": _Form(
+        "signed mean excess",
+        "the mean of groups{by} is at most {bound} above all in {metric}, where groups offset each "
+        "other",
+    ),
+}
+"""Bounds by the name of the gap of a constraint; others are gaps between groups."""
+
+_FORMS_BY_NAME = {one.name: one for one in _FORMS.values()}
+
+
+def find_form(constraint):
+    """Name of the kind of bound that a constraint is."""
+    return _FORMS.get(constraint.gap.name, _FORMS["RangeGap"]).name
+
+
+def number_text(number, unit):
+    """A number in its unit; shares are stored as fractions."""
+    if unit == "percent":
+        return f"{100 * number:.3g} %"
+    if unit.startswith("percentage points"):
+        return f"{100 * number:.3g} {unit}"
+    return f"{number:.3g}" if unit == "ratio" else f"{number:.3g} {unit}"
+
+
+_LEADS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
+
+_EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
+"""Exit statuses of the shell by verdict."""
+
+
+@dataclass(frozen=True)
+class Claim(PageReport):
+    """What held-out data show about a bound on groups: the result of :func:`certify`.
+
+    ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
+    claim is neither true nor false, so that ``if claim:`` raises: ask for its verdict.
+
+    Attributes
+    ----------
+    verdict : {"shown", "open", "contradicted"}
+        Whether the bound is shown to hold in the population at this confidence, or shown to be
+        broken, or neither.
+    form : str
+        What is bounded: "gap" between groups, "ratio", "floor", "ceiling", "above overall" and
+        others of the reference and the aggregate of the constraint.
+    metric, unit : str
+        What is compared, as in "selection rate", and its unit. "percentage points" and "percent"
+        are stored as fractions: 0.05 are five of them.
+    threshold : float
+        The bound, such as the largest gap or the smallest ratio allowed.
+    estimate, low, high : float
+        The gap, ratio or rate of the worst group here, and its limits in the population, each
+        at the confidence level.
+    confidence_level : float
+        Confidence of this claim alone.
+    is_exact : bool
+        Whether only exact tests were used. Then at most ``1 - confidence_level`` of the models that
+        break the bound are shown to keep it at any sample size, and not only for large samples.
+    attributes : tuple of str
+        Names of the sensitive features, if they have any.
+    counted : str
+        Samples that the denominator of the metric counts, as in "samples with the outcome 1".
+    sizes : dict of str to int
+        Number of these samples by group, where all groups are known.
+    required_sample_size : int or None
+        Where it is open: counted samples of each group with which four of five claims would be
+        shown, if the population is as observed; None where no number suffices, or none is known.
+        Drawing so many more until it succeeds is a repeated look, which errs more often
+        (:ref:`monitoring`).
+    n_smallest : int or None
+        Counted samples of the smallest group, where `required_sample_size` is known.
+    shown_threshold : float or None
+        Where it is not shown: the strictest bound, to three digits, that these data show.
+    fit_unit : float or None
+        Size of one unit of the tolerance with which the model was fitted, in this unit; None where
+        the two are the same, or the model is of another package.
+    assumption : str
+        What is assumed of samples whose group is not known; empty if there are none.
+    left_out : tuple
+        Groups that are too small to be compared, about which nothing is said.
+    n_unknown : int
+        Samples of unknown group, which are left out.
+    rare_outcomes : str
+        Outcomes that few samples have, such as costly errors, and most of the limit is due to.
+    attempt : int or None
+        Number of this claim among those of the same data, if a ledger counts them.
+    constraint : dict
+        Class and parameters of the constraint.
+    source : dict of str to str
+        Facts about the data, the date and the versions.
+
+    Examples
+    --------
+    >>> from skfair.audit import Audit
+    >>> decisions, sex = [1, 0, 0, 1, 0] * 800, ["f"] * 2000 + ["m"] * 2000
+    >>> audit = Audit.from_predictions(None, decisions, sensitive_features=sex)
+    >>> claim = audit.certify(tolerance=0.1)
+    >>> claim.verdict, claim.exit_status
+    ('shown', 0)
+    >>> print(claim)
+    Shown: no two groups differ by more than 10 percentage points in selection rate. Observed: \
+0 percentage points, at most 2.55 percentage points with 95 % confidence (exact), read once.
+    """
+
+    verdict: Literal["shown", "open", "contradicted"]
+    form: str
+    metric: str
+    unit: str
+    threshold: float
+    estimate: float
+    low: float
+    high: float
+    confidence_level: float
+    is_exact: bool
+    attributes: tuple[str, ...] = ()
+    counted: str = "samples"
+    sizes: dict[str, int] = field(default_factory=dict)
+    required_sample_size: int | None = None
+    n_smallest: int | None = None
+    shown_threshold: float | None = None
+    fit_unit: float | None = None
+    assumption: str = ""
+    left_out: tuple = ()
+    n_unknown: int = 0
+    rare_outcomes: str = ""
+    attempt: int | None = None
+    constraint: dict[str, Any] = field(default_factory=dict)
+    source: dict[str, str] = field(default_factory=dict)
+
+    title = "Claim about groups"
+
+    def __bool__(self):
+        raise TypeError(
+            "A claim is neither true nor false; ask for claim.verdict, which is 'shown', 'open' or "
+            "'contradicted', or for claim.is_shown."
+        )
+
+    @classmethod
+    def from_json(cls, source: str | PathLike[str]) -> Self:
+        """The claim of which :meth:`to_json` made a text.
+
+        Parameters
+        ----------
+        source : str or path-like
+            The text, or the path of a file of it.
+
+        Returns
+        -------
+        claim : Claim
+
+        Raises
+        ------
+        ValueError
+            If it is no text of a claim of this version.
+        """
+        content = read_document(source, "Claim", cls._settings)
+        content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
+        content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
+        return cls(**{name: content[name] for name in cls._settings})
+
+    def find_differences(self, other: Claim) -> list[str]:
+        """Names of the attributes, and "text", in which another claim differs.
+
+        Parameters
+        ----------
+        other : Claim
+            A claim of other data, or of the same once more.
+
+        Returns
+        -------
+        names : list of str
+            Empty if it is the same claim.
+        """
+        # The text states what is compared one by one, and facts that are not compared.
+        same = {name: getattr(self, name) for name in _DESCRIPTIONS}
+        compared = replace(other, **same)
+        names = (*self._settings, "text")
+        return [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the bound is shown to hold in the population."""
+        return self.verdict == "shown"
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether the bound is shown to be broken in the population."""
+        return self.verdict == "contradicted"
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the shell: 0 shown, 1 not shown, 3 contradicted."""
+        return _EXIT_STATUSES[self.verdict]
+
+    @property
+    def text(self) -> str:
+        """The claim as sentences."""
+        return " ".join(self.findings)
+
+    def __str__(self):
+        return self.text
+
+    _results = ("text", "exit_status")
+
+    @property
+    def _form(self):
+        """The kind of bound."""
+        return _FORMS_BY_NAME[self.form]
+
+    @property
+    def findings(self) -> list[str]:
+        """The sentences: verdict, what is observed, what would suffice, what is assumed."""
+        sentences = [self._describe_verdict(), self._describe_observed(), self._advise()]
+        if self.shown_threshold is not None:
+            sentences.append(f"What is shown: {self._bound_text(self.shown_threshold)}.")
+        if self.assumption:
+            sentences.append(f"This holds {self.assumption}.")
+        if self.rare_outcomes:
+            sentences.append(
+                f"Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
+            )
+        if self.n_unknown:
+            sentences.append(
+                f"{self.n_unknown:,} samples of unknown group are left out; the claim is about the "
+                "others."
+            )
+        return list(filter(None, sentences))
+
+    def _describe_verdict(self):
+        """Sentence on the verdict, the groups, the bound and the groups that are left out."""
+        bound = number_text(self.threshold, self.unit)
+        if self.fit_unit is not None:
+            in_fit = f"{self.threshold / self.fit_unit:.3g} in units of the fit"
+            bound += f" ({in_fit}, where the target has standard deviation 1)"
+        by = f" by {' and '.join(self.attributes)}" if self.attributes else ""
+        statement = self._form.sentence.format(by=by, metric=self.metric, bound=bound)
+        names = join_names(map(repr, self.left_out))
+        left_out = f"; left out as too small: {names}" if names else ""
+        return f"{_LEADS[self.verdict]}: {statement}{left_out}."
+
+    def _describe_observed(self):
+        """Sentence on the estimate, the limit that decides, and how often it was read."""
+        has_floor = self._form.has_floor
+        is_lower = has_floor != self.is_contradicted
+        limit = self.low if is_lower else self.high
+        known = f"{'at least' if is_lower else 'at most'} {number_text(limit, self.unit)}"
+        if not isfinite(limit):
+            known = "without a limit"
+        level = f"{100 * self.confidence_level:g} % confidence"
+        method = " (exact)" if self.is_exact else ""
+        is_within = limit >= self.threshold if has_floor else limit <= self.threshold
+        if self.is_exact and self.verdict == "open" and is_within:
+            method = " (which an exact test does not confirm)"
+        reading = "read once"
+        if self.attempt is not None:
+            together = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)
+            reading = (
+                f"read as attempt {self.attempt} on these held-out data, all of which together "
+                f"have {100 * together:g} % confidence"
+            )
+        observed = number_text(self.estimate, self.unit)
+        return f"Observed: {observed}, {known} with {level}{method}, {reading}."
+
+    def _advise(self):
+        """Sentence on what would suffice; empty where it is shown or contradicted."""
+        if self.verdict != "open":
+            return ""
+        if self.required_sample_size is not None:
+            return (
+                f"If the population is as observed, {self.required_sample_size:,} {self.counted} "
+                f"of each group suffice; the smallest group has {self.n_smallest:,}."
+            )
+        distance = self.threshold - self.estimate
+        if (distance < 0.0) == self._form.has_floor and distance != 0.0:
+            return "A larger sample may suffice."
+        return "If the population is as observed, no sample size suffices."
+
+    def _bound_text(self, threshold):
+        """A bound with its side."""
+        side = "at least" if self._form.has_floor else "at most"
+        return f"{side} {number_text(threshold, self.unit)}"
+
+    def _sections(self):
+        """Yield the sections of the page."""
+        yield "Claim", [self.findings[0], self.findings[1:]]
+        if self.sizes:
+            rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
+            yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
+        facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
+        rows = [(fact, False) for fact in facts]
+        yield "What was audited", [("Facts", "", ("Fact", "Value"), rows)]
+
+
+def _constraint_text(constraint):
+    """Class and parameters of a constraint as text."""
+    texts = [f"{name}={value!r}" for name, value in constraint["params"].items()]
+    parameters = ", ".join([*texts, *(f"{name}: one's own" for name in constraint["unfiled"])])
+    return f"{constraint['name']}({parameters})"
+
+
+def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
+    """Recompute a filed claim from the data, and name what differs.
+
+    Parameters
+    ----------
+    claim : Claim, str or path-like
+        The claim, the JSON of :meth:`Claim.to_json`, or the path of a file of it.
+    audit : Audit
+        The data.
+
+    Returns
+    -------
+    differences : list of str
+        Attributes of the claim that differ, numbers by more than rounding; empty if the data have
+        the same claim. The source, the attempt and what is known of left out samples are not
+        compared.
+
+    Raises
+    ------
+    ValueError
+        If the text is no claim, its constraint cannot be made again since a loss or a rate is one
+        of the user's own, or the audit cannot answer it.
+
+    Examples
+    --------
+    >>> from skfair.audit import Audit, verify
+    >>> decisions, sex = [1, 0, 0, 1, 0] * 800, ["f"] * 2000 + ["m"] * 2000
+    >>> audit = Audit.from_predictions(None, decisions, sensitive_features=sex)
+    >>> verify(audit.certify(tolerance=0.1).to_json(), audit)
+    []
+    >>> other = Audit.from_predictions(None, [0, *decisions[1:]], sensitive_features=sex)
+    >>> verify(audit.certify(tolerance=0.1).to_json(), other)
+    ['estimate', 'high', 'text']
+    """
+    filed = claim if isinstance(claim, Claim) else Claim.from_json(claim)
+    constraint = _make_constraint(filed.constraint)
+    # Ratios, floors and ceilings are parameters of the constraint.
+    tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
+    return filed.find_differences(
+        audit.certify(constraint, tolerance, confidence_level=filed.confidence_level)
+    )
+
+
+def _make_constraint(described):
+    """The constraint that `describe_constraint` described."""
+    if unfiled := described["unfiled"]:
+        raise ValueError(
+            f"The constraint {described['name']} must have parameters that a file can hold, but "
+            f"{join_names(unfiled)} was an object of one's own. Certify again with it, and compare "
+            "the two texts."
+        )
+    if described["name"] not in constraints.__all__:
+        raise ValueError(
+            f"The constraint must be one of skfair.constraints, but is {described['name']!r}; "
+            "certify again with it, and compare the two texts."
+        )
+    return getattr(constraints, described["name"])(**described["params"])
+
+
+_DESCRIPTIONS = ("source", "attempt", "n_unknown")
+"""Attributes of a claim that do not follow from the data alone."""
+
+
+def _is_same(first, second):
+    """Whether two values of claims are equal, numbers up to rounding."""
+    if isinstance(first, float) and isinstance(second, float):
+        return first == second or isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+    return first == second
+
+
+Claim._settings = tuple(one.name for one in fields(Claim))
+
+
+_METRICS = {
+    "equalized_odds": "true positive rate or false positive rate",
+    "mean_score": "mean score",
+    "loss": "mean loss",
+    "group_auc": "area under the ROC curve",
+}
+"""What is compared where it is no single rate, by the first part of a name of a metric."""
+
+
+def describe_metric(constraint, is_real, n_classes):
+    """What a constraint compares, as in "selection rate"."""
+    rate = constraint.compared_rate
+    within = " within each stratum" if "strata" in constraint.get_params(deep=False) else ""
+    ending = within + " of each class" * (n_classes > 1)
+    if constraint.counts_decisions and is_known_measure(getattr(rate, "name", "")):
+        title = describe_measure(rate.name)[0]
+        return (title if title[1].isdigit() else title[0].lower() + title[1:]) + ending
+    if constraint.counts_decisions and hasattr(rate, "denominator"):
+        return rate.name + ending
+    name = constraint.metric or constraint.unit
+    if is_real and constraint.unit == "score":
+        return "mean prediction"
+    known = (text for start, text in _METRICS.items() if start in name)
+    return next(known, f"what {constraint.name} compares") + ending
+
+
+def describe_counted(constraint, pos_label):
+    """Samples that the denominator of the compared rate counts; `pos_label` is None if unknown."""
+    rate = constraint.compared_rate
+    phrase = getattr(rate, "phrase", "at all" if constraint.unit != "rate" else "")
+    if not phrase and "equalized" in (constraint.metric or ""):
+        return "samples of each outcome"
+    if phrase in ("at all", ""):
+        return "samples"
+    if pos_label is None:
+        return f"samples {phrase}"
+    known = {
+        "of the positive class": "with the outcome",
+        "of the negative class": "without the outcome",
+        "predicted positive": "decided",
+        "predicted negative": "not decided",
+    }
+    return f"samples {known[phrase]} {pos_label!r}" if phrase in known else f"samples {phrase}"
+
+
+def describe_constraint(constraint):
+    """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
+    params, unfiled = {}, []
+    for name, value in constraint.get_params(deep=False).items():
+        if isinstance(value, str | int | float):
+            params[name] = value
+        elif value is not None:
+            unfiled.append(name)
+    return {"name": type(constraint).__name__, "params": params, "unfiled": unfiled}
+
+
+def find_unit(constraint):
+    """Unit of the gap of a constraint: that of its rate, or of what it averages."""
+    rate = constraint.compared_rate
+    if not constraint.counts_decisions:
+        return f"units of the {describe_metric(constraint, False, 1)}"
+    if getattr(rate, "is_share", True):
+        return "percentage points"
+    return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
