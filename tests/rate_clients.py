@@ -100,7 +100,7 @@ def score(rate, columns, model):
 def report(rate, columns, model):
     """An audit of the model with the rate."""
     audit = FairnessReport.from_estimator(
-        model, columns.X, columns.y, sensitive_features=columns.group, measures=[rate]
+        model, columns.X, columns.y, sensitive_features=columns.group, metrics=[rate]
     )
     return audit.to_frame()["value"]
 

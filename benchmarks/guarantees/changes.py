@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.audit import ChangeReport
+from skfair.audit import Audit
 
 N_DRAWS = {5: 500, 1: 40}
 """Draws of each cell, by the runs of the budget."""
@@ -100,13 +100,9 @@ def measure_change(rates, size, design, seed):
     groups = np.repeat(np.arange(len(rates[0])), size)
     rng, is_paired = np.random.default_rng(seed), design == DESIGNS[0]
     before, after = draw_decisions(rates, groups, is_paired, rng)
-    if is_paired:
-        report = ChangeReport.from_predictions(None, before, after, sensitive_features=groups)
-    else:
-        report = ChangeReport.from_periods(
-            {"y_pred": before, "sensitive_features": groups},
-            {"y_pred": after, "sensitive_features": groups},
-        )
+    if not is_paired:
+        after = Audit.from_predictions(None, after, sensitive_features=groups)
+    report = Audit.from_predictions(None, before, sensitive_features=groups).compare(after)
     gaps = report.gaps.set_index("measure").loc["selection_rate"]
     return tuple(float(gaps[name]) for name in ("change", "change_low", "change_high"))
 

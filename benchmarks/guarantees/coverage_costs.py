@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.audit import ChangeReport, certify_predictions
+from skfair.audit import Audit
 from skfair.constraints import MaximumRate, RateParity, make_posterior
 from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -91,13 +91,10 @@ def draw_outcomes(cost, n, rng, households=1):
 def _certifies_nothing(cost, is_parity, weighted, n, rng):
     truth, decisions, groups = draw_outcomes(cost, n, rng)
     weights = rng.choice([1.0, 3.0], size=len(groups)) if weighted else None
-    return not certify_predictions(
-        truth,
-        decisions,
-        sensitive_features=groups,
-        sample_weight=weights,
-        constraint=cost.constraint(is_parity),
-    ).is_shown
+    audit = Audit.from_predictions(
+        truth, decisions, sensitive_features=groups, sample_weight=weights
+    )
+    return not audit.certify(cost.constraint(is_parity)).is_shown
 
 
 def _guarantees_nothing(cost, is_parity, households, n, rng):
@@ -128,22 +125,16 @@ def _reports_mean(cost, weighted, n, rng):
 def _reports_change(before, after, is_paired, n, rng):
     truth, first, groups = draw_outcomes(before, n, rng)
     other, second, _ = draw_outcomes(after, n, rng)
-    settings = {"measures": [before.rate]}
     if is_paired:
         # The second model has other false negatives, and most of the false positives.
         is_rejected = rng.random(2 * n) < np.asarray(after.shares)[groups] / 0.3
         second = np.where(truth, ~is_rejected, first & (rng.random(2 * n) < 0.8))
         second |= ~truth & (rng.random(2 * n) < 0.2 / 7)
-        report = ChangeReport.from_predictions(
-            truth, first, second, sensitive_features=groups, **settings
-        )
+        later = second
     else:
-        columns = ("y_true", "y_pred", "sensitive_features")
-        report = ChangeReport.from_periods(
-            dict(zip(columns, (truth, first, groups), strict=True)),
-            dict(zip(columns, (other, second, groups), strict=True)),
-            **settings,
-        )
+        later = Audit.from_predictions(other, second, sensitive_features=groups)
+    audit = Audit.from_predictions(truth, first, sensitive_features=groups)
+    report = audit.compare(later, metrics=[before.rate])
     row = report.gaps.set_index("measure").loc["cost"]
     true = np.ptp(after.means) - np.ptp(before.means)
     return row["change_low"] - 1e-9 <= true <= row["change_high"] + 1e-9

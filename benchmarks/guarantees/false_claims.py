@@ -49,7 +49,7 @@ def draw_report(rng, n_groups, n_attributes, n_samples, gap=0.0):
         return FairnessReport.from_predictions(
             truth,
             decisions,
-            y_proba=probability,
+            y_score=probability,
             sensitive_features=pd.DataFrame(groups, columns=names),
             confidence_level=LEVEL,
         )

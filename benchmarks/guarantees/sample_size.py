@@ -9,7 +9,7 @@ from benchmarks.guarantees import populations
 from benchmarks.guarantees.redraws import population
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports
-from skfair.audit import certify_predictions
+from skfair.audit import Audit
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity
 from skfair.statistics import FitPilot, _pilots, required_sample_size
@@ -61,9 +61,8 @@ def certified_share(n, rate, constraint, n_groups, n_draws, rng):
     for (least, most), repeats in zip(draws, times, strict=True):
         counts = np.repeat([least, most], [n_groups - 1, 1])
         decisions = (np.tile(np.arange(n), n_groups) < np.repeat(counts, n)).astype(int)
-        certificate = certify_predictions(
-            None, decisions, sensitive_features=groups, constraint=constraint
-        )
+        audit = Audit.from_predictions(None, decisions, sensitive_features=groups, min_group_size=1)
+        certificate = audit.certify(constraint)
         share += repeats * certificate.is_shown
     return share / n_draws
 

@@ -65,7 +65,7 @@ def measure(n_samples):
 
 def _page(truth, probability, groups):
     return FairnessReport.from_predictions(
-        truth, (probability > 0.5).astype(int), y_proba=probability, sensitive_features=groups
+        truth, (probability > 0.5).astype(int), y_score=probability, sensitive_features=groups
     ).to_html()
 
 

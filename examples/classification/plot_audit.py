@@ -49,9 +49,8 @@ model.fit(X_train, y_train)
 # --------
 # The report begins with three sentences, and lists what the data cannot decide.
 
-report = FairnessReport.from_estimator(
-    model, X, y, sensitive_features=attributes, title="Loans, on held-out applicants"
-)
+report = FairnessReport.from_estimator(model, X, y, sensitive_features=attributes)
+report.title = "Loans, on held-out applicants"
 print(*report.findings, sep="\n")
 print("\nOpen questions:", *report.open_questions[:2], sep="\n")
 

@@ -6,13 +6,11 @@ report can be attached to a model card.
 """
 
 from skfair.audit._audit import Audit
-from skfair.audit._audit import check_counts as check_counts
 from skfair.audit._certify import certify, limit_metric
-from skfair.audit._certify import certify_predictions as certify_predictions
-from skfair.audit._changes import ChangeReport
 from skfair.audit._claims import Claim, verify
 from skfair.audit._claims import find_unit as find_unit
 from skfair.audit._claims import number_text as number_text
+from skfair.audit._data import check_counts as check_counts
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._files import check_complete_column as check_complete_column
@@ -30,13 +28,15 @@ from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
 from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
+from skfair.audit._report_input import check_share as check_share
+from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [
     "Audit",
-    "ChangeReport",
     "Claim",
     "FairnessReport",
+    "SensitiveFeatures",
     "SubgroupReport",
     "certify",
     "fairness_front",

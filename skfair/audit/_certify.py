@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from os import PathLike
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import (
     Claim,
@@ -21,29 +20,30 @@ from skfair.audit._claims import (
     find_form,
     find_unit,
 )
+from skfair.audit._data import AuditData, mask_unknown
 from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
-    GroupInformation,
     HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
     bind_constraint,
+    bind_hidden_groups,
     check_applies,
+    check_can_model,
     check_fitted_model,
     check_needs_no_outcomes,
     final_estimator,
-    infer_task,
     metric_kind,
     predict_for_metric,
     resolve_constraint,
     resolve_loss_and_units,
-    warn_of_dependent_samples,
 )
+from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._tables import group_text
-from skfair.groups import check_alignment
+from skfair.constraints import check_applies_to_numbers
 from skfair.metrics import Metric, find_positive
 from skfair.statistics import (
     ComplementEstimates,
@@ -89,75 +89,20 @@ class _Limits(NamedTuple):
     required_sample_size: int | None = None
 
 
-def certify_predictions(
-    y_true,
-    y_pred,
-    *,
-    sensitive_features=None,
-    constraint="demographic_parity",
-    tolerance=None,
-    confidence_level=0.95,
-    sample_weight=None,
-    pos_label=None,
-    kind=None,
-    loss=None,
-    X=None,
-    missing="error",
-    odds_ratio=1.0,
-    group_probabilities=None,
-    assume=None,
-    ledger=None,
-    source=None,
-):
-    """The claim of predictions of any model; the parameters are those of `certify`.
-
-    Several classes are each compared with the rest. Scores count as probabilities if all are in
-    [0, 1]. `kind` is "classification", "regression", or None to infer it.
-    """
-    resolved = resolve_constraint(constraint)
-    attempt, level = _level_of_attempt(
-        confidence_level, ledger, y_true, sensitive_features, sample_weight
-    )
-    kind = infer_task(resolved, y_true, kind)
-    known = GroupInformation(sensitive_features, missing, odds_ratio, group_probabilities, assume)
-    known.check()
-    columns = {"y_pred": y_pred, "sensitive_features": sensitive_features, "X": X}
-    columns |= {"group_probabilities": group_probabilities}
-    check_alignment(**{"y_true": y_true} | columns)
-    if y_true is None:
-        check_needs_no_outcomes(resolved, y_pred, X)
-    per_class = arrange_for_metric(resolved, y_true, y_pred, kind, pos_label)
-    is_score = resolved.unit == "score"
-    resolved, *units = resolve_loss_and_units(
-        resolved,
-        loss,
-        is_real=kind == "regression",
-        has_probabilities=is_score and are_probabilities(per_class[0][0][-1]),
-    )
-    claim = _certify_predictions(
-        resolved, per_class, known, sample_weight, X, units, tolerance, level
-    )
-    return replace(claim, attempt=attempt, source=collect_facts(source, **claim.source))
-
-
 def certify(
     estimator: BaseEstimator,
     X: MatrixLike,
     y: ArrayLike,
     *,
-    sensitive_features: MatrixLike | None = None,
+    sensitive_features: MatrixLike | SensitiveFeatures,
     constraint: str | Constraint = "demographic_parity",
     tolerance: float | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
+    min_group_size: int = 30,
     X_fit: MatrixLike | None = None,
     loss: str | Callable | None = None,
-    missing: Literal["error", "at_random"] = "error",
-    odds_ratio: float = 1.0,
-    group_probabilities: MatrixLike | None = None,
-    assume: Literal["sufficient", "independent"] | None = None,
-    ledger: str | PathLike[str] | None = None,
 ) -> Claim:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -172,6 +117,7 @@ def certify(
     Of models that break the tolerance at most one in twenty is certified at .95. The level is that
     of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one is
     false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
+    Predictions of any model are certified by :meth:`Audit.certify`.
 
     Parameters
     ----------
@@ -183,8 +129,8 @@ def certify(
         choice among models.
     y : array-like of shape (n_samples,)
         True classes or targets.
-    sensitive_features : array-like or sparse matrix, default=None
-        Group of each sample. None if there are only probabilities of groups.
+    sensitive_features : array-like, sparse matrix or SensitiveFeatures
+        Group of each sample, or what is known of it.
     constraint : str or Constraint, default="demographic_parity"
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
@@ -202,6 +148,9 @@ def certify(
         Non-negative weights, such as inverse probabilities of having been drawn.
     pos_label : label, default=None
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
+    min_group_size : int, default=30
+        Number of samples below which a group is not compared, unless the constraint has a number of
+        its own. The certificate names these groups.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the training data, if available: rows of X that are among them are reported.
     loss : str, callable or None, default=None
@@ -210,27 +159,6 @@ def certify(
         squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
         loss of an estimator of this package, in units of the target, and the logistic loss of the
         decision function of other classifiers; for other regressors it must be passed.
-    missing : {"error", "at_random"}, default="error"
-        What happens to missing values of `sensitive_features`. "at_random" assumes, for rates of
-        decisions, that groups are missing at random given X, decision and outcome, as in
-        :func:`skfair.statistics.hidden_gap_interval`. The certificate states it.
-    odds_ratio : float, default=1.0
-        With ``missing="at_random"``, the largest factor by which odds of a group may differ between
-        equal samples with and without a record. ``np.inf`` assumes nothing.
-    group_probabilities : array-like of shape (n_samples, n_groups), default=None
-        Probability of each group, such as that by names and places; a DataFrame names the groups.
-        With ``missing="at_random"`` they are further features of the models of missing groups.
-        Without `sensitive_features`, rates of decisions are computed from them alone.
-    assume : {"sufficient", "independent"}, default=None
-        What is assumed of probabilities alone, as in
-        :func:`skfair.statistics.hidden_gap_interval`. None assumes nothing: then it is the largest
-        gap that the probabilities allow that must be within the tolerance.
-    ledger : str or path-like, default=None
-        File that counts the certificates tried on the same held-out data, whatever the model, the
-        constraint or the tolerance; it is created if there is none. The t-th of them has the error
-        ``(1 - confidence_level) / (t * (t + 1))``, so that the probability that any of them is
-        false is at most ``1 - confidence_level``. The same data are the same outcomes, groups and
-        weights in any order: without some samples they are other data.
 
     Returns
     -------
@@ -240,11 +168,10 @@ def certify(
     Raises
     ------
     ValueError
-        If groups are neither recorded nor given as probabilities, the tolerance or the confidence
-        level is out of range, there is no tolerance or also a
-        ratio, X is the training data, the constraint is not about what the estimator predicts (the
-        error names those that are), the loss of a regressor is not known, or predictions, groups or
-        weights are invalid for the metric.
+        If groups are missing, the tolerance or the confidence level is out of range, there is no
+        tolerance or also a ratio, X is the training data, the constraint is not about what the
+        estimator predicts (the error names those that are), the loss of a regressor is not known,
+        or predictions, groups or weights are invalid for the metric.
     TypeError
         If the estimator is neither a classifier nor a regressor.
 
@@ -274,49 +201,90 @@ def certify(
     'shown'
     """
     check_fitted_model(estimator)
-    known = GroupInformation(sensitive_features, missing, odds_ratio, group_probabilities, assume)
-    known.check()
-    constraint = resolve_constraint(constraint)
-    attempt, level = _level_of_attempt(
-        confidence_level, ledger, y, sensitive_features, sample_weight
+    resolved = resolve_constraint(constraint)
+    check_applies(resolved, estimator)
+    refuse_training_data(X, X_fit)
+    audit = AuditData.from_estimator(
+        estimator,
+        X,
+        y,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+        min_group_size=min_group_size,
     )
+    return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level, loss=loss)
+
+
+def certify_audit(audit, constraint, tolerance, *, confidence_level, loss=None, ledger=None):
+    """The claim of an audit, as :meth:`Audit.certify`."""
+    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
+    if constraint.get_params(deep=False).get("min_group_size", 0) is None:
+        constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
+    attempt = None
+    if ledger is not None:
+        groups, weights = audit.samples.groups, audit.samples.weights
+        attempt = count_attempt(ledger, audit.columns.get("y_true"), groups, weights)
+        level = divide_level(level, attempt)
+    arrange = _arrange_columns if audit.model is None else _arrange_model
+    per_class, (constraint, *units) = arrange(audit, constraint, loss)
+    claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
+    source = collect_facts(audit.source, **claim.source)
+    return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
+
+
+def _arrange_model(audit, constraint, loss):
+    """Predictions of a fitted model as `predict_for_metric`, and the constraint with its units."""
+    estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
-    constraint, *units = resolve_loss_and_units(
+    resolved = resolve_loss_and_units(
         constraint,
         loss,
         final_estimator(estimator),
         is_real=is_regressor(estimator),
         has_probabilities=hasattr(estimator, "predict_proba"),
     )
-    refuse_training_data(X, X_fit)
-    warn_of_dependent_samples(X)
-    per_class = predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label)
-    claim = _certify_predictions(
-        constraint, per_class, known, sample_weight, X, units, tolerance, level
+    predictions = predict_for_metric(
+        estimator, resolved[0], X, y, sensitive_features, audit.pos_label
     )
-    return replace(claim, attempt=attempt, source=collect_facts(None, **claim.source))
+    return predictions, resolved
 
 
-def _level_of_attempt(confidence_level, ledger, *samples):
-    """Number of this attempt on the samples by the ledger, if there is one, and its level."""
-    level = check_level(confidence_level)
-    if ledger is None:
-        return None, level
-    attempt = count_attempt(ledger, *samples)
-    return attempt, divide_level(level, attempt)
+def _arrange_columns(audit, constraint, loss):
+    """Predictions that were passed as `predict_for_metric`, and the constraint with its units."""
+    is_real = audit.kind == "regression"
+    if is_real:
+        check_applies_to_numbers(constraint, "a model of real targets")
+    compares_scores = not constraint.counts_decisions and not is_real
+    columns = audit.columns if compares_scores else audit.rows()[1]
+    y_true, predicted = columns.get("y_true"), columns.get("y_score")
+    if not compares_scores or predicted is None:
+        predicted = audit.find_decisions(columns)
+    if y_true is None:
+        check_needs_no_outcomes(constraint, predicted)
+    per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
+    has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
+    units = resolve_loss_and_units(
+        constraint, loss, is_real=is_real, has_probabilities=has_probabilities
+    )
+    return per_class, units
 
 
-def _certify_predictions(constraint, per_class, known, sample_weight, X, units, tolerance, level):
+def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
     """The claim of predictions, which are as `predict_for_metric` returns them.
 
-    `known` is what is known of their groups, `units` those of the gap and of a fit.
+    `units` are those of the gap and of a fit.
     """
-    known.check_applies(constraint, sample_weight)
+    known = audit.known
     largest = _largest_gap(constraint, units[0])
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
+    if known.is_modelled:
+        check_can_model(audit, constraint)
+        bind = partial(bind_hidden_groups, audit=audit)
+    else:
+        bind = partial(bind_constraint, **_samples_of_known_group(audit, len(per_class[0][0][0])))
     bound_constraints = [
-        known.bind(constraint, predictions, sample_weight, X=X, **params)
-        for predictions, params in per_class
+        bind(constraint, predictions, **params) for predictions, params in per_class
     ]
     # Each class holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(per_class)
@@ -326,15 +294,15 @@ def _certify_predictions(constraint, per_class, known, sample_weight, X, units, 
             for bound, scores in bound_constraints
         ]
     )
-    if not known.is_complete:
+    if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
     return replace(
         claim,
         confidence_level=level,
-        attributes=known.attributes,
-        assumption=known.assumption,
+        attributes=_attribute_names(audit),
+        assumption=known.describe_assumption("X, decision and outcome"),
         left_out=_uncompared_groups(bound_constraints[0][0]),
     )
 
@@ -390,6 +358,23 @@ def _find_positive(constraint, columns, params, per_class):
     return label.item() if isinstance(label, np.generic) else label
 
 
+def _attribute_names(audit):
+    """Names of the attributes of recorded groups, as text."""
+    attributes = None if audit.known.labels is None else audit.samples.groups.attributes
+    return tuple(name for name in attributes or () if isinstance(name, str))
+
+
+def _samples_of_known_group(audit, n_rows):
+    """Groups, weights and features of so many rows, without weight where the group is unknown."""
+    merged, samples = audit.rows()[0], audit.samples
+    samples = samples if len(samples.weights) == n_rows else merged
+    groups, weights = samples.groups, samples.weights
+    if audit.known.treatment == "exclude" and groups.is_disjoint:
+        weights = weights * ~mask_unknown(groups)
+    data = {"sensitive_features": groups, "sample_weight": weights}
+    return data | {"X": None if audit.model is None else audit.model.X}
+
+
 def _uncompared_groups(bound):
     """Names of the groups that are too small to be compared, without repetitions."""
     others = (
@@ -440,7 +425,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         raise ValueError(
             f"A certificate needs two groups to be compared by {bound.name}, but these samples "
             "have one at most that is large enough. Pass sensitive_features with two groups or "
-            "more, or a smaller min_group_size to the constraint."
+            "more, or a smaller min_group_size."
         )
     limit = gap_upper_limit(estimates, contrasts, level)
     is_exact = _allows_exact_tests(estimates, contrasts)
@@ -637,7 +622,7 @@ def _warn_of_small_groups(bound, estimates, tolerance, level):
             f"Nothing can be certified about groups with fewer than {minimum} samples, at "
             f"tolerance={tolerance:g} and confidence_level={level:g}: "
             f"{_name_events(bound, estimates, small)}. Use more held-out data, or leave these "
-            "groups out (min_group_size of the constraint)."
+            "groups out (min_group_size)."
         )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.utils import check_consistent_length
 
 from skfair.audit._estimators import (
     describe_measure,
@@ -16,7 +14,6 @@ from skfair.audit._estimators import (
     measure_estimators,
 )
 from skfair.audit._formats import PageReport
-from skfair.audit._report_input import check_group_size
 from skfair.audit._sections import (
     difference_text,
     interval_text,
@@ -30,72 +27,19 @@ from skfair.groups import (
     attribute_columns,
     attribute_names,
     check_metric_input,
-    count_samples,
-    fill_missing,
-    is_encoded,
 )
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
-from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names
 
 # The report of two models or two periods.
 
 
-class ChangeReport(PageReport):
-    r"""Rates and gaps of two models, or of two periods, side by side, with their changes.
+class Changes(PageReport):
+    """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
-    Made by :meth:`from_predictions` for two models on the same samples, or by :meth:`from_periods`
-    for different samples.
-
-    With :math:`D_t(i, j)` the difference of the rates of two groups at time t, the gap is
-    :math:`\max D_t`. Its change is bounded by the change of the difference of those pairs that may
-    attain the later gap. Limits of changes combine Wilson's or exact limits of the four rates
-    ([1]_), with the correlation of the predictions if the samples are the same.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row for each measure of each group: values before and after, and the change, with
-        limits.
-    gaps : DataFrame
-        One row for each measure of each attribute: the gap before and after, and its change with
-        limits.
-    moves : DataFrame or None
-        Number of samples of each group that became positive or negative; None for different
-        samples, and where there are no two classes.
-    names : tuple of two str
-        What is compared.
-    is_paired : bool
-        Whether the samples are the same.
-    confidence_level : float
-        Probability with which each interval holds.
-    min_group_size : int
-        Number of samples below which a group is left out of gaps.
-    title : str
-        Heading of the page.
-
-    Attributes
-    ----------
-    findings : list of str
-        The main results.
-
-    References
-    ----------
-    .. [1] R. G. Newcombe, "Improved confidence intervals for the difference between binomial
-       proportions based on paired data", Statistics in Medicine 17, 1998.
-
-    Examples
-    --------
-    >>> from skfair.audit import ChangeReport
-    >>> sex = ["f"] * 500 + ["m"] * 500
-    >>> old = [1, 0, 0, 0, 0] * 100 + [1, 1, 0, 0, 0] * 100
-    >>> new = [1, 1, 0, 0, 0] * 200
-    >>> report = ChangeReport.from_predictions(None, old, new, sensitive_features=sex)
-    >>> report.gaps[["before", "after", "change"]].iloc[0].round(2).tolist()
-    [0.2, 0.0, -0.2]
-    >>> bool(report.gaps["change_high"].item() < 0.0)
-    True
+    ``frame`` has a row for each measure of each group, ``gaps`` one for each measure of each
+    attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
     """
 
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size")
@@ -117,173 +61,107 @@ class ChangeReport(PageReport):
         self.is_paired, self.confidence_level = is_paired, confidence_level
         self.min_group_size, self.title = min_group_size, title
 
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | None,
-        before: ArrayLike,
-        after: ArrayLike,
-        *,
-        sensitive_features: MatrixLike,
-        sample_weight: ArrayLike | None = None,
-        names: tuple[str, str] = ("before", "after"),
-        **settings: Any,
-    ) -> Self:
-        """Report of two models on the same samples.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or None
-            True classes or values; None if they are not known.
-        before, after : array-like of shape (n_samples,)
-            Predicted classes or values of both models.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-            Group of each sample.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
-        names : tuple of two str, default=("before", "after")
-            Names of the models.
-        **settings
-            ``kind``, ``pos_label``, ``measures``, ``confidence_level``, ``min_group_size`` and
-            ``title``, as in :meth:`FairnessReport.from_predictions`. Further measures must be
-            rates, such as a mean cost (:class:`skfair.metrics.Rate`).
-
-        Returns
-        -------
-        report : ChangeReport
-        """
-        shared = {"y_true": y_true, "sensitive_features": sensitive_features}
-        shared |= {"sample_weight": sample_weight}
-        models = [shared | {"y_pred": y_pred} for y_pred in (before, after)]
-        return cls._from_column_dicts(models, names, is_paired=True, **settings)
-
-    @classmethod
-    def from_periods(
-        cls,
-        before: dict[str, Any],
-        after: dict[str, Any],
-        *,
-        names: tuple[str, str] = ("before", "after"),
-        **settings: Any,
-    ) -> Self:
-        """Report of two periods, whose samples are different and independent.
-
-        Parameters
-        ----------
-        before, after : dict
-            ``y_pred``, ``sensitive_features``, and perhaps ``y_true`` and ``sample_weight`` of each
-            period.
-        names : tuple of two str, default=("before", "after")
-            Names of the periods.
-        **settings
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        report : ChangeReport
-        """
-        return cls._from_column_dicts([before, after], names, is_paired=False, **settings)
-
-    @classmethod
-    def _from_column_dicts(
-        cls,
-        both,
-        names,
-        *,
-        is_paired,
-        kind=None,
-        pos_label=None,
-        measures=(),
-        confidence_level=0.95,
-        min_group_size=30,
-        title="Change report",
-    ):
-        """The report of two dicts of columns."""
-        level = check_level(confidence_level)
-        check_group_size(min_group_size)
-        further = find_measures(measures) if len(measures) else {}
-        others = [name for name, one in further.items() if not isinstance(one, Rate)]
-        if others:
-            raise ValueError(
-                f"measures of a change must be rates, but {join_names(others)} is none; pass a "
-                "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
-            )
-        samples, columns = _stack_periods(both)
-        period, units = columns.pop("period"), columns.pop("unit")
-        kind = infer_kind(kind, columns)
-        positive = find_positive_label(kind, columns, pos_label)
-        estimators = measure_estimators(kind, columns, positive, measures)
-        by = groupings(samples.groups)
-        units = units if is_paired else None
-        frame, gaps = tabulate_changes(
-            estimators, by, period, samples.weights, units, level, min_group_size
-        )
-        moves = None
-        if is_paired and positive is not None:
-            moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
-        return cls(
-            frame,
-            gaps,
-            moves,
-            names=tuple(names),
-            is_paired=is_paired,
-            confidence_level=level,
-            min_group_size=min_group_size,
-            title=title,
-        )
-
     @property
     def findings(self) -> list[str]:
         """The main results, one sentence each."""
         return list(change_findings(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """All rates before and after, with their changes, as a table.
-
-        Returns
-        -------
-        frame : DataFrame
-        """
+        """All rates before and after, with their changes, as a table."""
         return self.frame.copy()
 
     def _sections(self):
         return change_sections(self)
 
 
-def _stack_periods(both):
-    """Samples of both periods, and their columns with the period and the number of the sample."""
-    stacked: dict[str, list] = {}
-    for number, columns in enumerate(both):
-        columns = {"y_true": None, "sample_weight": None} | columns
-        y_pred, groups, weights = (
-            columns[name] for name in ("y_pred", "sensitive_features", "sample_weight")
+def compare_audits(before, after, metrics, confidence_level):
+    """The changes between two audits, or of an audit and predictions of another model."""
+    level, is_paired = check_level(confidence_level), not hasattr(after, "samples")
+    further = find_measures(metrics) if len(metrics) else {}
+    others = [name for name, one in further.items() if not isinstance(one, Rate)]
+    if others:
+        raise ValueError(
+            f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
+            "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
-        # Missing groups and other lengths are errors of one period.
-        outcomes = {} if columns["y_true"] is None else {"y_true": columns["y_true"]}
-        check_metric_input(groups, weights, y_pred=y_pred, **outcomes)
-        n, counts = len(y_pred), count_samples(groups, len(y_pred))
-        weights = counts if weights is None else np.asarray(weights)
-        arrays = {"y_pred": y_pred, "weights": weights, "period": np.full(n, number)}
-        arrays |= {"unit": np.arange(n), "counts": counts, "groups": _attribute_table(groups)}
-        arrays |= outcomes
-        for name, array in arrays.items():
-            stacked.setdefault(name, []).append(array)
-    groups = stack_groups(stacked.pop("groups"))
-    joined = {name: np.concatenate(list(map(np.asarray, one))) for name, one in stacked.items()}
-    samples, arrays = check_metric_input(groups, joined.pop("weights"), **joined)
-    columns = dict(zip(joined, arrays, strict=True))
-    counts = columns.pop("counts")
+    both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
+    tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
+    samples, columns, period, units = _stack(both, tables)
+    kind = infer_kind(None if before.kind != "clustering" else before.kind, columns)
+    positive = find_positive_label(kind, columns, before.pos_label)
+    estimators = measure_estimators(kind, columns, positive, metrics)
+    by = groupings(samples.groups)
+    frame, gaps = tabulate_changes(
+        estimators,
+        by,
+        period,
+        samples.weights,
+        units if is_paired else None,
+        level,
+        before.min_group_size,
+    )
+    moves = None
+    if is_paired and positive is not None:
+        moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
+    return Changes(
+        frame,
+        gaps,
+        moves,
+        names=("before", "after"),
+        is_paired=is_paired,
+        confidence_level=level,
+        min_group_size=before.min_group_size,
+        title="Change report",
+    )
+
+
+def _paired_columns(audit, y_pred):
+    """Predictions and outcomes of an audit, and the same with predictions of another model."""
+    if audit.samples.groups.multiplicity is not None:
+        raise ValueError(
+            "Predictions of another model are compared sample by sample, but this is an audit of "
+            "counts. Pass the Audit of the other counts, or audit the samples one by one."
+        )
+    columns = {name: audit.columns[name] for name in ("y_true",) if name in audit.columns}
+    decisions = audit.find_decisions(audit.columns)
+    check_consistent_length(decisions, y_pred)
+    return [columns | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
+
+
+def _period_columns(*audits):
+    """Predictions of each audit, and outcomes where both have them."""
+    columns = [audit.rows()[1] for audit in audits]
+    names = [name for name in ("y_true",) if all(name in one for one in columns)]
+    return [
+        {name: one[name] for name in names} | {"y_pred": audit.find_decisions(one)}
+        for audit, one in zip(audits, columns, strict=True)
+    ]
+
+
+def _stack(both, tables):
+    """Samples of both periods, their columns, the period of each and the number of the sample."""
+    sizes = [len(samples.weights) for samples in both]
+    groups = stack_groups([_attribute_table(samples.groups) for samples in both])
+    columns = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
+    columns |= {
+        "period": np.repeat([0, 1], sizes),
+        "unit": np.concatenate(list(map(np.arange, sizes))),
+    }
+    counts = np.concatenate(
+        [samples.groups.row_counts * np.ones(n) for samples, n in zip(both, sizes, strict=True)]
+    )
+    weights = np.concatenate([samples.weights for samples in both])
+    samples, arrays = check_metric_input(groups, weights, **columns)
+    columns = dict(zip(columns, arrays, strict=True))
     if (counts != 1.0).any():
         samples = samples._replace(groups=samples.groups.copy_with_multiplicity(counts))
-    return samples, columns
+    return samples, columns, columns.pop("period"), columns.pop("unit")
 
 
-def _attribute_table(sensitive_features):
-    """DataFrame of the attributes of the samples, or of rows that stand for several."""
-    if not is_encoded(sensitive_features):
-        return fill_missing(sensitive_features)
-    names = attribute_names(sensitive_features)
-    table = pd.DataFrame(dict(enumerate(attribute_columns(sensitive_features))))
+def _attribute_table(groups):
+    """DataFrame of the attributes of samples, or of rows that stand for several."""
+    names = attribute_names(groups)
+    table = pd.DataFrame(dict(enumerate(attribute_columns(groups))))
     return table if names is None else table.set_axis(names, axis=1)
 
 

@@ -1,7 +1,7 @@
 """Measures that a report shows of each task, and the estimators of their values by group."""
 
 import warnings
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,7 @@ from skfair.metrics import (
     to_numbers,
 )
 from skfair.statistics import (
-    ProbabilisticGroups,
-    RecordedGroups,
     estimate_means,
-    stack_features,
 )
 from skfair.utils._checks import join_names
 
@@ -216,8 +213,8 @@ def infer_kind(kind, columns):
     if kind == "classification" and _is_continuous(columns["y_pred"]):
         raise ValueError(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
-            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_proba > 0.5, "
-            'and these as y_proba or y_score; or pass kind="regression".'
+            f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
+            "and these as y_score."
         )
     return kind
 
@@ -230,9 +227,10 @@ def _refuse_ambiguous_integers(y_pred):
     if len(numbers) > 2:
         raise ValueError(
             f"Without y_true the {len(numbers)} different integers of y_pred, from "
-            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass "
-            'kind="classification" for a selection rate of each class, kind="regression" for the '
-            'scoring rate of scores, or kind="clustering" if they are clusters.'
+            f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass classes as text, "
+            "as in y_pred.astype(str), or scores with decimals. Commands have "
+            "--kind classification, --kind regression for the scoring rate of scores, and --kind "
+            "clustering."
         )
 
 
@@ -349,13 +347,15 @@ def _estimators_of_classes(name, rate, columns):
     return by_class
 
 
-def hidden_group_estimators(columns, positive, hide):
-    """Estimators of rates by name, for groups that are not all known.
-
-    `hide` makes `HiddenGroups` of groups: `recorded_groups_factory` or
-    `probabilistic_groups_factory`.
-    """
+def hidden_group_estimators(columns, positive, known):
+    """Estimators of rates by name, for groups of which `known` is what is known."""
     encoded = encode_columns(columns, positive)
+    # A record may depend on predictions and outcomes.
+    names = ("decisions", "y_true", "probabilities", "scores")
+    features = [encoded[name].astype(np.float64) for name in names if encoded.get(name) is not None]
+    if encoded.get("y_true") is not None:
+        features.append(features[0] * features[1])
+    hide = known.make_modeller(features)
     measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
     return {name: partial(_estimate_hidden_rates, one, hide) for name, one in measures.items()}
 
@@ -371,39 +371,6 @@ def _estimate_hidden_rates(measure, hide, groups, weights):
     if not len(present):
         return None, present
     return hidden.rates(values.astype(np.float64), within, present), present
-
-
-def recorded_groups_factory(columns, positive, X, probabilities):
-    """Function that models groups which are missing at random for some samples.
-
-    Probabilities of groups are further features of the models, or None.
-    """
-    encoded = encode_columns(columns, positive)
-    # A record may depend on predictions and outcomes.
-    names = ("decisions", "y_true", "probabilities", "scores")
-    known = [encoded[name].astype(np.float64) for name in names if encoded.get(name) is not None]
-    if encoded.get("y_true") is not None:
-        known.append(known[0] * known[1])
-    return cache(partial(_make_recorded_groups, stack_features(X, known, probabilities)))
-
-
-def _make_recorded_groups(features, groups):
-    """`RecordedGroups` of groups that some samples are in none of."""
-    samples, codes_of_members = groups.memberships
-    codes = np.full(len(features), -1)
-    codes[samples] = codes_of_members
-    return RecordedGroups(groups.names, codes, features)
-
-
-def probabilistic_groups_factory(assume):
-    """Function that takes groups which are probabilities for `ProbabilisticGroups`."""
-    return cache(partial(_make_probable_groups, assume))
-
-
-def _make_probable_groups(assume, groups):
-    """`ProbabilisticGroups` of groups whose memberships are probabilities."""
-    table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
-    return ProbabilisticGroups(table, assume)
 
 
 def _classification_measure_estimators(columns, positive):

@@ -17,15 +17,10 @@ from skfair.constraints import (
     check_applies_to_numbers,
 )
 from skfair.groups import (
-    MISSING,
     Groups,
     Samples,
-    attribute_names,
     check_alignment,
-    check_group_probabilities,
     check_metric_input,
-    fill_missing,
-    make_probable_groups,
 )
 from skfair.losses import (
     LOSSES,
@@ -43,14 +38,7 @@ from skfair.monitoring import outcome_use
 from skfair.statistics import (
     MIN_RECORDED,
     HiddenGroups,
-    ProbabilisticGroups,
-    RecordedGroups,
-    check_group_arguments,
-    check_odds_ratio,
-    describe_missing_assumption,
-    describe_probability_assumption,
     extreme_contrasts,
-    stack_features,
 )
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
@@ -327,28 +315,27 @@ def check_applies(constraint, estimator):
 
 
 def predict_columns(estimator, X, y, sensitive_features, pos_label):
-    """Task of a fitted model, its predictions, the positive class, and its scores by name.
+    """Task of a fitted model, its predictions, the positive class, and its scores.
 
-    The scores are those of a classifier of two classes that has some: ``y_proba``, or ``y_score``.
+    The scores are those of a classifier of two classes that has some, else None.
     """
     check_fitted_model(estimator)
     if is_classifier(estimator) or is_regressor(estimator):
         warn_of_dependent_samples(X)
     (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
     if not is_classifier(estimator):
-        return "regression" if is_regressor(estimator) else "clustering", y_pred, None, {}
+        return "regression" if is_regressor(estimator) else "clustering", y_pred, None, None
     if len(estimator.classes_) != 2:
-        return "classification", y_pred, pos_label, {}
+        return "classification", y_pred, pos_label, None
     # Decisions of the positive class, and scores if there are any.
     (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
         estimator, X, y, sensitive_features, pos_label
     )
     pos_label = params["pos_label"]
-    name = "y_proba" if hasattr(estimator, "predict_proba") else "y_score"
-    if name == "y_score" and not hasattr(estimator, "decision_function"):
-        return "classification", y_pred, pos_label, {}
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        return "classification", y_pred, pos_label, None
     (scores,), _ = ARGUMENTS_BY_METRIC_KIND["score"](estimator, X, y, sensitive_features, pos_label)
-    return "classification", y_pred, pos_label, {name: scores}
+    return "classification", y_pred, pos_label, scores
 
 
 def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
@@ -413,21 +400,9 @@ def are_probabilities(scores):
     return bool(((scores >= 0.0) & (scores <= 1.0)).all())
 
 
-def infer_task(constraint, y_true, kind):
-    """The task of predictions that were passed: "classification" or "regression"."""
-    if kind not in (None, "classification", "regression"):
-        raise ValueError(f'kind must be "classification", "regression" or None; got {kind!r}.')
-    if kind is None:
-        is_real = y_true is not None and type_of_target(y_true) == "continuous"
-        kind = "regression" if is_real else "classification"
-    if kind == "regression":
-        check_applies_to_numbers(constraint, "a model of real targets")
-    return kind
-
-
-def check_needs_no_outcomes(constraint, y_pred, X):
+def check_needs_no_outcomes(constraint, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
-    samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)), X)
+    samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)))
     is_needed = metric_kind(constraint).startswith("labelled")
     if is_needed or outcome_use(constraint, samples) != "nothing":
         raise ValueError(
@@ -486,112 +461,33 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
 # The same for samples whose groups are not all known.
 
 
-class GroupInformation(NamedTuple):
-    """What is known of the groups of samples, and what is assumed of the rest.
-
-    ``sensitive_features`` are labels, some of which may be missing, or None. ``missing`` and
-    ``odds_ratio`` say what is assumed of those, ``assume`` what is assumed of probabilities alone:
-    names as in :func:`certify`.
-    """
-
-    sensitive_features: Any
-    missing: str = "error"
-    odds_ratio: float = 1.0
-    probabilities: Any = None
-    assume: str | None = None
-
-    def check(self):
-        """Raise for arguments that contradict each other."""
-        if self.missing not in ("error", "at_random"):
-            raise ValueError(f"missing must be one of 'error', 'at_random'; got {self.missing!r}.")
-        check_group_arguments(
-            self.sensitive_features, self.probabilities, self.assume, self.missing
+def check_can_model(audit, constraint):
+    """Raise for what cannot be certified of groups that are not all known."""
+    argument = audit.known.argument
+    if not constraint.counts_decisions or constraint.gap.compares != "groups":
+        raise ValueError(
+            f"{argument} is for differences and ratios of rates of decisions between groups, "
+            f"which {constraint} does not compare. Pass a constraint such as 'demographic_parity' "
+            "with reference='groups', or samples whose group is recorded."
         )
-        if check_odds_ratio(self.odds_ratio) != 1.0 and self.missing == "error":
-            raise ValueError(
-                f"odds_ratio={self.odds_ratio!r} is about samples whose group is missing, but "
-                "missing='error' was passed; pass missing='at_random', or leave it out."
-            )
+    if not audit.samples.is_equally_weighted:
+        raise ValueError(f"{argument} is not implemented for sample_weight; leave one of them out.")
 
-    @property
-    def is_complete(self):
-        """Whether the group of every sample must be known."""
-        return self.missing == "error" and self.sensitive_features is not None
 
-    @property
-    def attributes(self):
-        """Names of the attributes of recorded groups, as text."""
-        if self.sensitive_features is None:
-            return ()
-        return tuple(map(str, attribute_names(self.sensitive_features) or ()))
+def bind_hidden_groups(constraint, predictions, audit, **params):
+    """The constraint bound to the samples of an audit whose groups are modelled, and their scores.
 
-    @property
-    def assumption(self):
-        """What is assumed, as a clause; empty if the group of every sample is known."""
-        if self.is_complete:
-            return ""
-        if self.sensitive_features is None:
-            return describe_probability_assumption(self.assume)
-        return describe_missing_assumption(self.odds_ratio, "X, decision and outcome")
-
-    def check_applies(self, constraint, sample_weight):
-        """Raise for what cannot be certified of groups that are not all known."""
-        if self.is_complete:
-            return
-        argument = "missing='at_random'"
-        if self.sensitive_features is None:
-            argument = "group_probabilities alone"
-        if not constraint.counts_decisions or constraint.gap.compares != "groups":
-            raise ValueError(
-                f"{argument} is for differences and ratios of rates of decisions between groups, "
-                f"which {constraint} does not compare. Pass a constraint such as "
-                "'demographic_parity' with reference='groups', or samples whose group is recorded."
-            )
-        if sample_weight is not None:
-            raise ValueError(
-                f"{argument} is not implemented for sample_weight; leave one of them out."
-            )
-
-    def bind(self, constraint, predictions, sample_weight, X=None, **params):
-        """The constraint bound to the samples, and their scores; as `bind_constraint`."""
-        if self.is_complete:
-            return bind_constraint(
-                constraint, predictions, self.sensitive_features, sample_weight, X, **params
-            )
-        columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-        is_recorded = self.sensitive_features is not None
-        labels = np.zeros(len(predictions[0]), dtype=int)
-        if is_recorded:
-            labels = fill_missing(self.sensitive_features)
-        samples, columns = check_metric_input(labels, None, **columns)
-        target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-        samples = samples._replace(target=target, X=X)
-        hide = self._model_recorded_groups if is_recorded else self._model_probabilistic_groups
-        groups, hidden = hide(samples.groups, [scores, target, scores * target], X)
-        samples = samples._replace(groups=groups)
-        bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
-        positions = {name: position for position, name in enumerate(groups.names)}
-        return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores
-
-    def _model_recorded_groups(self, groups, columns, X):
-        """The groups that are known, and `RecordedGroups` by X and columns of the samples."""
-        known = groups.select(np.flatnonzero(~(groups.labels == MISSING).any(axis=1)))
-        codes = np.full(len(columns[0]), -1)
-        members, codes_of_members = known.memberships
-        codes[members] = codes_of_members
-        features = stack_features(X, columns, self._check_probabilities(columns[0]))
-        return known, RecordedGroups(known.names, codes, features, float(self.odds_ratio))
-
-    def _model_probabilistic_groups(self, groups, columns, X):
-        """Groups whose memberships are probabilities, and `ProbabilisticGroups` of them."""
-        probabilities = self._check_probabilities(columns[0])
-        return make_probable_groups(probabilities), ProbabilisticGroups(probabilities, self.assume)
-
-    def _check_probabilities(self, column):
-        """The probabilities as a DataFrame with a row for each value of the column, or None."""
-        if self.probabilities is None:
-            return None
-        return check_group_probabilities(self.probabilities, column)
+    Parameters are those of `bind_constraint`.
+    """
+    target, scores = target_and_scores(metric_kind(constraint), predictions, **params)
+    known = audit.known
+    modeller = known.make_modeller([scores, target, scores * target])
+    groups = known.select_known(audit.samples.groups)
+    samples = audit.samples._replace(groups=groups, target=target)
+    bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
+    positions = {name: position for position, name in enumerate(groups.names)}
+    hidden = modeller(groups)
+    return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores
 
 
 class HiddenGroupConstraint(NamedTuple):

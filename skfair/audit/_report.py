@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair.audit._adverse_impact import adverse_impact
+from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
-    find_positive_label,
     hidden_group_estimators,
-    infer_kind,
     measure_estimators,
-    probabilistic_groups_factory,
-    recorded_groups_factory,
     tabulate_reliability,
     top_k_estimators,
 )
@@ -30,28 +25,16 @@ from skfair.audit._formats import (
     render_page,
     sections_to_json,
 )
-from skfair.audit._predictions import predict_columns
+from skfair.audit._predictions import are_probabilities
 from skfair.audit._report_input import (
-    AT_RANDOM_ASSUMPTION,
-    BOUNDS_REMEDY,
     check_can_model_groups,
-    check_group_size,
-    check_input,
     check_min_published,
-    check_searchable,
-    check_share,
     check_stratifiable,
-    check_top_k_settings,
-    check_unknown,
     describe_top_k,
     estimate_balance,
     make_groupings,
     make_tables,
-    refuse_features,
     refuse_published_ties,
-    sums_suffice,
-    warn_of_counts,
-    warn_of_unknown,
 )
 from skfair.audit._sections import (
     findings,
@@ -62,16 +45,11 @@ from skfair.audit._sections import (
     report_sections,
     summary_sections,
 )
-from skfair.audit._subgroups import SubgroupReport, find_subgroups
-from skfair.audit._tables import OVERALL, groups_like_unknown, stratify
-from skfair.groups import check_group_probabilities, make_probable_groups, merge_samples
-from skfair.metrics import Measures, check_strata, check_top_k
-from skfair.statistics import (
-    check_group_arguments,
-    check_level,
-    describe_probability_assumption,
-    require_assumption,
-)
+from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.audit._subgroups import SubgroupReport
+from skfair.audit._tables import OVERALL, stratify
+from skfair.metrics import Measures, to_numbers
+from skfair.statistics import check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -224,29 +202,24 @@ class FairnessReport(PageReport):
         X: MatrixLike,
         y: ArrayLike | None = None,
         *,
-        sensitive_features: MatrixLike,
+        sensitive_features: MatrixLike | SensitiveFeatures,
+        sample_weight: ArrayLike | None = None,
+        control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
-        **settings: Any,
+        min_group_size: int = 30,
+        metrics: Measures = (),
+        reference: dict | None = None,
+        confidence_level: float = 0.95,
+        min_published: int | None = None,
     ) -> Self:
         """Report of a fitted model on held-out data.
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted classifier, regressor or clusterer of any package. Its ``predict`` is called,
-            and ``predict_proba`` or ``decision_function`` of a classifier of two classes, with the
-            sensitive features if it requires them.
-        X : array-like of shape (n_samples, n_features)
-            Held-out data.
-        y : array-like of shape (n_samples,), default=None
-            True classes or values; not used for a clusterer. None reports decisions or scores
-            alone.
-        sensitive_features : array-like or sparse matrix
-            Group of each sample, one column per attribute.
-        pos_label : label, default=None
-            The class that means success, as in :func:`skfair.metrics.get_scorer`.
-        **settings
-            Further parameters of :meth:`from_predictions`.
+        estimator, X, y, sensitive_features, sample_weight, control_features, pos_label
+            As in :meth:`Audit.from_estimator`.
+        min_group_size, metrics, reference, confidence_level, min_published
+            As in :meth:`from_predictions`.
 
         Returns
         -------
@@ -259,17 +232,17 @@ class FairnessReport(PageReport):
         ValueError
             As for :meth:`from_predictions`.
         """
-        kind, y_pred, pos_label, scores = predict_columns(
-            estimator, X, y, sensitive_features, pos_label
+        audit = AuditData.from_estimator(
+            estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            control_features=control_features,
+            pos_label=pos_label,
+            min_group_size=min_group_size,
         )
-        settings |= {"sensitive_features": sensitive_features} | scores
-        if settings.get("missing") == "at_random":
-            settings = {"X": X} | settings
-        if settings.get("k") is not None and kind == "classification":
-            y_pred = None  # decisions are made of scores
-        if kind == "clustering":
-            y = None
-        return cls.from_predictions(y, y_pred, kind=kind, pos_label=pos_label, **settings)
+        return report_audit(audit, metrics, reference, confidence_level, min_published)
 
     @classmethod
     def from_predictions(
@@ -277,30 +250,18 @@ class FairnessReport(PageReport):
         y_true: ArrayLike | None,
         y_pred: ArrayLike | None,
         *,
-        sensitive_features: MatrixLike | None = None,
-        y_proba: ArrayLike | None = None,
+        sensitive_features: MatrixLike | SensitiveFeatures,
         y_score: ArrayLike | None = None,
-        k: float | None = None,
-        kind: str | None = None,
         sample_weight: ArrayLike | None = None,
-        pos_label: Label | None = None,
-        reference: dict | None = None,
-        measures: Measures = (),
         control_features: MatrixLike | None = None,
-        confidence_level: float = 0.95,
+        pos_label: Label | None = None,
         min_group_size: int = 30,
-        min_share: float = 0.02,
-        missing: str = "error",
-        unknown: Sequence[Label] | None = None,
-        X: MatrixLike | None = None,
-        group_probabilities: MatrixLike | None = None,
-        assume: Literal["sufficient", "independent"] | None = None,
-        subgroups: bool = False,
-        provenance: dict[str, str] | None = None,
-        title: str = "Fairness report",
+        metrics: Measures = (),
+        reference: dict | None = None,
+        confidence_level: float = 0.95,
         min_published: int | None = None,
     ) -> Self:
-        """Report of any predictions.
+        """Report of any predictions, as of :meth:`Audit.from_predictions` and :meth:`Audit.report`.
 
         Without a target it has the rates that need none: selection rates of decisions, or of each
         class, and the scoring rate of scores, which is the share above the median of all samples.
@@ -308,90 +269,41 @@ class FairnessReport(PageReport):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True classes or values; None for a clustering, and for decisions or scores whose
-            outcomes are not known.
-        y_pred : array-like of shape (n_samples,)
-            Predicted classes or values, or clusters. Without a target numbers with decimals are
-            scores.
-        sensitive_features : array-like or sparse matrix, default=None
+            True classes or values; None for decisions or scores whose outcomes are not known.
+        y_pred : array-like of shape (n_samples,) or None
+            Predicted classes or values. Without a target numbers with decimals are scores. None if
+            there are only scores.
+        sensitive_features : array-like, sparse matrix or SensitiveFeatures
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
-            of booleans is one of overlapping groups. None if there are only probabilities of
-            groups.
-        y_proba : array-like of shape (n_samples,), default=None
-            Probability of the positive class, for calibration and areas under curves.
+            of booleans is one of overlapping groups. Where groups are not all known, a
+            :class:`SensitiveFeatures`.
         y_score : array-like of shape (n_samples,), default=None
-            Scores on any scale, for areas under curves alone, and for `k`.
-        k : int or float, default=None
-            Number of places, or their share of all samples: decisions are positive for the k
-            highest scores, as in :func:`skfair.metrics.group_report`, and ``y_pred`` must be None.
-            The page states how many samples tie at the cut.
-        kind : {"classification", "regression", "clustering"}, default=None
-            Task of the predictions; None infers it: a target of real numbers means regression,
-            anything else classification. Clusterings are never inferred. Without a target more than
-            two integers may be classes or scores: pass "classification", or "regression" for a
-            scoring rate.
+            Scores of the positive class, for areas under curves. They count as probabilities, and
+            have a calibration, if all are in [0, 1].
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
             rest on effective sample sizes, as in :func:`skfair.statistics.gap_interval`.
+        control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+            Stratum of each sample, such as an occupation. Groups by each attribute are compared
+            within each stratum too, under names such as "sex | region = north".
         pos_label : label, default=None
             The class that means success; of more than two it is compared with all others, and None
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
             or booleans.
+        min_group_size : int, default=30
+            Number of samples below which a group is marked as small, and left out of gaps.
+        metrics : list or dict, default=()
+            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, measures and
+            functions. Their gaps count among all gaps of the report. Rates of more than two classes
+            are those of each class.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
             By default it is the one with the highest selection rate or mean prediction among those
             that are known and not small. Intervals of comparisons with a named group hold one at a
             time, and are narrower.
-        measures : list or dict, default=()
-            Further measures, as in :func:`skfair.metrics.group_report`: names, rates, measures and
-            functions. Their gaps count among all gaps of the report. Rates of more than two classes
-            are those of each class.
-        control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
-            Stratum of each sample, such as an occupation. Groups by each attribute are compared
-            within each stratum too, under names such as "sex | region = north".
         confidence_level : float, default=0.95
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
-        min_group_size : int, default=30
-            Number of samples below which a group is marked as small, and left out of gaps.
-        min_share : float, default=0.02
-            Share of all samples below which a group is left out of :meth:`adverse_impact` and of
-            the impact ratios of a bias audit; 0 keeps all.
-        missing : {"error", "group", "exclude", "at_random"}, default="error"
-            What happens to missing values of ``sensitive_features``. "group" reports them as the
-            group "(missing)". "exclude" leaves these samples out of the groups of the attribute and
-            of its combinations, but not out of the overall row or the median. The page states their
-            number. "at_random" estimates rates of decisions as
-            :func:`skfair.statistics.hidden_gap_interval` does: it assumes that groups are missing
-            at random given `X`, predictions and outcomes. The numbers of samples are those of
-            recorded ones.
-        unknown : list of labels, default=None
-            Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in
-            any attribute. They are counted with the missing values, and `missing` says what happens
-            to them; with "error" they are excluded. Text is compared without regard to case and
-            surrounding spaces. None warns of labels that look like one, and the page names them.
-        X : array-like of shape (n_samples, n_features), default=None
-            Features that model the groups that are missing, with ``missing="at_random"`` alone.
-        group_probabilities : array-like of shape (n_samples, n_groups), default=None
-            Probability of each group, such as that by names and places; a DataFrame names the
-            groups. With ``missing="at_random"`` they are further features. Without
-            `sensitive_features`, rates of decisions are estimated from them alone, under what
-            `assume` names. Bounds without an assumption are those of
-            :func:`skfair.statistics.hidden_gap_interval`.
-        assume : {"sufficient", "independent"}, default=None
-            What is assumed of probabilities alone, as in
-            :func:`skfair.statistics.hidden_gap_interval`. The findings state it.
-        subgroups : bool, default=False
-            Whether the subgroups of the attributes whose selection rates depart most are searched,
-            as by :func:`find_subgroups`; they have a section of their own.
-        provenance : dict of str to str, default=None
-            Facts that the page states under "What was audited", such as ``{"source":
-            "applications of 2025"}``. Known names are ``file``, ``sha256``, ``columns``,
-            ``rows``, ``threshold``, ``groups``, ``date``, ``source``, ``explanation``,
-            ``distribution_date`` and ``justification``. The date, the versions and the positive
-            label are added.
-        title : str, default="Fairness report"
-            Heading of the page.
         min_published : int, default=None
             Smallest count that may be published. Groups with a count from 1 to one less are left
             out of everything, and as many others as keep their counts from being computed as the
@@ -407,108 +319,26 @@ class FairnessReport(PageReport):
         ------
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
-            are of another type than the truth, probabilities are outside [0, 1], groups are too
-            many, a reference does not occur, there are integers without a target and `kind`,
-            subgroups cannot be searched, or no group can be published.
-        TypeError
-            If ``provenance`` is not a dict of text.
+            are of another type than the truth, groups are too many, a reference does not occur,
+            there are integers without a target, or no group can be published.
 
         Warns
         -----
         UserWarning
-            If weights are so uneven that intervals are too narrow, a label looks like an unknown
-            group, or `unknown` names a label that does not occur.
+            If weights are so uneven that intervals are too narrow, or a label looks like an unknown
+            group.
         """
-        columns = {"y_pred": y_pred, "y_true": y_true, "y_proba": y_proba, "y_score": y_score}
-        check_top_k(k, {name for name, column in columns.items() if column is not None})
-        strata = None
-        if control_features is not None:
-            strata = check_strata(control_features, sensitive_features)
-            columns["stratum"] = strata.codes
-        unknown = check_unknown(unknown)
-        check_group_arguments(sensitive_features, group_probabilities, assume, missing)
-        require_assumption(sensitive_features, assume, BOUNDS_REMEDY)
-        if group_probabilities is not None:
-            group_probabilities = check_group_probabilities(group_probabilities, y_pred)
-            if sensitive_features is None:  # groups follow from probabilities, see below
-                sensitive_features = np.zeros(len(group_probabilities), dtype=int)
-        samples, columns = check_input(columns, sensitive_features, sample_weight, missing, unknown)
-        missing = "exclude" if unknown and missing == "error" else missing
-        warn_of_counts(samples, columns)
-        kind, level = infer_kind(kind, columns), check_level(confidence_level)
-        check_group_size(min_group_size)
-        positive = find_positive_label(kind, columns, pos_label)
-        check_min_published(min_published, kind)
-        if not assume and sums_suffice(kind, columns, missing, measures):
-            samples, columns = merge_samples(samples, columns)
-        stratum = columns.pop("stratum", None)
-        assumption, ties = "", None
-        if missing != "at_random":
-            refuse_features(X)
-        if k is not None:
-            check_top_k_settings(missing, subgroups, assume)
-            estimators, ties = top_k_estimators(columns, positive, measures, samples, k)
-            refuse_published_ties(ties, min_published)
-        elif missing == "at_random" or assume:
-            setting = "group_probabilities" if assume else 'missing="at_random"'
-            limits = min_group_size, min_published
-            check_can_model_groups(setting, positive, samples, y_pred, measures, *limits)
-        if missing == "at_random":
-            hide = recorded_groups_factory(columns, positive, X, group_probabilities)
-            estimators = hidden_group_estimators(columns, positive, hide)
-            assumption = AT_RANDOM_ASSUMPTION
-        elif assume:
-            estimators = hidden_group_estimators(
-                columns, positive, probabilistic_groups_factory(assume)
-            )
-            assumption = describe_probability_assumption(assume)
-            samples = samples._replace(groups=make_probable_groups(group_probabilities))
-        elif k is None:
-            estimators = measure_estimators(kind, columns, positive, measures)
-        by, n_missing, suppressed = make_groupings(samples, missing, estimators, min_published)
-        reliability = None
-        if min_published is None and not assumption:
-            reliability = tabulate_reliability(columns, positive, by, samples.weights, level)
-        if strata is not None:
-            check_stratifiable(min_published, assumption)
-            by = by | stratify(by, stratum, strata)
-        frame, gaps = make_tables(estimators, by, samples.weights, reference, level, min_group_size)
-        warn_of_unknown(groups_like_unknown(frame))
-        counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
-        counts_samples &= not assumption and not ties
-        worst = None
-        if subgroups:
-            check_searchable(positive, counts_samples, min_published)
-            worst = find_subgroups(
-                None,
-                columns["y_pred"] == positive,
-                sensitive_features=samples.groups.rename(list(by)),
-                confidence_level=level,
-                min_group_size=min_group_size,
-                missing="group" if missing == "group" else "exclude",
-            )
-        return cls(
-            frame,
-            gaps,
-            kind=kind,
-            n_samples=samples.groups.n_samples,
-            confidence_level=level,
+        audit = AuditData.from_predictions(
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            y_score=y_score,
+            sample_weight=sample_weight,
+            control_features=control_features,
+            pos_label=pos_label,
             min_group_size=min_group_size,
-            min_share=check_share(min_share),
-            title=title,
-            n_missing=n_missing,
-            counts_samples=counts_samples,
-            provenance=collect_facts(
-                provenance,
-                positive_label=positive,
-                suppressed=suppressed,
-                threshold=None if k is None else describe_top_k(k, ties),
-            ),
-            balance=estimate_balance(kind, columns, samples, level, missing),
-            subgroups=worst,
-            reliability=reliability,
-            assumption=assumption,
         )
+        return report_audit(audit, metrics, reference, confidence_level, min_published)
 
     @property
     def findings(self) -> list[str]:
@@ -721,6 +551,72 @@ _SIGNATURE = inspect.signature(FairnessReport.__init__)
 FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
     parameters=list(_SIGNATURE.parameters.values())[1:]
 )
+
+
+def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_published=None):
+    """The report of an audit, as :meth:`Audit.report`."""
+    level, known = check_level(confidence_level), audit.known
+    check_min_published(min_published, audit.kind)
+    samples, columns, strata = audit.rows(metrics)
+    columns, ties = _report_columns(audit, columns), None
+    if known.is_modelled:
+        check_can_model_groups(audit, metrics, min_published)
+        estimators = hidden_group_estimators(columns, audit.pos_label, known)
+        if known.labels is None:
+            samples = samples._replace(groups=known.select_known(samples.groups))
+    elif audit.k is not None:
+        estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
+        refuse_published_ties(ties, min_published)
+    else:
+        estimators = measure_estimators(audit.kind, columns, audit.pos_label, metrics)
+    by, n_missing, suppressed = make_groupings(samples, known.treatment, estimators, min_published)
+    reliability = None
+    if min_published is None and not known.is_modelled:
+        reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
+    if strata is not None:
+        check_stratifiable(min_published, known)
+        by = by | stratify(by, strata.codes, strata)
+    frame, gaps = make_tables(
+        estimators, by, samples.weights, reference, level, audit.min_group_size
+    )
+    counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
+    return FairnessReport(
+        frame,
+        gaps,
+        kind=audit.kind,
+        n_samples=audit.n_samples,
+        confidence_level=level,
+        min_group_size=audit.min_group_size,
+        min_share=0.02,
+        title="Fairness report",
+        n_missing=n_missing,
+        counts_samples=counts_samples and not known.is_modelled and not ties,
+        provenance=collect_facts(
+            audit.source,
+            positive_label=audit.pos_label,
+            suppressed=suppressed,
+            threshold=None if audit.k is None else describe_top_k(audit.k, ties),
+        ),
+        balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
+        assumption=known.describe_assumption("X, predictions and outcomes"),
+        reliability=reliability,
+    )
+
+
+def _report_columns(audit, columns):
+    """Columns of a report: scores are probabilities, or also what is reported without decisions."""
+    columns = dict(columns)
+    scores = columns.pop("y_score", None)
+    if scores is None:
+        return columns
+    is_share = audit.k is None and are_probabilities(to_numbers(scores, "y_score"))
+    columns["y_proba" if is_share else "y_score"] = scores
+    if "y_pred" not in columns and audit.k is None:
+        raise ValueError(
+            "There are scores, but no decisions to report. Ask Audit.top(k) for decisions about "
+            "the k highest scores, or pass y_pred."
+        )
+    return columns
 
 
 def _check_summary(summary, *others):

@@ -1,7 +1,6 @@
 """Input of a fairness report: checks, groupings, and what does not go together."""
 
 import warnings
-from collections.abc import Iterable
 from numbers import Integral, Real
 
 import numpy as np
@@ -18,7 +17,7 @@ from skfair.audit._tables import (
     suppress_small_groups,
     tabulate,
 )
-from skfair.groups import check_metric_input, fill_missing
+from skfair.groups import is_like_unknown
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
@@ -43,36 +42,20 @@ def check_group_size(min_group_size):
         )
 
 
-def check_unknown(unknown):
-    """Labels of unknown groups as a list; empty for None."""
-    if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
-        raise TypeError(f"unknown must be a list of labels, such as ['Unknown']; got {unknown!r}.")
-    return [] if unknown is None else list(unknown)
-
-
 def warn_of_unknown(groups):
     """Warn of labels that look like the mark of an unknown group."""
-    named = [f"{label!r} ({n:,} samples) by {name}" for name, label, n in groups]
+    named = []
+    for place, name in enumerate(groups.attributes or range(groups.labels.shape[1])):
+        labels = groups.labels[:, place]
+        for label in filter(is_like_unknown, dict.fromkeys(labels.tolist())):
+            n = int(groups.counts[labels == label].sum())
+            named.append(f"{label!r} ({n:,} samples) by {name_as_text(name)}")
     if named:
         warn(
             f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
-            "Pass unknown=[...] with these labels, so that their samples count as samples of "
-            "unknown group, or rename them."
+            "Pass SensitiveFeatures(labels, unknown=[...]) with these labels, so that their "
+            "samples count as samples of unknown group, or rename them."
         )
-
-
-def check_input(columns, sensitive_features, sample_weight, missing, unknown):
-    """Samples of positive weight, and the columns that were passed."""
-    if missing not in (known := ("error", "group", "exclude", "at_random")):
-        raise ValueError(f"missing must be one of {join_names(map(repr, known))}; got {missing!r}.")
-    if missing == "error" and unknown:
-        passed = {name: column for name, column in columns.items() if column is not None}
-        check_metric_input(sensitive_features, sample_weight, **passed)
-    if missing != "error" or unknown:
-        sensitive_features = fill_missing(sensitive_features, unknown)
-    columns = {name: column for name, column in columns.items() if column is not None}
-    samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
-    return samples, dict(zip(columns, arrays, strict=True))
 
 
 _MAX_CHECKED_ROWS = 100_000
@@ -141,40 +124,36 @@ def check_min_published(min_published, kind):
         )
 
 
-AT_RANDOM_ASSUMPTION = "if groups are missing at random given X, predictions and outcomes"
-
-
-BOUNDS_REMEDY = "skfair.statistics.hidden_gap_interval has bounds without an assumption."
-
-
-def check_can_model_groups(
-    setting, positive, samples, y_pred, measures, min_group_size, min_published
-):
+def check_can_model_groups(audit, metrics, min_published):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
-    is_complete = len(samples.weights) == len(y_pred) and not np.ptp(samples.weights)
-    if positive is None or len(measures) or not is_complete or not samples.groups.is_disjoint:
+    known, samples = audit.known, audit.samples
+    setting, positive = known.argument, audit.pos_label
+    is_complete = samples.is_equally_weighted and samples.groups.is_disjoint
+    if positive is None or len(metrics) or not is_complete or audit.k is not None:
         raise ValueError(
             f"{setting} estimates rates of decisions between two classes, for samples of equal "
-            "weight and columns of attributes. Leave out measures and sample_weight, or pass "
-            'missing="exclude".'
+            "weight and columns of attributes. Leave out metrics, sample_weight and top(k), or "
+            'pass missing="exclude".'
+        )
+    if known.labels is None and known.missing == "error":
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            "missing='sufficient' or 'independent', got 'error'. "
+            "skfair.statistics.hidden_gap_interval has bounds without an assumption."
+        )
+    if known.odds_ratio != 1.0:
+        raise ValueError(
+            f"odds_ratio={known.odds_ratio!r} is for certificates; reports assume that groups are "
+            "missing at random. Leave it out."
         )
     if min_published is not None:
         raise ValueError(
             f"min_published suppresses counts, and {setting} estimates them; leave one of them out."
         )
-    if min_group_size < MIN_RECORDED:
+    if audit.min_group_size < MIN_RECORDED:
         raise ValueError(
             f"{setting} needs {MIN_RECORDED} recorded samples of each group, but "
-            f"min_group_size={min_group_size} was passed; pass {MIN_RECORDED} or more."
-        )
-
-
-def check_top_k_settings(missing, subgroups, assume):
-    """Raise for settings that need decisions, where these are made of scores."""
-    if missing == "at_random" or subgroups or assume:
-        raise ValueError(
-            'k makes decisions of scores, which missing="at_random", assume= and subgroups=True do '
-            "not take. Leave them out, or pass decisions as y_pred."
+            f"min_group_size={audit.min_group_size} was passed; pass {MIN_RECORDED} or more."
         )
 
 
@@ -193,50 +172,21 @@ def describe_top_k(k, ties):
     return f"{rule}; {ties}" if ties else rule
 
 
-def check_stratifiable(min_published, assumption):
+def check_stratifiable(min_published, known):
     """Raise for settings that do not apply within strata."""
-    if min_published is not None or assumption:
+    if min_published is not None or known.is_modelled:
         raise ValueError(
             "control_features compares groups within strata, whose counts min_published does not "
             'protect and missing="at_random" does not estimate; leave one of them out.'
         )
 
 
-def refuse_features(X):
-    """Raise for features that are not used."""
-    if X is not None:
-        raise ValueError(
-            'X is used with missing="at_random" only, to model groups that are not recorded; leave '
-            "it out."
-        )
-
-
-def check_searchable(positive, counts_samples, min_published):
-    """Raise unless predictions are decisions of samples of equal weight in disjoint groups."""
-    if positive is None:
-        raise ValueError(
-            "subgroups=True searches selection rates, so y_pred must hold decisions between two "
-            "classes. Name one of several classes by pos_label, or leave subgroups out."
-        )
-    if min_published is not None:
-        raise ValueError(
-            "subgroups=True lists counts of small groups, which min_published keeps back; leave "
-            "one of them out."
-        )
-    if not counts_samples:
-        raise ValueError(
-            "subgroups=True counts samples of equal weight by columns of attributes. Leave out "
-            "sample_weight, and pass sensitive_features as columns, or leave subgroups out."
-        )
-
-
-def sums_suffice(kind, columns, missing, measures):
+def sums_suffice(kind, columns, measures):
     """Whether every number of a report is the same of rows that count, in every bit."""
     rates = find_measures(measures).values() if len(measures) else ()
     has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)
     return (
         kind == "classification"
-        and missing != "at_random"
         and has_decisions
         and ("y_true" in columns or columns["y_pred"].dtype.kind != "f")  # no scores
         and all(isinstance(one, Rate) and one.is_share for one in rates)

@@ -18,6 +18,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
 from skfair.audit._formats import Report
 from skfair.audit._sections import value_text
+from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import name_as_text
 from skfair.groups import (
     MISSING,
@@ -25,6 +26,7 @@ from skfair.groups import (
     attribute_names,
     check_alignment,
     count_samples,
+    fill_missing,
 )
 from skfair.metrics import find_positive
 from skfair.partitions import load_columns
@@ -526,7 +528,7 @@ def find_subgroups(
     y_true: ArrayLike | None,
     y_pred: ArrayLike,
     *,
-    sensitive_features: MatrixLike,
+    sensitive_features: MatrixLike | SensitiveFeatures,
     measure: str | Sequence[str] = "selection_rate",
     max_conditions: int = 2,
     direction: Literal["both", "above", "below"] = "both",
@@ -536,7 +538,6 @@ def find_subgroups(
     n_bins: int = 4,
     max_listed: int = 10,
     pos_label: Label | None = None,
-    missing: Literal["error", "group", "exclude"] = "error",
 ) -> SubgroupReport:
     r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
 
@@ -562,7 +563,9 @@ def find_subgroups(
     y_pred : array-like of shape (n_samples,)
         Decisions between two classes, for held-out samples that are independent.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Columns whose conditions are searched; a DataFrame names them.
+        Columns whose conditions are searched; a DataFrame names them. With
+        ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
+        "exclude" samples whose value is missing meet no condition on the column.
     measure : str or list of str, default="selection_rate"
         Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
         "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
@@ -582,9 +585,6 @@ def find_subgroups(
         Largest number of listed subgroups of each measure.
     pos_label : label, default=None
         The class that means success, as in :func:`skfair.metrics.get_scorer`.
-    missing : {"error", "group", "exclude"}, default="error"
-        What happens to missing values of a column. "group": being missing is a condition.
-        "exclude": these samples meet no condition on the column, and belong to the rest.
 
     Returns
     -------
@@ -629,12 +629,13 @@ def find_subgroups(
     """
     level = check_level(confidence_level)
     _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed)
-    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING_OPTIONS))
+    known = as_sensitive_features(sensitive_features)
+    _check_choices(direction=(direction, _SIDES), missing=(known.treatment, _MISSING_OPTIONS))
     names = _check_measures(measure, y_true)
-    outcomes, columns = _check_data(y_true, y_pred, sensitive_features)
+    outcomes, columns = _check_data(y_true, y_pred, _mark_unknown(known))
     positive = find_positive(*outcomes.values(), pos_label=pos_label)
     counts = count_samples(columns, len(outcomes["y_pred"]))
-    encoded = _encode_columns(columns, n_bins, missing, counts)
+    encoded = _encode_columns(columns, n_bins, known.treatment, counts)
     _check_effort(encoded, max_conditions, len(outcomes["y_pred"]))
     is_true = outcomes["y_true"] == positive if "y_true" in outcomes else None
     measures = binary_measures(is_true, outcomes["y_pred"] == positive, None)
@@ -673,6 +674,11 @@ def _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed
             raise ValueError(f"{name} must be a whole number from {low} {upper}; got {value!r}.")
     if not isinstance(min_share, Real) or not 0.0 <= min_share < 0.5:
         raise ValueError(f"min_share must be a share in [0, 0.5), such as 0.01; got {min_share!r}.")
+
+
+def _mark_unknown(known):
+    """The columns to search, where unknown labels are missing values."""
+    return fill_missing(known.labels, known.unknown) if known.unknown else known.labels
 
 
 def _check_choices(**choices):

@@ -1,31 +1,25 @@
 """The command ``python -m skfair certify``: a claim about a file of predictions."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import join, split
-from types import MappingProxyType
 
-import pandas as pd
-
-from skfair.audit import Claim, certify_predictions
+from skfair.audit import Claim
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
     add_tolerance_options,
     check_column_options,
-    describe_file,
     output_results,
     resolve_output,
     translate_messages,
     write_report,
 )
-from skfair.commands._predictions import count_samples_of_rows, read_predictions
+from skfair.commands._predictions import read_audit
 from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
-from skfair.groups import MISSING, fill_missing, is_like_unknown
-from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._checks import check_tolerance, join_names
 
 
 def add_certify_command(commands):
@@ -51,12 +45,6 @@ def add_certify_command(commands):
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add("--measure", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
-    add(
-        "--missing",
-        choices=["exclude", "group", "error", "at_random"],
-        default="error",
-        help="what happens to empty groups (default error); at_random estimates them",
-    )
     add(
         "--odds-ratio",
         type=float,
@@ -136,41 +124,16 @@ def _options_text(options):
 def _build_claim(options):
     """The claim that the options ask for."""
     constraint = _make_constraint(options)
-    columns, threshold = read_predictions(options)
-    n_rows = len(next(one for one in columns.values() if isinstance(one, pd.Series)))
-    facts = {"rows": f"{n_rows:,}", "command": _options_text(options)}
-    facts |= {} if threshold is None else {"threshold": f"{threshold:g}"}
-    # Constraints on scores take these and not the decisions made of them.
-    scores = [columns.pop(name) for name in ("y_proba", "y_score") if name in columns]
-    if scores and not constraint.counts_decisions:
-        columns["y_pred"] = scores[0]
-    n_left_out, is_modelled = 0, options.missing == "at_random"
-    if options.features and not is_modelled:
-        raise ValueError(
-            "--features is used with --missing at_random only, to model groups that are not "
-            "recorded; leave it out."
-        )
-    if options.sensitive:
-        columns, n_left_out = _handle_unknown_groups(columns, options)
-    with translate_messages(_CERTIFY_OPTIONS):
-        columns = count_samples_of_rows(columns, options.missing, None)
-        claim = certify_predictions(
-            constraint=constraint,
-            missing="at_random" if is_modelled else "error",
-            odds_ratio=options.odds_ratio,
-            tolerance=options.tolerance,
+    facts = {"command": _options_text(options)}
+    audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
+    with translate_messages():
+        return audit.certify(
+            constraint,
+            options.tolerance,
             confidence_level=options.confidence,
-            kind=options.kind,
             loss=options.loss,
             ledger=options.ledger,
-            source=describe_file(options, **facts),
-            **columns,
         )
-    return replace(claim, n_unknown=n_left_out)
-
-
-_CERTIFY_OPTIONS = MappingProxyType({"odds_ratio": "--odds-ratio"})
-"""Parameters of certificates -> options of the command."""
 
 
 def _make_constraint(options):
@@ -193,35 +156,3 @@ def _make_constraint(options):
         )
     check_tolerance(options.ratio, closed="neither", name="--ratio")
     return constraint.set_params(ratio=options.ratio)
-
-
-def _handle_unknown_groups(columns, options):
-    """Columns of the samples that are certified, and the number of those of unknown group."""
-    groups = fill_missing(columns["sensitive_features"], options.unknown)
-    suspect = [
-        label for name in groups for label in groups[name].unique() if is_like_unknown(label)
-    ]
-    if suspect:
-        warn(
-            f"These labels look like unknown groups, but count as groups: "
-            f"{join_names(map(repr, suspect))}. Name them in --unknown, or rename them."
-        )
-    is_unknown = (groups == MISSING).any(axis=1)
-    counts = columns.get("counts", pd.Series(1, index=groups.index))
-    n_unknown = int(counts[is_unknown].sum())
-    if options.missing == "at_random":
-        groups = groups.mask(groups == MISSING, None)
-    columns = columns | {"sensitive_features": groups}
-    if options.missing in ("group", "at_random") or not is_unknown.any():
-        return columns, 0
-    if options.missing == "error":
-        raise ValueError(
-            f"{n_unknown:,} of {int(counts.sum()):,} samples have no known group. Pass --missing "
-            "exclude to certify the others, --missing group to compare them as a group, or "
-            "--missing at_random to estimate it."
-        )
-    known = {
-        name: column[~is_unknown] if isinstance(column, pd.Series | pd.DataFrame) else column
-        for name, column in columns.items()
-    }
-    return known, n_unknown

@@ -10,28 +10,29 @@ from pathlib import Path
 from types import MappingProxyType
 
 from skfair.audit import file_digest
-from skfair.statistics import ASSUMPTIONS, check_level
+from skfair.statistics import check_level
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
 
 # Options of several commands, and messages about them.
 
 
+MISSING = ("exclude", "group", "error", "at_random", "sufficient", "independent")
+"""What may happen to samples of unknown group."""
+
 _OPTIONS = {
     'kind="classification"': "--kind classification",
     'kind="regression"': "--kind regression",
     'kind="clustering"': "--kind clustering",
-    'missing="exclude"': "--missing exclude",
-    'missing="group"': "--missing group",
-    'missing="at_random"': "--missing at_random",
+    **{f"missing={quote}{one}{quote}": f"--missing {one}" for one in MISSING for quote in "'\""},
+    "missing=": "--missing ",
     "Without X": "Without --features",
     "Pass X": "Pass --features",
-    "X is used": "--features is used",
+    "X is about": "--features is about",
+    "leave X out": "leave --features out",
+    "odds_ratio": "--odds-ratio",
+    "probabilities=": "--group-probability",
     "group_probabilities": "--group-probability",
-    "assume=": "--assume ",
-    "pass assume.": "pass --assume.",
-    "missing='error'": "--missing error",
-    "missing='at_random'": "--missing at_random",
     "unknown=[...]": "--unknown",
     "min_share": "--min-share",
     "min_published": "--min-published",
@@ -40,12 +41,13 @@ _OPTIONS = {
     "pos_label": "--positive",
     "y_true": "--target",
     "y_pred": "--prediction",
-    "y_proba or y_score": "--probability",
-    "y_proba": "--probability",
+    "y_score": "--probability",
     "sensitive_features": "--sensitive",
     "sample_weight": "--weight",
     "control_features": "--control",
-    "measures": "--measure",
+    "metrics": "--measure",
+    "SensitiveFeatures(labels, unknown=[...])": "--unknown",
+    "min_group_size": "--min-size",
 }
 """Parameters of reports -> options of the command line."""
 
@@ -82,11 +84,6 @@ def add_column_options(command, kinds):
         help="columns of the probability of each group; with --missing at_random they model it",
     )
     add(
-        "--assume",
-        choices=sorted(ASSUMPTIONS),
-        help="what is assumed of --group-probability without --sensitive",
-    )
-    add(
         "--features",
         nargs="+",
         metavar="COLUMN",
@@ -106,6 +103,13 @@ def add_column_options(command, kinds):
         metavar="LABEL",
         help="labels of unknown groups, such as Unknown or 'Decline to state'",
     )
+    add(
+        "--missing",
+        choices=MISSING,
+        help="what happens to empty groups; at_random estimates them, sufficient and independent "
+        "say what is assumed of --group-probability without --sensitive",
+    )
+    add("--min-size", type=int, default=30, help="samples below which groups are not compared (30)")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
 

@@ -1,10 +1,12 @@
-"""Predictions of a file, as arguments of reports and certificates."""
+"""The audit of a file of predictions."""
 
 import sys
 
 import pandas as pd
 
 from skfair.audit import (
+    Audit,
+    SensitiveFeatures,
     check_complete_column,
     check_counts,
     check_missing_marks,
@@ -14,68 +16,82 @@ from skfair.audit import (
     holds_numbers,
     read_columns,
 )
-from skfair.groups import check_groups, fill_missing
+from skfair.commands._options import describe_file, translate_messages
 
 
-def read_predictions(options):
-    """The columns of the file as arguments of `from_predictions`, and the threshold of scores."""
+def read_audit(options, facts, *, missing, odds_ratio=1.0):
+    """The audit of the file, and what happens to empty groups if --missing does not say so.
+
+    `facts` has what the user states about the data, by name.
+    """
+    columns, settings, threshold, k = _read_columns(options)
+    if threshold is not None:
+        facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
+    with translate_messages():
+        audit = Audit.from_columns(
+            columns,
+            _read_groups(options, options.missing or missing, odds_ratio),
+            kind=options.kind,
+            min_group_size=options.min_size,
+            source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
+            are_counts=options.count is not None,
+            **settings,
+        )
+        return audit if k is None else audit.top(k)
+
+
+def _read_columns(options):
+    """Predictions by name, weights and positive label, the threshold of scores, and --top."""
     roles = [options.target, options.prediction, options.probability, options.weight]
     roles.append(options.count)
     control = getattr(options, "control", None) or []
-    groups = *options.sensitive, *options.group_probability
-    names = [name for name in (*roles, *groups, *control) if name is not None]
+    names = [name for name in (*roles, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_columns(options.file, list(dict.fromkeys(names)))
-    y_true, y_pred, y_proba, weights, counts = (
+    y_true, y_pred, y_score, weights, counts = (
         check_complete_column(table, name) for name in roles
     )
     check_missing_marks(y_true, y_pred)
-    _check_numbers(options, y_true, y_pred, y_proba, weights)
+    _check_numbers(options, y_true, y_pred, y_score, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
-    columns = {"sample_weight": weights, "pos_label": positive}
-    columns |= {} if y_proba is None else {"y_proba": y_proba}
     if counts is not None:
-        columns["counts"] = pd.Series(check_counts(counts, options.count), index=counts.index)
-    columns |= {"control_features": table[control]} if control else {}
+        weights = check_counts(counts, options.count)
+    settings = {"sample_weight": weights, "pos_label": positive}
+    settings["control_features"] = table[control] if control else None
     # Turn scores into decisions, if the predictions are scores.
     k = _parse_top_k(options)
     threshold = _threshold(options, y_true, y_pred) if k is None else None
     if k is not None:
-        name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
-        columns |= {name: y_pred, "k": k}
-        y_pred = None
+        y_score, y_pred = y_pred, None
     if threshold is not None:
-        name = "y_proba" if y_pred.between(0.0, 1.0).all() else "y_score"
-        columns[name], y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
+        y_score, y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
-    columns |= {"y_true": y_true, "y_pred": y_pred} | _read_groups(table, options)
-    return columns, threshold
+    columns = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score}
+    columns = {name: column for name, column in columns.items() if column is not None}
+    return columns, settings, threshold, k
 
 
-def count_samples_of_rows(columns, missing, unknown):
-    """Columns of rows that stand for as many samples as ``counts`` says, if there are counts."""
-    if "counts" not in columns:
-        return columns
-    groups, counts = columns["sensitive_features"], columns.pop("counts").to_numpy()
-    if missing != "error" or unknown:
-        groups = fill_missing(groups, unknown or ())
-    groups = check_groups(groups, len(counts)).copy_with_multiplicity(counts)
-    return columns | {"sensitive_features": groups, "sample_weight": counts}
-
-
-def _read_groups(table, options):
+def _read_groups(options, missing, odds_ratio):
     """What the file has of groups: labels, and probabilities with what is assumed of them."""
-    known = {"sensitive_features": None, "X": read_features(options), "assume": options.assume}
+    names = options.group_probability
+    table = read_columns(options.file, list(dict.fromkeys([*options.sensitive, *names])))
+    labels = probabilities = None
     if options.sensitive:
         groups = table[options.sensitive].astype(object)
-        known["sensitive_features"] = groups.map(str).where(groups.notna(), None)
-    if options.group_probability:
-        names = options.group_probability
+        labels = groups.map(str).where(groups.notna(), None)
+    if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         _check_are_numbers(by_name.values())
-        known["group_probabilities"] = pd.DataFrame(by_name)
-    return known
+        probabilities = pd.DataFrame(by_name)
+    return SensitiveFeatures(
+        labels,
+        unknown=options.unknown,
+        missing=missing,
+        X=_read_features(options),
+        probabilities=probabilities,
+        odds_ratio=odds_ratio,
+    )
 
 
 def _parse_top_k(options):
@@ -103,6 +119,11 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
     are_scores = options.threshold is not None or getattr(options, "top", None) is not None
     numeric += [y_true, y_pred] if is_regression else [y_pred] * are_scores
     _check_are_numbers(column for column in numeric if column is not None)
+    if y_proba is not None and not y_proba.between(0.0, 1.0).all():
+        raise ValueError(
+            f"--probability must name a column of probabilities in [0, 1], but {y_proba.name!r} "
+            f"has numbers from {y_proba.min():g} to {y_proba.max():g}."
+        )
     if y_true is None or options.kind == "regression":
         return
     if options.kind == "classification" and has_decimals(y_true):
@@ -167,7 +188,7 @@ def _apply_threshold(scores, y_true, threshold, positive):
     return (scores > threshold).map({True: positive, False: other})
 
 
-def read_features(options):
+def _read_features(options):
     """The columns of --features, as numbers or categories; None without any."""
     if not options.features:
         return None

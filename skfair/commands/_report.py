@@ -6,23 +6,19 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 
-from skfair.audit import (
-    FACT_TITLES,
-    FairnessReport,
-)
+from skfair.audit import FACT_TITLES, check_share
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
     check_column_options,
-    describe_file,
     output_results,
     resolve_output,
     translate_message,
     translate_messages,
     write_report,
 )
-from skfair.commands._predictions import count_samples_of_rows, read_predictions
+from skfair.commands._predictions import read_audit
 from skfair.metrics import Measure, Rate
 from skfair.utils._checks import join_names
 
@@ -40,12 +36,6 @@ def add_report_command(commands):
     add = report.add_argument
     add("--probability", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
-    add(
-        "--missing",
-        choices=["exclude", "group", "error", "at_random"],
-        help="what happens to empty groups (default: group, or exclude for a summary); at_random "
-        "estimates them",
-    )
     add(
         "--measure",
         nargs="+",
@@ -106,38 +96,28 @@ def _writes_only_json(options):
 
 def _build_report(options):
     """The report that the options ask for."""
-    columns, threshold = read_predictions(options)
-    missing, unknown = _choose_missing(options), options.unknown
     with translate_messages():
-        if options.count is not None:
-            columns = count_samples_of_rows(columns, missing, unknown)
-            missing, unknown = "exclude" if unknown and missing == "error" else missing, None
-        return FairnessReport.from_predictions(
-            kind=options.kind,
-            unknown=unknown,
-            missing=missing,
-            min_share=options.min_share,
-            confidence_level=options.confidence,
-            title=options.title,
-            min_published=options.min_published,
-            measures=[_import_measure(name) for name in options.measure],
-            provenance=_provenance(options, _count_samples(columns), threshold),
-            subgroups=options.subgroups,
-            **columns,
+        check_share(options.min_share)
+    metrics = [_import_measure(name) for name in options.measure]
+    # What suits the page; of probabilities alone nothing is missing.
+    missing = "group" if options.summary is None else "exclude"
+    missing = missing if options.sensitive else "error"
+    audit = read_audit(options, _stated_facts(options), missing=missing)
+    if options.subgroups and options.min_published is not None:
+        raise ValueError(
+            "--subgroups lists counts of small groups, which --min-published keeps back; leave "
+            "one of them out."
         )
-
-
-def _choose_missing(options):
-    """What happens to empty groups: --missing, or what suits the page."""
-    if options.missing is not None or not options.sensitive:
-        return options.missing or "error"
-    return "group" if options.summary is None else "exclude"
-
-
-def _count_samples(columns):
-    """Number of samples of the file."""
-    groups = columns["sensitive_features"]
-    return len(columns["group_probabilities"] if groups is None else groups)
+    with translate_messages():
+        report = audit.report(
+            metrics=metrics,
+            confidence_level=options.confidence,
+            min_published=options.min_published,
+        )
+        report.title, report.min_share = options.title, options.min_share
+        if options.subgroups:
+            report.subgroups = audit.subgroups(confidence_level=options.confidence)
+    return report
 
 
 def _import_measure(name):
@@ -171,12 +151,9 @@ def _extend_import_path():
         sys.path.remove(folder)
 
 
-def _provenance(options, n_rows, threshold):
-    """Collect the facts of the report: file, columns, rows, threshold, and what the user states."""
-    # Facts about the file come first; those that the user states may replace them.
-    facts = describe_file(options, rows=f"{n_rows:,}")
-    if threshold is not None:
-        facts["threshold"] = f"{threshold:g}: scores above it are positive"
+def _stated_facts(options):
+    """What the user states about the data, by name."""
+    facts = {}
     for text in options.provenance:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from skfair.audit import (
     REPORTED_RATES,
+    SensitiveFeatures,
     check_complete_column,
     check_counts,
     check_missing_marks,
@@ -122,7 +123,7 @@ def _search_file(options):
         return find_subgroups(
             y_true,
             y_pred,
-            sensitive_features=columns,
+            sensitive_features=SensitiveFeatures(columns, missing=options.missing),
             measure=options.measure,
             max_conditions=options.max_conditions,
             direction=options.direction,
@@ -132,5 +133,4 @@ def _search_file(options):
             n_bins=options.bins,
             max_listed=options.max_listed,
             pos_label=find_label(options.positive, y_pred if y_true is None else y_true),
-            missing=options.missing,
         )

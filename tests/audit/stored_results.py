@@ -15,13 +15,19 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.audit import ChangeReport, FairnessReport, certify_predictions, find_subgroups
+from skfair.audit import find_subgroups
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
     MaximumRate,
     MinimumRate,
     RateParity,
+)
+from tests.audit.doors import (
+    certify_predictions,
+    compare_models,
+    compare_periods,
+    report_predictions,
 )
 
 FILE = Path(__file__).with_name("stored_results.json")
@@ -67,27 +73,27 @@ def make_tables(seed):
     y_true, decisions, others, scores, groups, weights = draw_data(seed)
     data = {"sensitive_features": groups}
     data |= {} if weights is None else {"sample_weight": weights}
-    report = FairnessReport.from_predictions(y_true, decisions, **data)
+    report = report_predictions(y_true, decisions, **data)
     tables = {"report": report.frame, "gaps": report.gaps}
-    with_scores = FairnessReport.from_predictions(y_true, decisions, y_proba=scores, **data)
+    with_scores = report_predictions(y_true, decisions, y_proba=scores, **data)
     tables |= {"scores": with_scores.frame, "reliability": with_scores.reliability}
     certificates = [_certify(y_true, decisions, *one, data) for one in CONSTRAINTS]
     tables["certificates"] = pd.DataFrame(certificates)
     if sparse.issparse(groups):
         return tables
     k = len(y_true) // 4
-    tables["top"] = FairnessReport.from_predictions(y_true, None, y_score=scores, k=k, **data).frame
+    tables["top"] = report_predictions(y_true, None, y_score=scores, k=k, **data).frame
     if report.counts_samples:
         tables["adverse impact"] = report.adverse_impact()
-        published = FairnessReport.from_predictions(y_true, decisions, min_published=5, **data)
+        published = report_predictions(y_true, decisions, min_published=5, **data)
         tables["published"] = published.frame
     # Changes of two halves, and of two models.
     halves = [slice(0, len(y_true) // 2), slice(len(y_true) // 2, None)]
     columns = {"y_true": y_true, "y_pred": decisions} | data
-    periods = ChangeReport.from_periods(
+    periods = compare_periods(
         *({name: one[half] for name, one in columns.items()} for half in halves)
     )
-    models = ChangeReport.from_predictions(y_true, decisions, others, **data)
+    models = compare_models(y_true, decisions, others, **data)
     tables |= {"changes of periods": periods.frame, "gaps of periods": periods.gaps}
     tables |= {"changes of models": models.frame, "gaps of models": models.gaps}
     tables["moves"] = models.moves

@@ -5,14 +5,14 @@ import pytest
 from scipy import sparse
 from scipy.stats import fisher_exact
 
-from skfair.audit import FairnessReport
+from tests.audit.doors import report_predictions
 
 
 def table_of(groups, **settings):
     """Adverse impact by group, from pairs (selected, number) by group."""
     decisions = np.concatenate([np.arange(n) < selected for selected, n in groups.values()])
     names = np.repeat(list(groups), [n for _, n in groups.values()])
-    report = FairnessReport.from_predictions(None, decisions, sensitive_features=names, **settings)
+    report = report_predictions(None, decisions, sensitive_features=names, **settings)
     return report.adverse_impact().set_index("group")
 
 
@@ -52,7 +52,7 @@ def test_fishers_exact_test_is_that_of_scipy(counts):
 
 
 def test_exactly_four_fifths_is_not_below():
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None,
         [1] * 48 + [0] * 52 + [1] * 60 + [0] * 40,
         sensitive_features=list("f" * 100 + "m" * 100),
@@ -86,20 +86,20 @@ def test_counts_need_equal_weights_and_disjoint_groups():
         {"sensitive_features": groups, "sample_weight": np.arange(1, 101)},
         {"sensitive_features": sparse.csr_array(np.ones((100, 2), dtype=bool))},
     ):
-        report = FairnessReport.from_predictions(None, decisions, **settings)
+        report = report_predictions(None, decisions, **settings)
         with pytest.raises(
             ValueError, match="groups must not overlap or be modelled, and all samples"
         ):
             report.adverse_impact()
         assert "1607.4(D)" not in report.to_html()
-    equal = FairnessReport.from_predictions(
+    equal = report_predictions(
         None, decisions, sensitive_features=groups, sample_weight=np.full(100, 3.0)
     )
     assert equal.adverse_impact()["n"].tolist() == [50, 50]
 
 
 def test_reports_without_such_rates_have_an_empty_table():
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, [0, 1] * 50, sensitive_features=list("ab") * 50, kind="clustering"
     )
     assert report.adverse_impact().empty

@@ -9,15 +9,19 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.audit import (
     Audit,
-    ChangeReport,
     FairnessReport,
     _adverse_impact,
-    _report,
-    certify_predictions,
+    _data,
     find_subgroups,
 )
 from skfair.groups import check_groups
 from skfair.statistics import _group_estimates
+from tests.audit.doors import (
+    certify_predictions,
+    compare_models,
+    compare_periods,
+    report_predictions,
+)
 from tests.audit.stored_results import CONSTRAINTS, draw_data
 
 MEASURES = ["selection_rate", "true_positive_rate"]
@@ -71,7 +75,7 @@ def assert_equal(first, second, tolerance=0.0):
 def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
     rows, counts = audit_rows(table, names).report(), audit_counts(table, names).report()
-    plain = FairnessReport.from_predictions(table["y"], table["d"], sensitive_features=table[names])
+    plain = report_predictions(table["y"], table["d"], sensitive_features=table[names])
     assert plain.to_json() == rows.to_json() == counts.to_json()
     assert_equal(rows.adverse_impact(), counts.adverse_impact())
 
@@ -151,7 +155,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
 def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed)
     halves = table.iloc[: len(table) // 2], table.iloc[len(table) // 2 :]
-    plain = ChangeReport.from_periods(
+    plain = compare_periods(
         *(
             {"y_true": one["y"], "y_pred": one["d"], "sensitive_features": one[names]}
             for one in halves
@@ -188,9 +192,7 @@ def test_control_features_of_counts():
 def test_the_models_are_compared_on_the_same_samples():
     table, names = draw_table(3)
     report = audit_rows(table, names).compare(table["other"])
-    plain = ChangeReport.from_predictions(
-        table["y"], table["d"], table["other"], sensitive_features=table[names]
-    )
+    plain = compare_models(table["y"], table["d"], table["other"], sensitive_features=table[names])
     assert_equal(plain.frame, report.frame)
     assert_equal(plain.moves, report.moves)
     with pytest.raises(ValueError, match="sample by sample"):
@@ -231,7 +233,7 @@ def test_weights_are_those_of_samples():
         y_true, decisions, sensitive_features=groups, sample_weight=weights
     )
     data = {"sensitive_features": groups, "sample_weight": weights}
-    plain = FairnessReport.from_predictions(y_true, decisions, **data)
+    plain = report_predictions(y_true, decisions, **data)
     assert_equal(plain.frame, audit.report().frame)
     plain = certify_predictions(y_true, decisions, tolerance=0.5, **data)
     assert audit.certify(tolerance=0.5).high == plain.high
@@ -261,8 +263,8 @@ def test_merged_rows_have_the_report_of_all_rows(monkeypatch):
     n = 70_000
     groups = pd.DataFrame({"a": rng.choice(["p", "q"], n), "b": rng.integers(3, size=n)})
     y_true, decisions = rng.integers(2, size=(2, n))
-    merged = FairnessReport.from_predictions(y_true, decisions, sensitive_features=groups)
-    strings = FairnessReport.from_predictions(
+    merged = report_predictions(y_true, decisions, sensitive_features=groups)
+    strings = report_predictions(
         np.array(["no", "yes"], dtype=object)[y_true],
         np.array(["no", "yes"], dtype=object)[decisions],
         sensitive_features=groups,
@@ -271,11 +273,12 @@ def test_merged_rows_have_the_report_of_all_rows(monkeypatch):
     assert_equal(merged.frame, strings.frame)
     rows = []
     monkeypatch.setattr(
-        _report, "merge_samples", lambda *data: (rows.append(len(data[0].weights)), data)[1]
+        _data, "merge_samples", lambda *data: (rows.append(len(data[0].weights)), data)[1]
     )
-    plain = FairnessReport.from_predictions(y_true, decisions, sensitive_features=groups)
+    plain = report_predictions(y_true, decisions, sensitive_features=groups)
     assert rows == [n]
     assert plain.to_json() == merged.to_json()
+    monkeypatch.undo()
     audit = Audit.from_predictions(y_true, decisions, sensitive_features=groups)
     assert audit.report().to_json() == plain.to_json()
     assert len(audit._distinct_rows[0].weights) == 24
@@ -385,6 +388,6 @@ def test_decisions_or_scores_are_needed():
 
 def test_weights_as_counts_raise_a_warning():
     data = {"sensitive_features": TABLE["sex"], "sample_weight": TABLE["n"]}
-    for make in (Audit.from_predictions, FairnessReport.from_predictions):
+    for make in (Audit.from_predictions, report_predictions):
         with pytest.warns(UserWarning, match="look like numbers of samples"):
             make(None, TABLE["d"], **data)

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import _certify, certify, certify_predictions, fairness_front, limit_metric
+from skfair.audit import _certify, certify, fairness_front, limit_metric
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -38,6 +38,7 @@ from skfair.statistics import (
     ratio_interval,
     required_sample_size,
 )
+from tests.audit.doors import certify_predictions
 from tests.gap_clients import LossRatio, SquareParity
 
 RNG = np.random.default_rng(0)
@@ -376,11 +377,13 @@ def test_the_attributes_of_several_classes_are_those_of_the_worst_one():
 
 def test_groups_that_are_too_small_are_named_with_the_number_needed():
     decisions, groups = _decisions((10, 10, 1), (100, 100, 20))
+    data = FIXED, decisions, np.arange(220) % 2
     with pytest.warns(UserWarning, match=r"fewer than 59 samples.*: 2 \(20\)"):
-        certificate = certify(
-            FIXED, decisions, np.arange(220) % 2, sensitive_features=groups, tolerance=0.05
-        )
+        certificate = certify(*data, sensitive_features=groups, tolerance=0.05, min_group_size=20)
     assert not certificate.is_shown
+    with pytest.warns(UserWarning, match=r"fewer than min_group_size=30"):
+        certificate = certify(*data, sensitive_features=groups, tolerance=0.05)
+    assert certificate.left_out == ("2",)
 
 
 def test_the_number_that_is_named_is_right():
@@ -541,6 +544,7 @@ def test_losses_too_skewed_for_their_number_are_warned_of():
     target = X[rows, 0] + np.where(np.arange(90) == np.flatnonzero(GROUP[:90] == "b")[0], 50.0, 0.0)
     model = LinearRegression().fit(X[300:], X[300:, 0])
     params = {"sensitive_features": GROUP[rows], "tolerance": 1.0, "loss": "squared"}
+    params["min_group_size"] = 20
     with pytest.warns(UserWarning, match="too skewed for so few samples, or all equal: .*'b' "):
         certify(model, X[rows], target, constraint="loss_parity", **params)
 

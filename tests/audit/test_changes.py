@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from skfair.audit import ChangeReport
 from skfair.groups import Events
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 from skfair.statistics import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
+from tests.audit.doors import compare_models, compare_periods
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -23,7 +23,7 @@ NEW = (np.where(RNG.random(N) < 0.8, UNIFORM, RNG.random(N)) < 0.45).astype(int)
 
 @pytest.fixture(scope="module")
 def paired():
-    return ChangeReport.from_predictions(Y, OLD, NEW, sensitive_features=SEX, names=("old", "new"))
+    return compare_models(Y, OLD, NEW, sensitive_features=SEX, names=("old", "new"))
 
 
 def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
@@ -74,7 +74,7 @@ def test_the_change_of_a_group_has_newcombes_paired_limits(paired):
 
 def test_different_samples_have_newcombes_limits_of_independent_rates():
     halves = [{"y_pred": one, "sensitive_features": SEX} for one in (OLD, NEW)]
-    report = ChangeReport.from_periods(*halves)
+    report = compare_periods(*halves)
     row = report.frame.set_index("group").loc["m"]
     old, new = OLD[SEX == "m"], NEW[SEX == "m"]
     (_, high_old), (low_new, _) = (rate_limits(one.mean(), len(one), 0.975) for one in (old, new))
@@ -82,16 +82,14 @@ def test_different_samples_have_newcombes_limits_of_independent_rates():
     assert row["change_low"] == pytest.approx(new.mean() - old.mean() - down)
     assert report.moves is None and not report.is_paired
     # The same samples have a shorter interval, because both models mostly agree.
-    paired = ChangeReport.from_predictions(None, OLD, NEW, sensitive_features=SEX)
+    paired = compare_models(None, OLD, NEW, sensitive_features=SEX)
     widths = [np.ptp(one.gaps[["change_low", "change_high"]]) for one in (paired, report)]
     assert widths[0] < 0.8 * widths[1]
 
 
 def test_exchanged_periods_have_the_negative_change():
     periods = [{"y_pred": one, "sensitive_features": SEX} for one in (OLD, NEW)]
-    forward, back = (
-        ChangeReport.from_periods(*one).gaps.iloc[0] for one in (periods, periods[::-1])
-    )
+    forward, back = (compare_periods(*one).gaps.iloc[0] for one in (periods, periods[::-1]))
     assert forward["change_low"] == pytest.approx(-back["change_high"])
     assert forward["change_high"] == pytest.approx(-back["change_low"])
 
@@ -128,7 +126,7 @@ def test_a_large_change_is_shown_and_none_is_not(paired):
     gap = paired.gaps.set_index("measure").loc["selection_rate"]
     assert gap["change_high"] < 0.0
     assert "it is smaller in the population" in paired.findings[2]
-    same = ChangeReport.from_predictions(Y, OLD, OLD, sensitive_features=SEX)
+    same = compare_models(Y, OLD, OLD, sensitive_features=SEX)
     assert same.gaps["change"].eq(0.0).all() and "may be chance" in same.findings[2]
     assert "0 of 2,000 decisions differ" in same.findings[1]
 
@@ -136,7 +134,7 @@ def test_a_large_change_is_shown_and_none_is_not(paired):
 def test_numbers_and_several_attributes_can_be_compared():
     target = UNIFORM + RNG.normal(size=N)
     groups = pd.DataFrame({"sex": SEX, "age": RNG.choice(["old", "young"], N)})
-    report = ChangeReport.from_predictions(
+    report = compare_models(
         target, UNIFORM, UNIFORM + 0.1 * (SEX == "f"), sensitive_features=groups
     )
     gap = report.gaps.set_index(["measure", "attribute"]).loc[("mean_prediction", "sex")]
@@ -148,7 +146,7 @@ def test_numbers_and_several_attributes_can_be_compared():
 
 def test_a_group_of_one_period_alone_is_not_compared():
     only_new = np.where(np.arange(N) < 100, "x", SEX)
-    report = ChangeReport.from_periods(
+    report = compare_periods(
         {"y_pred": OLD, "sensitive_features": SEX}, {"y_pred": NEW, "sensitive_features": only_new}
     )
     assert set(report.frame["group"]) == {"f", "m"}
@@ -157,12 +155,12 @@ def test_a_group_of_one_period_alone_is_not_compared():
 def test_errors_name_what_differs():
     frame = pd.DataFrame({"sex": SEX})
     with pytest.raises(ValueError, match="must have the same sensitive features"):
-        ChangeReport.from_periods(
+        compare_periods(
             {"y_pred": OLD, "sensitive_features": frame},
             {"y_pred": NEW, "sensitive_features": frame.rename(columns={"sex": "gender"})},
         )
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        ChangeReport.from_predictions(Y, OLD, NEW[1:], sensitive_features=SEX)
+        compare_models(Y, OLD, NEW[1:], sensitive_features=SEX)
 
 
 def test_formats_have_both_periods(paired, tmp_path):
@@ -179,9 +177,7 @@ def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
     rng = np.random.default_rng(0)
     truth, groups = rng.random(n) < 0.3, np.tile(["a", "b"], n // 2)
     before, after = (np.where(truth, 1, rng.random(n) < 0.1) for _ in range(2))
-    report = ChangeReport.from_predictions(
-        truth, before, after, sensitive_features=groups, measures=[cost]
-    )
+    report = compare_models(truth, before, after, sensitive_features=groups, metrics=[cost])
     rows = report.frame.set_index("measure").loc["cost"]
     # An error that none of 200 samples shows may have a share of 3 / 200, each of which costs 20.
     assert (rows["change_high"] > 20 * 3 / 200).all()
@@ -191,7 +187,5 @@ def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
 
 def test_further_measures_of_changes_are_rates():
     y, groups = np.tile([0, 1], 50), np.repeat([0, 1], 50)
-    with pytest.raises(ValueError, match=r"measures of a change must be rates, but roc_auc"):
-        ChangeReport.from_predictions(
-            y, y, y, sensitive_features=groups, measures=["roc_auc", "recall"]
-        )
+    with pytest.raises(ValueError, match=r"metrics of a change must be rates, but roc_auc"):
+        compare_models(y, y, y, sensitive_features=groups, metrics=["roc_auc", "recall"])

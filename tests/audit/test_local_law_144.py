@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from skfair.audit import FairnessReport
+from tests.audit.doors import report_predictions
 
 APPLICANTS = {
     ("male", "Asian"): (520, 286),
@@ -40,8 +41,8 @@ def audit(name=lambda label: label, **settings):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     categories = [tuple(map(name, category)) for category in APPLICANTS]
     table = pd.DataFrame(categories, columns=["sex", "race"], dtype=object).iloc[labels]
-    settings = {"missing": "exclude", "provenance": STATED} | settings
-    return FairnessReport.from_predictions(
+    settings = {"missing": "exclude", "source": STATED} | settings
+    return report_predictions(
         None, decisions, sensitive_features=table.reset_index(drop=True), **settings
     )
 
@@ -151,7 +152,7 @@ def test_categories_below_two_percent_are_named_with_count_and_rate():
 
 
 def test_the_page_names_missing_fields():
-    report = audit(provenance=None)
+    report = audit(source=None)
     missing = report.missing_fields()
     assert [text.partition(":")[0] for text in missing] == [
         "Distribution date of the tool",
@@ -161,8 +162,8 @@ def test_the_page_names_missing_fields():
     ]
     html = report.to_html(summary="ll144")
     assert html.count("not stated") == 4 and "Missing in this summary" in html
-    by_sex = FairnessReport.from_predictions(
-        None, [0, 1] * 50, sensitive_features=list("ab") * 50, provenance=STATED
+    by_sex = report_predictions(
+        None, [0, 1] * 50, sensitive_features=list("ab") * 50, source=STATED
     )
     assert "the report is by attribute 1" in by_sex.missing_fields()[0]
 
@@ -173,7 +174,7 @@ def test_scores_are_compared_with_the_median_of_all_applicants():
     Without the four of unknown category it would be .35, and both of b above it.
     """
     scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, scores, sensitive_features=[*"aaaabb", *[None] * 4], missing="exclude"
     )
     assert lines(report.to_markdown(summary="ll144"), "By attribute 1") == [
@@ -184,7 +185,7 @@ def test_scores_are_compared_with_the_median_of_all_applicants():
 
 def test_halves_are_rounded_up_as_by_hand():
     """325 of 400 are 81.25 %, and .8125 of the rate of 100 of 100."""
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None,
         [1] * 325 + [0] * 75 + [1] * 100,
         sensitive_features=["a"] * 400 + ["b"] * 100,
@@ -201,4 +202,4 @@ def test_reports_outside_the_rules_are_refused():
     with pytest.raises(ValueError, match="summary must be \"ll144\"; got 'eeoc'"):
         audit().to_html(summary="eeoc")
     with pytest.raises(TypeError, match="provenance must be a dict of text by name"):
-        audit(provenance=["source"])
+        audit(source=["source"])

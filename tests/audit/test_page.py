@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import FairnessReport
+from tests.audit.doors import report_predictions
 
 EVIL = "<script>document.title='run'</script>"
 BROWSER = next(
@@ -27,13 +27,13 @@ def report():
     )
     probability = rng.random(n)
     truth = (rng.random(n) < probability).astype(int)
-    return FairnessReport.from_predictions(
+    return report_predictions(
         truth,
         (probability > 0.5).astype(int),
         y_proba=probability,
         sensitive_features=groups,
         title=f"Report {EVIL}",
-        measures={EVIL: lambda y_true, y_pred: float(np.mean(y_true))},
+        metrics={EVIL: lambda y_true, y_pred: float(np.mean(y_true))},
     )
 
 

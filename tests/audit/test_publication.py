@@ -14,6 +14,7 @@ from skfair.__main__ import main
 from skfair.audit import FairnessReport
 from skfair.audit._tables import groupings
 from skfair.groups import check_groups
+from tests.audit.doors import report_predictions
 
 MINIMUM = 10
 
@@ -25,7 +26,7 @@ def make_report(counts, seed=0, **settings):
     groups = pd.DataFrame({"a": [f"a{i}" for i in first], "b": [f"b{i}" for i in second]})
     decisions = rng.integers(2, size=len(groups))
     truth = rng.integers(2, size=len(groups))
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         settings.pop("y_true", truth),
         decisions,
         sensitive_features=groups,
@@ -55,12 +56,10 @@ def test_a_small_number_of_selections_is_a_small_count():
     sex = np.repeat(["f", "m", "x"], [200, 300, 400])
     decisions = np.zeros(900, dtype=int)
     decisions[:5], decisions[200:300], decisions[500:700] = 1, 1, 1
-    report = FairnessReport.from_predictions(
-        None, decisions, sensitive_features=sex, min_published=MINIMUM
-    )
+    report = report_predictions(None, decisions, sensitive_features=sex, min_published=MINIMUM)
     # f has five selections; without m, too, they were all selections less those of m and x.
     assert {group for _, group in published_cells(report)} == {"overall", "x"}
-    open_report = FairnessReport.from_predictions(None, decisions, sensitive_features=sex)
+    open_report = report_predictions(None, decisions, sensitive_features=sex)
     assert len(published_cells(open_report)) == 4
 
 
@@ -143,7 +142,7 @@ def test_gaps_and_findings_are_those_of_published_groups():
 def test_a_few_missing_values_are_not_counted():
     sex = np.repeat(["f", "m", "x", None], [200, 300, 400, 5])
     decisions = np.arange(905) % 2
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, decisions, sensitive_features=sex, missing="exclude", min_published=MINIMUM
     )
     assert report.n_missing == {} and "Samples of unknown group" not in report.to_html()

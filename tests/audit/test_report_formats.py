@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from skfair.audit import FairnessReport
+from tests.audit.doors import report_predictions
 
 SCHEMA = json.loads(
     (Path(__file__).parents[2] / "doc/_static/fairness_report.schema.json").read_text("utf-8")
@@ -60,16 +61,16 @@ def make(name):
     groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
     y, p, scores = rng.integers(2, size=N), rng.integers(2, size=N), rng.random(N)
     inputs, settings = {
-        "classification": ((y, p), {"y_proba": scores, "measures": {"hits": lambda y, p: y @ p}}),
+        "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
         "regression": ((scores, scores + rng.normal(size=N)), {}),
         "clustering": ((None, p), {"kind": "clustering"}),
-        "decisions": ((None, p), {"provenance": {"source": "a | b", "own": "fact"}}),
+        "decisions": ((None, p), {"source": {"source": "a | b", "own": "fact"}}),
         "weights": ((y, p), {"sample_weight": scores + 0.1}),
         "no selections": ((y, 0 * p), {"pos_label": 1}),
         "one group": ((y, p), {"sensitive_features": ["x"] * N}),
         "subgroups": ((None, groups["sex"] == "f"), {"subgroups": True}),
     }[name]
-    return FairnessReport.from_predictions(*inputs, **{"sensitive_features": groups} | settings)
+    return report_predictions(*inputs, **{"sensitive_features": groups} | settings)
 
 
 NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
@@ -154,7 +155,7 @@ def test_newlines_and_digests_do_not_depend_on_the_platform(name, tmp_path, monk
 
 def test_markdown_has_all_tables_and_escapes_names(tmp_path):
     groups = pd.Series(np.resize(["a|b", "*c*", "<d>"], N), name="my_group")
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, np.arange(N) % 2, sensitive_features=groups, title="Loans\n2025"
     )
     text = report.to_markdown(tmp_path / "report.md")
@@ -180,8 +181,8 @@ def test_the_page_states_what_was_audited():
     html = report.to_html()
     for title in ("Task", "Samples", "Positive label", "Date of the audit", "Versions", "own"):
         assert f'<th scope="row">{title}</th>' in html
-    dated = FairnessReport.from_predictions(
-        None, [0, 1], sensitive_features=["a", "b"], provenance={"date": "2025-03-01"}
+    dated = report_predictions(
+        None, [0, 1], sensitive_features=["a", "b"], source={"date": "2025-03-01"}
     )
     assert dated.provenance["date"] == "2025-03-01"
 
@@ -189,11 +190,11 @@ def test_the_page_states_what_was_audited():
 def test_a_model_card_has_the_fields_of_the_template():
     rng = np.random.default_rng(0)
     groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         rng.integers(2, size=N),
         rng.integers(2, size=N),
         sensitive_features=groups,
-        provenance={"source": "loans of 2025", "groups": "stated by applicants"},
+        source={"source": "loans of 2025", "groups": "stated by applicants"},
     )
     card = report.to_model_card()
     headings = ["Factors", "Metrics", "Evaluation data", "Quantitative analyses"]

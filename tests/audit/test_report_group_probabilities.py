@@ -8,6 +8,7 @@ import pytest
 
 from skfair.audit import FairnessReport
 from skfair.statistics import hidden_gap_interval
+from tests.audit.doors import report_predictions
 
 SENTENCES = {
     "sufficient": "if values and groups are uncorrelated among samples of equal probabilities",
@@ -30,9 +31,7 @@ def data():
 
 def report(data, **settings):
     y, decisions, _, probabilities = data
-    return FairnessReport.from_predictions(
-        y, decisions, **({"group_probabilities": probabilities} | settings)
-    )
+    return report_predictions(y, decisions, **({"group_probabilities": probabilities} | settings))
 
 
 def gap_of(report, measure="selection_rate"):
@@ -75,7 +74,7 @@ def test_rates_by_hand():
     probabilities = pd.DataFrame(
         {"a": np.repeat([0.75, 0.25], 100), "b": np.repeat([0.25, 0.75], 100)}
     )
-    table = FairnessReport.from_predictions(
+    table = report_predictions(
         None, decisions, group_probabilities=probabilities, assume="sufficient"
     ).to_frame()
     rows = table[table["measure"] == "selection_rate"].set_index("group")
@@ -87,7 +86,7 @@ def test_rates_by_hand():
 def test_certain_probabilities_are_groups(data):
     y, decisions, sex, _ = data
     certain = pd.DataFrame({"0": 1.0 - sex, "1": sex.astype(float)})
-    expected = FairnessReport.from_predictions(y, decisions, sensitive_features=sex)
+    expected = report_predictions(y, decisions, sensitive_features=sex)
     for assume in SENTENCES:
         actual = report(data, group_probabilities=certain, assume=assume)
         for measure in ("selection_rate", "false_positive_rate", "accuracy"):
@@ -120,24 +119,26 @@ def test_reports_are_stored_with_their_assumption(data, tmp_path):
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, "need an assumption: pass assume='sufficient' or 'independent'.*got None"),
+        ({}, "need an assumption: pass missing='sufficient' or 'independent'.*got 'error'"),
         ({"assume": "random"}, "got 'random'"),
-        (
-            {"assume": "sufficient", "missing": "at_random"},
-            "is about groups that are missing",
-        ),
-        ({"group_probabilities": None}, "pass sensitive_features, or group_probabilities"),
+        ({"group_probabilities": None}, "pass sensitive_features, or SensitiveFeatures"),
         (
             {"assume": "sufficient", "sensitive_features": np.arange(4000) % 2},
-            "leave one of the two",
+            "where groups have labels",
         ),
-        ({"sensitive_features": np.arange(4000) % 2}, "pass missing='at_random', got 'error'"),
-        ({"assume": "sufficient", "X": np.ones((4000, 1))}, "X is used with"),
+        (
+            {"sensitive_features": np.arange(4000) % 2},
+            "missing='at_random' only; got missing='error'",
+        ),
+        (
+            {"assume": "sufficient", "X": np.ones((4000, 1))},
+            "X is about samples whose group is missing",
+        ),
         ({"assume": "sufficient", "sample_weight": np.arange(4000) + 1}, "equal weight"),
-        ({"assume": "sufficient", "measures": ["f1_score"]}, "Leave out measures"),
+        ({"assume": "sufficient", "metrics": ["f1_score"]}, "Leave out metrics"),
         ({"assume": "sufficient", "min_published": 10}, "min_published suppresses counts"),
         ({"assume": "sufficient", "min_group_size": 5}, "needs 30 recorded samples"),
-        ({"assume": "sufficient", "subgroups": True}, "subgroups=True counts samples"),
+        ({"assume": "sufficient", "subgroups": True}, "missing must be one of"),
         ({"assume": "sufficient", "group_probabilities": np.ones((4000, 2))}, "sum to 1"),
         ({"assume": "sufficient", "group_probabilities": np.ones((4000, 1))}, "two or more groups"),
         ({"assume": "sufficient", "group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),

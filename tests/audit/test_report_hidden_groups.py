@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import FairnessReport
+from skfair.audit import FairnessReport, SensitiveFeatures
 from skfair.statistics import hidden_gap_interval
+from tests.audit.doors import report_predictions
 
 RNG = np.random.default_rng(0)
 N = 6000
@@ -21,7 +22,7 @@ HIDDEN = pd.DataFrame({"sex": np.where(IS_RECORDED, SEX, None), "age": AGE})
 
 def make_report(groups=HIDDEN, y=Y, **settings):
     settings = {"missing": "at_random", "X": X} | settings
-    return FairnessReport.from_predictions(y, DECISIONS, sensitive_features=groups, **settings)
+    return report_predictions(y, DECISIONS, sensitive_features=groups, **settings)
 
 
 def test_a_gap_is_that_of_hidden_gap_interval():
@@ -74,22 +75,21 @@ def test_decisions_without_outcomes_and_models():
     report = make_report(y=None)
     assert report.frame["measure"].unique().tolist() == ["selection_rate"]
     model = LogisticRegression().fit(X, Y)
-    fitted = FairnessReport.from_estimator(
-        model, X, Y, sensitive_features=HIDDEN, missing="at_random"
-    )
+    groups = SensitiveFeatures(HIDDEN, missing="at_random")
+    fitted = FairnessReport.from_estimator(model, X, Y, sensitive_features=groups)
     assert fitted.assumption == report.assumption
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"missing": "exclude"}, 'X is used with missing="at_random" only'),
-        ({"missing": "random"}, "missing must be one of 'error', 'group', 'exclude', 'at_random'"),
+        ({"missing": "exclude"}, "X is about samples whose group is missing"),
+        ({"missing": "random"}, "missing must be one of 'error', 'exclude', 'group', 'at_random'"),
         ({"sample_weight": np.arange(N)}, "for samples of equal weight"),
-        ({"measures": {"f": lambda y, p: 0.0}}, "Leave out measures"),
+        ({"metrics": {"f": lambda y, p: 0.0}}, "Leave out metrics"),
         ({"kind": "clustering", "y": None}, "decisions between two classes"),
         ({"min_group_size": 5}, "needs 30 recorded samples of each group"),
-        ({"subgroups": True}, "samples of equal weight"),
+        ({"subgroups": True}, "missing must be one of"),
         ({"X": X[:10]}, "inconsistent numbers of samples"),
     ],
 )

@@ -7,9 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, matthews_corrcoef, r2_score
 
 from skfair.__main__ import main
-from skfair.audit import FairnessReport
+from skfair.audit import Audit, FairnessReport
 from skfair.metrics import Measure, Rate, group_report, reliability_table
 from skfair.statistics import gap_interval
+from tests.audit.doors import report_predictions
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -26,7 +27,7 @@ COST = Rate("cost", {"fp": 1, "fn": 5})
 
 def make_report(data=DATA, **settings):
     settings = {"sensitive_features": data[["sex"]]} | settings
-    return FairnessReport.from_predictions(data["y"], data["p"], **settings)
+    return report_predictions(data["y"], data["p"], **settings)
 
 
 def rows_of(report, attribute, measure):
@@ -38,7 +39,7 @@ def rows_of(report, attribute, measure):
 @pytest.fixture(scope="module")
 def report():
     mcc = Measure(matthews_corrcoef, name="phi", n_draws=200)
-    return make_report(measures=["f1", "recall", COST, mcc])
+    return make_report(metrics=["f1", "recall", COST, mcc])
 
 
 @pytest.mark.parametrize("name", ["f1_score", "cost", "phi"])
@@ -114,7 +115,7 @@ def test_a_gap_that_strata_explain_is_none_within_them():
     north = rng.random(n) < np.repeat([0.2, 0.8], n // 2)
     data = pd.DataFrame({"sex": np.repeat(["f", "m"], n // 2), "y": 1})
     data["p"] = (rng.random(n) < np.where(north, 0.7, 0.3)).astype(int)
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, data["p"], sensitive_features=data[["sex"]], control_features=north
     )
     gaps = report.gaps.set_index("attribute")
@@ -124,8 +125,8 @@ def test_a_gap_that_strata_explain_is_none_within_them():
 
 def test_rates_of_several_classes_are_those_of_each():
     y_true, y_pred = RNG.choice([*"xyz"], (2, N))
-    report = FairnessReport.from_predictions(
-        y_true, y_pred, sensitive_features=DATA[["sex"]], measures=["f1_score"]
+    report = report_predictions(
+        y_true, y_pred, sensitive_features=DATA[["sex"]], metrics=["f1_score"]
     )
     female = (DATA["sex"] == "f").to_numpy()
     row = rows_of(report, "sex", "f1_score of class x").loc["f"]
@@ -136,9 +137,9 @@ def test_rates_of_several_classes_are_those_of_each():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"measures": ["recal"]}, "Did you mean 'recall'"),
-        ({"measures": ["brier_score"]}, "y_proba was not passed"),
-        ({"measures": {"accuracy": f1_score}}, "other names than those of the report"),
+        ({"metrics": ["recal"]}, "Did you mean 'recall'"),
+        ({"metrics": ["brier_score"]}, "y_proba was not passed"),
+        ({"metrics": {"accuracy": f1_score}}, "other names than those of the report"),
         ({"control_features": DATA["region"][:9]}, "inconsistent|length|rows"),
         ({"control_features": DATA["region"], "min_published": 5}, "control_features compares"),
         (
@@ -154,9 +155,7 @@ def test_refused_settings(settings, message):
 
 def test_measures_that_need_outcomes_are_refused_without_them():
     with pytest.raises(ValueError, match="recall compares predictions with outcomes"):
-        FairnessReport.from_predictions(
-            None, DATA["p"], sensitive_features=DATA[["sex"]], measures=["recall"]
-        )
+        report_predictions(None, DATA["p"], sensitive_features=DATA[["sex"]], metrics=["recall"])
 
 
 @pytest.fixture
@@ -200,7 +199,7 @@ SCORES = np.round(RNG.random(N) + 0.2 * (DATA["sex"] == "m"), 1).to_numpy()
 
 def test_reports_of_the_highest_scores():
     settings = {"sensitive_features": DATA[["sex"]], "y_score": SCORES, "k": 100}
-    report = FairnessReport.from_predictions(DATA["y"], None, **settings, measures=["f1"])
+    report = report_predictions(DATA["y"], None, **settings, metrics=["f1"])
     table = group_report(
         DATA["y"],
         None,
@@ -224,7 +223,7 @@ def test_reports_of_the_highest_scores():
 
 def test_the_highest_scores_need_no_outcomes():
     scores = np.arange(N, dtype=float)
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, None, y_score=scores, k=0.25, sensitive_features=DATA[["sex"]]
     )
     assert report.to_frame()["measure"].unique().tolist() == ["selection_rate"]
@@ -237,16 +236,15 @@ def test_the_highest_scores_need_no_outcomes():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"subgroups": True}, "k makes decisions of scores"),
+        ({"subgroups": True}, "scores without decisions"),
         ({"kind": "regression"}, "k makes decisions of scores"),
         ({"k": 0}, "k must be a number of places"),
-        ({"y_pred": DATA["p"]}, "y_pred must be None"),
     ],
 )
 def test_the_highest_scores_are_refused_with(settings, message):
     arguments = {"y_true": DATA["y"], "y_pred": None, "y_score": SCORES, "k": 10} | settings
     with pytest.raises(ValueError, match=message):
-        FairnessReport.from_predictions(**arguments, sensitive_features=DATA[["sex"]])
+        report_predictions(**arguments, sensitive_features=DATA[["sex"]])
 
 
 def test_the_command_selects_the_highest_scores(path, capsys):
@@ -264,7 +262,7 @@ def test_the_command_selects_the_highest_scores(path, capsys):
 def test_reports_of_probabilities_have_a_reliability_table():
     probability = np.round(RNG.random(N), 2)
     settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}
-    report = FairnessReport.from_predictions(DATA["y"], DATA["p"], **settings)
+    report = report_predictions(DATA["y"], DATA["p"], **settings)
     expected = reliability_table(DATA["y"], probability, sensitive_features=DATA["sex"])
     columns = ["n", "mean_probability", "observed", "low", "high"]
     table = report.reliability.set_index("group")
@@ -275,30 +273,25 @@ def test_reports_of_probabilities_have_a_reliability_table():
     again = FairnessReport.from_json(report.to_json())
     pd.testing.assert_frame_equal(again.reliability, report.reliability)
     assert again.to_html() == page
-    assert (
-        FairnessReport.from_predictions(
-            DATA["y"], DATA["p"], **settings, min_published=2
-        ).reliability
-        is None
-    )
+    assert report_predictions(DATA["y"], DATA["p"], **settings, min_published=2).reliability is None
 
 
 def test_estimators_are_reported_at_the_highest_scores():
     X = RNG.normal(size=(N, 2))
     model = LogisticRegression().fit(X, DATA["y"])
-    settings = {"sensitive_features": DATA[["sex"]], "k": 50}
-    report = FairnessReport.from_estimator(model, X, DATA["y"], **settings)
+    groups = {"sensitive_features": DATA[["sex"]]}
+    report = Audit.from_estimator(model, X, DATA["y"], **groups).top(50).report()
     scores = model.predict_proba(X)[:, 1]
-    expected = FairnessReport.from_predictions(DATA["y"], None, y_proba=scores, **settings)
+    expected = report_predictions(DATA["y"], None, y_proba=scores, k=50, **groups)
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
 
 
 def test_numbers_have_measures_of_errors_and_no_rates():
     y_true, y_pred = RNG.normal(size=(2, N))
     settings = {"sensitive_features": DATA[["sex"]]}
-    report = FairnessReport.from_predictions(y_true, y_pred, **settings, measures=[r2_score])
+    report = report_predictions(y_true, y_pred, **settings, metrics=[r2_score])
     female = (DATA["sex"] == "f").to_numpy()
     value = rows_of(report, "sex", "r2_score").loc["f", "value"]
     assert value == pytest.approx(r2_score(y_true[female], y_pred[female]))
     with pytest.raises(ValueError, match="recall is a rate of decisions"):
-        FairnessReport.from_predictions(y_true, y_pred, **settings, measures=["recall"])
+        report_predictions(y_true, y_pred, **settings, metrics=["recall"])

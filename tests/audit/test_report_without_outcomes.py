@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.audit import FairnessReport
 from skfair.statistics import balance_limit, gap_interval, ratio_interval
+from tests.audit.doors import report_predictions
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -23,7 +24,7 @@ def rows(report, attribute="sex"):
 
 
 def test_decisions_alone_have_selection_rates_gaps_and_ratios():
-    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=SEX)
+    report = report_predictions(None, DECISIONS, sensitive_features=SEX)
     assert report.kind == "classification" and report.balance is None
     assert report.frame["measure"].unique().tolist() == ["selection_rate"]
     gap = report.gaps.iloc[0]
@@ -40,27 +41,23 @@ def test_decisions_alone_have_selection_rates_gaps_and_ratios():
 def test_integer_scores_need_a_kind(dtype):
     scores = (1 + np.arange(N) % 10).astype(dtype)
     with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
-        FairnessReport.from_predictions(None, scores, sensitive_features=SEX)
-    report = FairnessReport.from_predictions(
-        None, scores, sensitive_features=SEX, kind="regression"
-    )
+        report_predictions(None, scores, sensitive_features=SEX)
+    report = report_predictions(None, scores, sensitive_features=SEX, kind="regression")
     rates = rows(report)["value"]
     above = scores > np.median(scores)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     assert "Scoring rate" in report.to_markdown(summary="ll144")
     # Classes are named, and two integers are decisions.
-    report = FairnessReport.from_predictions(
-        None, scores, sensitive_features=SEX, kind="classification"
-    )
+    report = report_predictions(None, scores, sensitive_features=SEX, kind="classification")
     assert len(report.frame["measure"].unique()) == 10
-    FairnessReport.from_predictions(None, scores > 5, sensitive_features=SEX)
+    report_predictions(None, scores > 5, sensitive_features=SEX)
 
 
 def test_decisions_in_words_need_the_positive_one():
     words = np.where(DECISIONS, "hired", "rejected")
     with pytest.raises(ValueError, match="Pass pos_label"):
-        FairnessReport.from_predictions(None, words, sensitive_features=SEX)
-    report = FairnessReport.from_predictions(None, words, sensitive_features=SEX, pos_label="hired")
+        report_predictions(None, words, sensitive_features=SEX)
+    report = report_predictions(None, words, sensitive_features=SEX, pos_label="hired")
     expected = DECISIONS[SEX == "f"].mean()
     assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(expected)
     assert report.provenance["positive_label"] == "hired"
@@ -69,7 +66,7 @@ def test_decisions_in_words_need_the_positive_one():
 def test_scores_have_the_share_above_the_median_of_all():
     """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
     scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
-    report = FairnessReport.from_predictions(None, scores, sensitive_features=groups)
+    report = report_predictions(None, scores, sensitive_features=groups)
     rates = rows(report, "attribute 1")["value"]
     assert report.kind == "classification"
     assert rates.to_dict() == {
@@ -78,13 +75,11 @@ def test_scores_have_the_share_above_the_median_of_all():
     }
     assert "Impact ratios by attribute 1" in report.to_html()
     with pytest.raises(ValueError, match="pos_label names a class, but y_pred holds scores"):
-        FairnessReport.from_predictions(None, scores, sensitive_features=groups, pos_label=1)
+        report_predictions(None, scores, sensitive_features=groups, pos_label=1)
 
 
 def test_scores_in_addition_to_decisions():
-    report = FairnessReport.from_predictions(
-        None, DECISIONS, sensitive_features=SEX, y_score=SCORES
-    )
+    report = report_predictions(None, DECISIONS, sensitive_features=SEX, y_score=SCORES)
     above = (SCORES > np.median(SCORES))[SEX == "f"].mean()
     assert rows(report).loc[("scoring_rate", "f"), "value"] == pytest.approx(above)
     html = report.to_html()
@@ -94,7 +89,7 @@ def test_scores_in_addition_to_decisions():
 
 def test_several_classes_have_a_selection_rate_each():
     classes = np.array(["x", "y", "z"])[RNG.integers(3, size=N)]
-    report = FairnessReport.from_predictions(None, classes, sensitive_features=SEX)
+    report = report_predictions(None, classes, sensitive_features=SEX)
     rate = rows(report).loc[("selection_rate of class y", "f"), "value"]
     assert rate == pytest.approx(np.mean(classes[SEX == "f"] == "y"))
     assert set(report.adverse_impact()["measure"]) == {
@@ -103,9 +98,7 @@ def test_several_classes_have_a_selection_rate_each():
 
 
 def test_quantities_without_a_target():
-    report = FairnessReport.from_predictions(
-        None, np.arange(N), sensitive_features=SEX, kind="regression"
-    )
+    report = report_predictions(None, np.arange(N), sensitive_features=SEX, kind="regression")
     mean = rows(report).loc[("mean_prediction", "f"), "value"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
     assert set(report.frame["measure"]) == {"scoring_rate", "mean_prediction"}
@@ -134,13 +127,13 @@ def make_missing():
 
 
 def report_of(table, **settings):
-    return FairnessReport.from_predictions(None, DECISIONS, sensitive_features=table, **settings)
+    return report_predictions(None, DECISIONS, sensitive_features=table, **settings)
 
 
 def test_missing_groups_are_refused_by_default():
     with pytest.raises(ValueError, match="'sex' of sensitive_features has 10 missing"):
         report_of(make_missing())
-    with pytest.raises(ValueError, match="missing must be one of 'error', 'group', 'exclude'"):
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'exclude', 'group'"):
         report_of(make_missing(), missing="drop")
 
 
@@ -152,7 +145,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
     assert rows(report, "overall")["n"].tolist() == [N]
     for name in ("sex", "race"):
         is_known = table[name].notna().to_numpy()
-        expected = FairnessReport.from_predictions(
+        expected = report_predictions(
             None,
             DECISIONS[is_known],
             sensitive_features=table.loc[is_known, name].to_numpy(),
@@ -211,7 +204,7 @@ def test_an_unknown_group_is_no_reference():
     """Though it is selected most often: rates of .9, .5 and .4."""
     groups = np.repeat(["?", "a", "b"], 100)
     decisions = (np.tile(np.arange(100), 3) < np.repeat([90, 50, 40], 100)).astype(int)
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, decisions, sensitive_features=groups, unknown=["?"], missing="group"
     )
     table = rows(report, "attribute 1").loc["selection_rate"]
@@ -221,7 +214,7 @@ def test_an_unknown_group_is_no_reference():
     impact = report.adverse_impact().set_index("group")["impact_ratio"]
     assert impact.to_dict() == pytest.approx({"(missing)": 1.8, "a": 1.0, "b": 0.8})
     # Where no group is known, there is no other.
-    alone = FairnessReport.from_predictions(
+    alone = report_predictions(
         None, decisions, sensitive_features=["?"] * 300, unknown=["?"], missing="group"
     )
     assert alone.to_frame()["is_reference"].any()

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from skfair.__main__ import main
-from skfair.audit import FairnessReport, find_subgroups
 from skfair.audit import _subgroups as search
+from skfair.audit import find_subgroups
 from skfair.statistics import clopper_pearson_limits
+from tests.audit.doors import report_predictions
 
 
 def make_table(n, rng, n_columns=5):
@@ -312,7 +313,6 @@ TABLE = pd.DataFrame({"sex": ["f", "m"] * 100, "id": range(200), "p": [0, 1, 1, 
         ({"n_bins": 1}, "n_bins must be a whole number from 2 to 50"),
         ({"max_listed": True}, "max_listed must be a whole number"),
         ({"direction": "up"}, r"direction must be one of \['both', 'above', 'below'\]; got 'up'"),
-        ({"missing": "drop"}, "missing must be one of"),
         ({"measure": "f1"}, "measure must be one of .*; got 'f1'"),
         ({"measure": []}, "measure must name at least one"),
         ({"measure": "accuracy"}, "compares with true classes, but y_true is None"),
@@ -354,15 +354,13 @@ def test_a_report_has_a_section_on_subgroups():
     rng = np.random.default_rng(0)
     table = make_table(3000, rng, 3).assign(c1=lambda one: (one["c1"] > 0).map(str))
     decisions = rng.random(3000) < np.where(table["c0"] == "1", 0.6, 0.3)
-    report = FairnessReport.from_predictions(
-        None, decisions, sensitive_features=table, subgroups=True
-    )
+    report = report_predictions(None, decisions, sensitive_features=table, subgroups=True)
     alone = find_subgroups(None, decisions, sensitive_features=table)
     pd.testing.assert_frame_equal(report.subgroups.flagged, alone.flagged)
     text = report.to_markdown()
     assert "## Subgroups" in text and alone.findings[0] in text and "c0 = 0" in text
     assert "Subgroups that depart most: selection rate" in report.to_html()
-    plain = FairnessReport.from_predictions(None, decisions, sensitive_features=table)
+    plain = report_predictions(None, decisions, sensitive_features=table)
     assert plain.subgroups is None and "## Subgroups" not in plain.to_markdown()
 
 
@@ -373,9 +371,9 @@ def test_a_subgroup_that_departs_is_a_finding_of_a_report(tmp_path, capsys):
     chance = np.where((table["a"] == "x") ^ (table["b"] == "x"), 0.6, 0.4)
     decisions = (rng.random(4000) < chance).astype(int)
     settings = {"sensitive_features": table[["a"]].assign(b=table["b"])}
-    of_each = FairnessReport.from_predictions(None, decisions, sensitive_features=table[["a"]])
+    of_each = report_predictions(None, decisions, sensitive_features=table[["a"]])
     assert not of_each.has_finding
-    with_both = FairnessReport.from_predictions(None, decisions, subgroups=True, **settings)
+    with_both = report_predictions(None, decisions, subgroups=True, **settings)
     assert with_both.has_finding
     # Of gaps of single attributes none is significant; the subgroups alone are.
     with_both.gaps = of_each.gaps
@@ -407,7 +405,7 @@ def test_a_search_without_a_subgroup_is_no_finding(tmp_path, capsys):
 def test_a_report_that_cannot_be_searched(change, message):
     inputs = {"sensitive_features": TABLE["sex"], "subgroups": True} | change
     with pytest.raises(ValueError, match=message):
-        FairnessReport.from_predictions(None, TABLE["p"], **inputs)
+        report_predictions(None, TABLE["p"], **inputs)
 
 
 @pytest.fixture

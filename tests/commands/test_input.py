@@ -116,7 +116,7 @@ TEXTS = {
     "probabilities beyond one": (
         replace(",0.1,", ",1.1,"),
         ["--probability", "score"],
-        "--probability must be probabilities in [0, 1], but 1.1 was passed",
+        "--probability must name a column of probabilities in [0, 1]",
     ),
     "an unknown kind": (GOOD, ["--kind", "ranking"], "invalid choice: 'ranking'"),
     "two ways to make decisions without truth": (

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import FairnessReport, certify_predictions
 from skfair.constraints import MaximumRate, MinimumRate
+from tests.audit.doors import certify_predictions, report_predictions
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_missing_groups_are_estimated(path, table, capsys):
     options = ["--sensitive", "recorded", "--missing", "at_random", "--json", "-"]
     assert main([*command, *options, "--features", "score"]) == 3
     actual = json.loads(capsys.readouterr().out)
-    expected = FairnessReport.from_predictions(
+    expected = report_predictions(
         table["good"],
         table["hired"].astype(int),
         sensitive_features=table[["recorded"]],
@@ -91,4 +91,4 @@ def test_features_need_a_model_of_groups(path, capsys):
     command = ["report", path, "--prediction", "hired", "--sensitive", "sex"]
     with pytest.raises(SystemExit):
         main([*command, "--features", "score"])
-    assert "--features is used with --missing at_random only" in capsys.readouterr().err
+    assert "is used with --missing at_random only; got --missing group" in capsys.readouterr().err

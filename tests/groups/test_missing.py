@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.audit import FairnessReport
 from skfair.groups import MISSING, fill_missing, is_like_unknown
+from tests.audit.doors import report_predictions
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,10 @@ def test_columns_of_a_sparse_matrix_have_no_labels():
 def test_missing_values_are_still_refused_beside_unknown_labels():
     groups = ["f", "m", "Unknown", None] * 20
     with pytest.raises(ValueError, match="20 missing value"):
-        FairnessReport.from_predictions(
-            None, [0, 1] * 40, sensitive_features=groups, unknown=["Unknown"]
-        )
+        report_predictions(None, [0, 1] * 40, sensitive_features=groups, unknown=["Unknown"])
 
 
 @pytest.mark.parametrize("unknown", ["Unknown", 3])
 def test_unknown_is_a_list(unknown):
     with pytest.raises(TypeError, match="unknown must be a list of labels"):
-        FairnessReport.from_predictions(
-            None, [0, 1] * 40, sensitive_features=["f", "m"] * 40, unknown=unknown
-        )
+        report_predictions(None, [0, 1] * 40, sensitive_features=["f", "m"] * 40, unknown=unknown)

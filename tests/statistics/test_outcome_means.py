@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 from scipy.stats import beta
 
-from skfair.audit import certify_predictions
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.constraints._bound import _sample_values
 from skfair.groups import Events, Samples, check_groups
@@ -13,6 +12,7 @@ from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
 from skfair.statistics import Means, OutcomeMeans, Rates, gap_posterior, make_estimates
 from skfair.surrogates import Sigmoid
+from tests.audit.doors import certify_predictions
 
 COST = Rate("cost", {"fp": 1, "fn": 20})
 

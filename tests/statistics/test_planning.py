@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.audit import _certify, certify_predictions
+from skfair.audit import _certify
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.statistics import (
     AUCs,
@@ -23,6 +23,7 @@ from skfair.statistics._planning import (
     ratio_power,
     smallest_certifiable_size,
 )
+from tests.audit.doors import certify_predictions
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},

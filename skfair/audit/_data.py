@@ -1,0 +1,503 @@
+"""Data of an audit, loaded and checked once for all questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._files import (
+    check_complete_column,
+    check_missing_marks,
+    check_same_notation,
+    file_digest,
+    find_label,
+    read_columns,
+)
+from skfair.audit._predictions import predict_columns
+from skfair.audit._report_input import (
+    check_group_size,
+    sums_suffice,
+    warn_of_counts,
+    warn_of_unknown,
+)
+from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
+from skfair.groups import (
+    MISSING,
+    Samples,
+    check_group_probabilities,
+    check_metric_input,
+    merge_samples,
+)
+from skfair.metrics import check_strata
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names
+from skfair.utils._sklearn import safe_indexing
+
+
+class FittedModel(NamedTuple):
+    """A fitted estimator and the samples that it predicts."""
+
+    estimator: BaseEstimator
+    X: Any
+    y: Any
+    sensitive_features: Any
+
+
+class AuditData:
+    """Predictions and groups, checked once; the base of `Audit`, whose questions the doors ask.
+
+    ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and
+    scores "y_score", as far as there are any, and ``known`` is what is known of groups. ``k`` is
+    the share or number of the highest scores that are decided for, and ``model`` the `FittedModel`
+    of the predictions.
+    """
+
+    known: SensitiveFeatures
+    samples: Samples
+    columns: dict[str, np.ndarray]
+    kind: str
+    pos_label: Label | None
+    min_group_size: int
+    source: dict[str, str] | None
+    model: FittedModel | None = None
+    k: float | None = None
+    strata: Any = None
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: dict[str, Any],
+        known: SensitiveFeatures,
+        *,
+        sample_weight: Any = None,
+        control_features: Any = None,
+        kind: str | None = None,
+        pos_label: Label | None = None,
+        min_group_size: int = 30,
+        source: dict[str, str] | None = None,
+        are_counts: bool = False,
+    ) -> Self:
+        """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
+
+        `kind` is the task, None infers it.
+        """
+        check_group_size(min_group_size)
+        columns = {name: column for name, column in columns.items() if column is not None}
+        first = next(iter(columns.values()))
+        if control_features is not None:
+            strata = check_strata(control_features, first)
+            columns["stratum"] = strata.codes
+        if known.probabilities is not None:
+            check_group_probabilities(known.probabilities, first)
+        if known.unknown and known.missing == "error":
+            check_metric_input(known.labels, sample_weight, **columns)  # nothing else is missing
+        data = cls()
+        data.known, data.min_group_size, data.source = known, min_group_size, source
+        data.samples, arrays = check_metric_input(known.fill(len(first)), sample_weight, **columns)
+        data.columns = dict(zip(columns, arrays, strict=True))
+        if control_features is not None:
+            # Samples of zero weight are left out of the strata as well.
+            codes = data.columns.pop("stratum")
+            data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
+        data.kind = infer_kind(kind, data.columns)
+        data.pos_label = find_positive_label(data.kind, data.columns, pos_label)
+        if are_counts:
+            data._count_rows(data.samples.weights)
+        warn_of_counts(data.samples, data.columns)
+        warn_of_unknown(data.samples.groups)
+        return data
+
+    def _count_rows(self, counts):
+        """Let each row stand for as many samples."""
+        if self.kind != "classification":
+            raise ValueError(
+                "Counts are of classes, but the predictions are numbers with decimals or clusters. "
+                "Pass these one by one, to Audit.from_predictions."
+            )
+        if self.known.is_modelled:
+            raise ValueError(
+                f"{self.known.argument} models the groups of single samples, but these are counts "
+                "of samples; pass missing='exclude' or 'group'."
+            )
+        groups = self.samples.groups.copy_with_multiplicity(counts)
+        self.samples = self.samples._replace(groups=groups, weights=counts)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | None,
+        y_pred: ArrayLike | None,
+        *,
+        sensitive_features: MatrixLike | SensitiveFeatures,
+        y_score: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        control_features: MatrixLike | None = None,
+        pos_label: Label | None = None,
+        min_group_size: int = 30,
+        source: dict[str, str] | None = None,
+    ) -> Self:
+        """Audit of the predictions of any model.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            True classes or values; None if outcomes are not known.
+        y_pred : array-like of shape (n_samples,) or None
+            Predicted classes or values; None if decisions are made of scores, see :meth:`top`.
+        sensitive_features : array-like or sparse matrix
+            Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
+            of booleans is one of overlapping groups. Where groups are not all known, a
+            :class:`SensitiveFeatures`.
+        y_score : array-like of shape (n_samples,), default=None
+            Scores of the positive class. They count as probabilities, and have a calibration, if
+            all are in [0, 1].
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative sampling weights. Numbers of samples are no weights: pass these to
+            :meth:`from_counts`.
+        control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+            Stratum of each sample, within which reports compare groups too.
+        pos_label : label, default=None
+            The class that means success; None takes 1 if the labels are 0 and 1, -1 and 1 or
+            booleans.
+        min_group_size : int, default=30
+            Number of samples below which a group is left out of comparisons.
+        source : dict of str to str, default=None
+            Facts about the data that reports state, as ``provenance`` of :class:`FairnessReport`.
+
+        Returns
+        -------
+        audit : Audit
+
+        Raises
+        ------
+        ValueError
+            If inputs differ in length or in their pandas index, or hold missing values, or there
+            are neither predictions nor scores.
+
+        Warns
+        -----
+        UserWarning
+            If weights look like numbers of samples.
+        """
+        if y_pred is None and y_score is None:
+            raise ValueError(
+                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
+                "y_score, of which Audit.top(k) selects the highest."
+            )
+        return cls.from_columns(
+            {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
+            as_sensitive_features(sensitive_features),
+            sample_weight=sample_weight,
+            control_features=control_features,
+            pos_label=pos_label,
+            min_group_size=min_group_size,
+            source=source,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: MatrixLike | SensitiveFeatures,
+        sample_weight: ArrayLike | None = None,
+        control_features: MatrixLike | None = None,
+        pos_label: Label | None = None,
+        min_group_size: int = 30,
+        source: dict[str, str] | None = None,
+    ) -> Self:
+        """Audit of a fitted classifier, regressor or clusterer on held-out data.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted classifier, regressor or clusterer of any package. Its ``predict`` is called, and
+            ``predict_proba`` or ``decision_function`` of a classifier of two classes, with the
+            sensitive features if it requires them.
+        X : array-like of shape (n_samples, n_features)
+            Held-out data.
+        y : array-like of shape (n_samples,), default=None
+            True classes or values; None if they are not known.
+        sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        audit : Audit
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            As for :meth:`from_predictions`.
+        """
+        known = as_sensitive_features(sensitive_features)
+        if known.missing == "at_random" and known.X is None:
+            known = known.replace_features(X)
+        kind, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
+        columns = {"y_pred": y_pred, "y_true": None if kind == "clustering" else y}
+        columns |= {"y_score": y_score, "row": np.arange(len(y_pred))}
+        data = cls.from_columns(
+            columns,
+            known,
+            sample_weight=sample_weight,
+            control_features=control_features,
+            kind=kind,
+            pos_label=pos_label,
+            min_group_size=min_group_size,
+            source=source,
+        )
+        # Samples of zero weight are left out.
+        rows, samples = data.columns.pop("row"), [X, y, known.labels]
+        if len(rows) < len(y_pred):
+            samples = [None if one is None else safe_indexing(one, rows) for one in samples]
+        data.model = FittedModel(estimator, *samples)
+        return data
+
+    @classmethod
+    def from_counts(
+        cls,
+        table: pd.DataFrame,
+        *,
+        n: str,
+        sensitive_features: str | Sequence[str] | SensitiveFeatures,
+        outcome: str | None = None,
+        decision: str | None = None,
+        score: str | None = None,
+        control_features: str | Sequence[str] | None = None,
+        pos_label: Label | None = None,
+        min_group_size: int = 30,
+        source: dict[str, str] | None = None,
+    ) -> Self:
+        """Audit of a table of counts, such as ``SELECT ..., COUNT(*) AS n ... GROUP BY ...``.
+
+        Parameters
+        ----------
+        table : DataFrame
+            One row for each combination of values, or a mapping of names to columns. A combination
+            may have several rows.
+        n : str
+            Column of the number of samples that a row stands for: whole numbers. Rows of none are
+            left out.
+        sensitive_features : str or list of str
+            Columns of the protected attributes.
+        outcome : str, default=None
+            Column of the true classes; None if outcomes are not known.
+        decision : str, default=None
+            Column of the decisions or predicted classes; None if :meth:`top` makes them of scores.
+        score : str, default=None
+            Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
+        control_features : str or list of str, default=None
+            Columns of the strata within which reports compare groups too.
+        pos_label, min_group_size, source
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        audit : Audit
+
+        Raises
+        ------
+        ValueError
+            If the table lacks a column, counts are negative or no whole numbers, predictions are no
+            classes, or values are missing.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skfair.audit import Audit
+        >>> table = pd.DataFrame(
+        ...     {
+        ...         "sex": ["f", "f", "m", "m"],
+        ...         "hired": [False, True, False, True],
+        ...         "n": [60_000_000, 40_000_000, 55_000_000, 45_000_000],
+        ...     }
+        ... )
+        >>> audit = Audit.from_counts(table, n="n", sensitive_features="sex", decision="hired")
+        >>> audit
+        <Audit of 200,000,000 samples by sex: classification>
+        >>> audit.report().gaps[["gap", "gap_low", "gap_high"]].round(4).to_numpy().tolist()
+        [[0.05, 0.0499, 0.0501]]
+        """
+        table = pd.DataFrame(table)
+        known = as_sensitive_features(sensitive_features)
+        groups, control_features = map(_as_list, (known.labels, control_features))
+        roles = {"y_pred": decision, "y_true": outcome, "y_score": score}
+        named = [name for name in (n, *roles.values()) if name is not None]
+        _check_columns(table, [*named, *groups, *control_features])
+        return cls.from_columns(
+            {role: None if name is None else table[name] for role, name in roles.items()},
+            known.replace_labels(table[groups]),
+            sample_weight=check_counts(table[n], n),
+            control_features=table[control_features] if control_features else None,
+            pos_label=pos_label,
+            min_group_size=min_group_size,
+            source=source,
+            are_counts=True,
+        )
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        sensitive_features: str | Sequence[str] | SensitiveFeatures,
+        outcome: str | None = None,
+        decision: str | None = None,
+        score: str | None = None,
+        n: str | None = None,
+        sample_weight: str | None = None,
+        control_features: str | Sequence[str] | None = None,
+        pos_label: Label | None = None,
+        min_group_size: int = 30,
+        source: dict[str, str] | None = None,
+    ) -> Self:
+        """Audit of a file of predictions, or of counts of them: CSV or Parquet.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File, or a folder of Parquet files. Reports state its name and SHA-256 digest.
+        sensitive_features, outcome, decision, score, control_features
+            Names of columns, as in :meth:`from_counts`. Groups are text.
+        n : str, default=None
+            Column of the number of samples that a row stands for; None: a row is a sample.
+        sample_weight : str, default=None
+            Column of sampling weights, where rows are samples.
+        pos_label : label, default=None
+            The class that means success, as it is written in the file.
+        min_group_size, source
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        audit : Audit
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            If the file cannot be read, lacks a column, or holds missing values.
+        """
+        path, known = Path(path), as_sensitive_features(sensitive_features)
+        sensitive, control_features = map(_as_list, (known.labels, control_features))
+        roles = {"outcome": outcome, "decision": decision, "score": score}
+        roles |= {"weight": sample_weight, "number": n}
+        named = {role: name for role, name in roles.items() if name is not None}
+        if n is not None and sample_weight is not None:
+            raise ValueError(
+                "n counts samples of equal weight, but sample_weight was passed too; pass one row "
+                "for each sample, or leave one of them out."
+            )
+        names = dict.fromkeys([*named.values(), *sensitive, *control_features])
+        table = read_columns(path, list(names))
+        columns = {role: check_complete_column(table, name) for role, name in named.items()}
+        y_true, y_pred, y_score, weights, counts = map(columns.get, roles)
+        check_missing_marks(y_true, y_pred)
+        if y_pred is not None:
+            check_same_notation(y_true, y_pred)
+        if pos_label is not None:
+            pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
+        groups = table[sensitive].astype(object)
+        described = [f"{role} {name}" for role, name in named.items()]
+        described.append(f"sensitive {', '.join(sensitive)}")
+        facts = {"file": path.name, "sha256": file_digest(path), "columns": "; ".join(described)}
+        return cls.from_columns(
+            {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
+            known.replace_labels(groups.map(str).where(groups.notna(), None)),
+            sample_weight=weights if n is None else check_counts(counts, n),
+            control_features=table[control_features] if control_features else None,
+            pos_label=pos_label,
+            min_group_size=min_group_size,
+            source=facts | {"rows": f"{len(table):,}"} | (source or {}),
+            are_counts=n is not None,
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples of positive weight."""
+        return self.samples.groups.n_samples
+
+    @property
+    def n_excluded(self) -> int:
+        """Number of samples of unknown group that are left out."""
+        counts = self.samples.groups.row_counts * mask_unknown(self.samples.groups)
+        return int(counts.sum()) if self.known.treatment == "exclude" else 0
+
+    @cached_property
+    def _distinct_rows(self):
+        """Samples, columns and strata with one row for all that are equal in all of them."""
+        columns, strata = dict(self.columns), self.strata
+        if strata is not None:
+            columns["stratum"] = strata.codes
+        samples, columns = merge_samples(self.samples, columns)
+        if strata is not None:
+            strata = strata.regroup(columns.pop("stratum"), strata.labels).rename(strata.attributes)
+        return samples, columns, strata
+
+    def rows(self, metrics=()):
+        """Samples, columns and strata: of rows that count, where sums are all that is needed."""
+        if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
+            return self._distinct_rows
+        return self.samples, self.columns, self.strata
+
+    def find_decisions(self, columns):
+        """Decisions or predicted values; a ValueError where there are scores alone."""
+        if "y_pred" not in columns:
+            raise ValueError(
+                "These are scores without decisions. Pass decisions as y_pred, such as scores "
+                "above a threshold. The k highest scores have reports alone, since limits given k "
+                "are those of rates in a report."
+            )
+        return columns["y_pred"]
+
+
+def _as_list(names):
+    """One name of a column, several or none, as a list."""
+    if names is None:
+        return []
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_columns(table, names):
+    """Raise for columns that a table of counts does not have, or has twice."""
+    known = list(table.columns)
+    if wrong := [name for name in names if known.count(name) != 1]:
+        raise ValueError(
+            f"The table has no column {wrong[0]!r}, or has it twice; its columns are "
+            f"{join_names(map(repr, known), 20)}."
+        )
+
+
+def check_counts(column, name):
+    """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
+    counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
+    if not is_count.all():
+        wrong = column.tolist()[int((~is_count).argmax())]
+        raise ValueError(
+            f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
+            f"but it holds {wrong!r}. Sampling weights are sample_weight of "
+            "Audit.from_predictions."
+        )
+    if not counts.any():
+        raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")
+    return counts
+
+
+def mask_unknown(groups):
+    """Mask of the samples of which the group by some attribute is missing."""
+    if not groups.is_disjoint:
+        return np.zeros(groups.matrix.shape[0], dtype=bool)
+    return (groups.labels == MISSING).any(axis=1)[groups.codes]

@@ -1,0 +1,219 @@
+"""What is known of the groups of samples, and what is assumed of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skfair.groups import (
+    MISSING,
+    Groups,
+    check_group_probabilities,
+    fill_missing,
+    make_probable_groups,
+)
+from skfair.statistics import (
+    HiddenGroups,
+    ProbabilisticGroups,
+    RecordedGroups,
+    check_odds_ratio,
+    describe_missing_assumption,
+    describe_probability_assumption,
+    stack_features,
+)
+from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names
+
+_OF_LABELS = ("error", "exclude", "group", "at_random")
+_OF_PROBABILITIES = ("error", "sufficient", "independent")
+"""Values of `missing` where labels of groups are recorded, and where probabilities alone are."""
+
+
+class SensitiveFeatures:
+    """Groups of which some are not known, to be passed as ``sensitive_features`` of an audit.
+
+    Where the group of every sample is known, pass the labels themselves.
+
+    Parameters
+    ----------
+    labels : array-like, str or list of str, default=None
+        Group of each sample, one column per attribute, some of which may be missing. Of a table of
+        counts or a file, the names of these columns. None if only probabilities are known.
+    unknown : list of labels, default=None
+        Labels that stand for an unknown group, such as ``["Unknown", "Decline to state"]``, in any
+        attribute. They count as missing, and are excluded where `missing` is "error". Text is
+        compared without regard to case and surrounding spaces.
+    missing : str, default="error"
+        What happens to samples whose group is missing.
+
+        - "error" raises an error. Of probabilities alone nothing is assumed: a certificate must
+          hold for every way in which groups and decisions may be linked.
+        - "exclude" leaves them out of the groups of the attribute and of its combinations, and out
+          of certificates.
+        - "group" compares them as the group "(missing)".
+        - "at_random" estimates rates of decisions as
+          :func:`skfair.statistics.hidden_gap_interval` does, if groups are missing at random given
+          `X`, decision and outcome.
+        - "sufficient" and "independent" say what is assumed of probabilities alone, as there.
+    X : array-like of shape (n_samples, n_features), default=None
+        Features that model the groups that are missing, with "at_random".
+    probabilities : array-like of shape (n_samples, n_groups), default=None
+        Probability of each group, such as that by names and places; a DataFrame names the groups.
+        With "at_random" they are further features of the models.
+    odds_ratio : float, default=1.0
+        With "at_random", the largest factor by which odds of a group may differ between equal
+        samples with and without a record. ``np.inf`` assumes nothing. For certificates.
+
+    Raises
+    ------
+    ValueError
+        If there are neither labels nor probabilities, or arguments contradict each other.
+    TypeError
+        If `unknown` is not a list.
+
+    Examples
+    --------
+    >>> from skfair.audit import Audit, SensitiveFeatures
+    >>> sex = SensitiveFeatures(["f", "m", "n/a"] * 100, unknown=["n/a"])
+    >>> audit = Audit.from_predictions(None, [1, 0, 1] * 100, sensitive_features=sex)
+    >>> audit.report().n_missing
+    {'attribute 1': 100}
+    """
+
+    def __init__(
+        self,
+        labels: Any = None,
+        *,
+        unknown: Sequence[Label] | None = None,
+        missing: str = "error",
+        X: MatrixLike | None = None,
+        probabilities: MatrixLike | None = None,
+        odds_ratio: float = 1.0,
+    ):
+        if isinstance(unknown, str) or (unknown is not None and not isinstance(unknown, Iterable)):
+            raise TypeError(
+                f"unknown must be a list of labels, such as ['Unknown']; got {unknown!r}."
+            )
+        self.labels, self.missing, self.X = labels, missing, X
+        self.unknown = [] if unknown is None else list(unknown)
+        self.probabilities, self.odds_ratio = probabilities, check_odds_ratio(odds_ratio)
+        self._check()
+
+    def _check(self):
+        """Raise for arguments that contradict each other."""
+        if self.labels is None and self.probabilities is None:
+            raise ValueError(
+                "Groups are compared: pass sensitive_features, or SensitiveFeatures of "
+                "probabilities; got neither."
+            )
+        values = _OF_PROBABILITIES if self.labels is None else _OF_LABELS
+        if self.missing not in values:
+            known = "are known as probabilities alone" if self.labels is None else "have labels"
+            raise ValueError(
+                f"missing must be one of {join_names(map(repr, values))} where groups {known}; got "
+                f"{self.missing!r}."
+            )
+        unused = {"X": self.X, "probabilities": None if self.labels is None else self.probabilities}
+        unused |= {"odds_ratio": None if self.odds_ratio == 1.0 else self.odds_ratio}
+        for name, value in unused.items():
+            if value is not None and self.missing != "at_random":
+                raise ValueError(
+                    f"{name} is about samples whose group is missing, and is used with "
+                    f"missing='at_random' only; got missing={self.missing!r}. Pass that, or leave "
+                    f"{name} out."
+                )
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether groups are not all known, but modelled."""
+        return self.labels is None or self.missing == "at_random"
+
+    @property
+    def treatment(self) -> str:
+        """What happens to samples whose group is missing or unknown."""
+        return "exclude" if self.unknown and self.missing == "error" else self.missing
+
+    @property
+    def argument(self) -> str:
+        """The argument by which groups are modelled, as messages name it."""
+        return "probabilities=" if self.labels is None else "missing='at_random'"
+
+    def describe_assumption(self, features: str) -> str:
+        """What is assumed, as a clause; empty if nothing is modelled."""
+        if not self.is_modelled:
+            return ""
+        if self.labels is None:
+            return describe_probability_assumption(self._assume)
+        return describe_missing_assumption(self.odds_ratio, features)
+
+    @property
+    def _assume(self):
+        """What is assumed of probabilities alone, None for nothing."""
+        return None if self.missing == "error" else self.missing
+
+    def replace_labels(self, labels: Any) -> SensitiveFeatures:
+        """A copy with other labels, such as the columns that these name."""
+        copied = copy(self)
+        copied.labels = labels
+        return copied
+
+    def replace_features(self, X: MatrixLike) -> SensitiveFeatures:
+        """A copy with features that model missing groups."""
+        copied = copy(self)
+        copied.X = X
+        return copied
+
+    def fill(self, n_samples: int) -> Any:
+        """Labels of all samples, where missing ones are named "(missing)" unless that is an error.
+
+        Of probabilities alone all samples are one group.
+        """
+        if self.labels is None:
+            return np.zeros(n_samples, dtype=int)
+        return fill_missing(self.labels, self.unknown) if self.treatment != "error" else self.labels
+
+    def select_known(self, groups: Groups) -> Groups:
+        """The groups that are compared where groups are modelled."""
+        if self.labels is None:
+            rows = np.arange(len(groups.codes))
+            return make_probable_groups(check_group_probabilities(self.probabilities, rows))
+        return groups.select(np.flatnonzero(~(groups.labels == MISSING).any(axis=1)))
+
+    def make_modeller(self, columns: list[np.ndarray]) -> Callable[[Groups], HiddenGroups]:
+        """Function that models the members of groups, which some samples may be in none of.
+
+        `columns` are what a record may depend on, besides X: decisions and outcomes.
+        """
+        if self.labels is None:
+            return cache(partial(_model_probable_groups, self._assume))
+        probabilities = self.probabilities
+        if probabilities is not None:
+            probabilities = check_group_probabilities(probabilities, columns[0])
+        features = stack_features(self.X, columns, probabilities)
+        return cache(partial(_model_recorded_groups, features, self.odds_ratio))
+
+
+def _model_recorded_groups(features, odds_ratio, groups):
+    """`RecordedGroups` of groups that some samples are in none of."""
+    members, codes_of_members = groups.memberships
+    codes = np.full(len(features), -1)
+    codes[members] = codes_of_members
+    return RecordedGroups(groups.names, codes, features, odds_ratio)
+
+
+def _model_probable_groups(assume, groups):
+    """`ProbabilisticGroups` of groups whose memberships are probabilities."""
+    table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
+    return ProbabilisticGroups(table, assume)
+
+
+def as_sensitive_features(sensitive_features):
+    """What is known of groups: the object itself, or labels that are all known."""
+    if isinstance(sensitive_features, SensitiveFeatures):
+        return sensitive_features
+    return SensitiveFeatures(sensitive_features)

@@ -1,0 +1,86 @@
+"""Audits of settings by name, which tests vary one at a time."""
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from skfair.audit import Audit, SensitiveFeatures, certify
+from skfair.audit._sensitive_features import as_sensitive_features
+
+_OF_GROUPS = {"missing", "unknown", "X", "odds_ratio"}
+_OF_DATA = {"sample_weight", "control_features", "kind", "pos_label", "min_group_size", "source"}
+
+
+def make_audit(
+    y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features=None, assume=None, **settings
+):
+    """The audit of predictions, and the settings that are none of its data."""
+    known = {name: settings.pop(name) for name in _OF_GROUPS & set(settings)}
+    if assume is not None:
+        known["missing"] = assume
+    known["probabilities"] = settings.pop("group_probabilities", None)
+    if any(value is not None for value in known.values()):
+        groups = SensitiveFeatures(sensitive_features, **known)
+    else:
+        groups = as_sensitive_features(sensitive_features)
+    data = {name: settings.pop(name) for name in _OF_DATA & set(settings)}
+    columns = {
+        "y_pred": y_pred,
+        "y_true": y_true,
+        "y_score": y_proba if y_score is None else y_score,
+    }
+    return Audit.from_columns(columns, groups, **data), settings
+
+
+def report_predictions(
+    y_true, y_pred, *, k=None, subgroups=False, title="Fairness report", min_share=0.02, **settings
+):
+    """The report of predictions, or of the decisions for the k highest scores."""
+    audit, settings = make_audit(y_true, y_pred, **settings)
+    report = (audit if k is None else audit.top(k)).report(**settings)
+    report.title, report.min_share = title, min_share
+    report.subgroups = audit.subgroups() if subgroups else None
+    return report
+
+
+def certify_model(estimator, X, y, **settings):
+    """The certificate of a model whose groups may not all be known."""
+    known = {name: settings.pop(name) for name in _OF_GROUPS & set(settings)}
+    if "assume" in settings:
+        known["missing"] = settings.pop("assume")
+    known["probabilities"] = settings.pop("group_probabilities", None)
+    groups = settings.pop("sensitive_features", None)
+    if any(value is not None for value in known.values()):
+        groups = SensitiveFeatures(groups, **known)
+    return certify(estimator, X, y, sensitive_features=groups, **settings)
+
+
+def certify_predictions(y_true, y_pred, **settings):
+    """The certificate of decisions, or of scores where classes are the outcomes."""
+    kind = settings.get("kind")
+    are_scores = kind is None and np.asarray(y_pred).dtype.kind == "f"
+    if are_scores and (y_true is None or type_of_target(y_true) != "continuous"):
+        are_scores = type_of_target(y_pred) == "continuous"
+    else:
+        are_scores = False
+    if are_scores:
+        settings, y_pred = settings | {"y_score": y_pred}, None
+    audit, settings = make_audit(y_true, y_pred, **settings)
+    return audit.certify(**settings)
+
+
+def compare_models(y_true, before, after, **settings):
+    """The changes between two models on the same samples."""
+    names = settings.pop("names", ("before", "after"))
+    audit, settings = make_audit(y_true, before, **settings)
+    report = audit.compare(after, **settings)
+    report.names = names
+    return report
+
+
+def compare_periods(before, after, **settings):
+    """The changes between two periods, each of which is a dict of columns."""
+    audits = [
+        make_audit(one.get("y_true"), **{n: v for n, v in one.items() if n != "y_true"})[0]
+        for one in (before, after)
+    ]
+    return audits[0].compare(audits[1], **settings)
