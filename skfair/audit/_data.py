@@ -37,7 +37,7 @@ from skfair.groups import (
     check_metric_input,
     merge_samples,
 )
-from skfair.metrics import check_strata
+from skfair.metrics import Measures, check_strata
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
@@ -446,13 +446,13 @@ class AuditData:
             strata = strata.regroup(columns.pop("stratum"), strata.labels).rename(strata.attributes)
         return samples, columns, strata
 
-    def rows(self, metrics=()):
+    def rows(self, metrics: Measures = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
         if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
             return self._distinct_rows
         return self.samples, self.columns, self.strata
 
-    def find_decisions(self, columns):
+    def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""
         if "y_pred" not in columns:
             raise ValueError(
