@@ -193,7 +193,7 @@ def draw_published(seed):
     truth = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(int)
     decisions = (rng.random(n) < rng.uniform(0.05, 0.9)).astype(int)
     settings = {"sample_weight": rng.integers(1, 4, n)} if seed % 5 == 4 else {}
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         truth, decisions, sensitive_features=groups, missing="exclude",
         min_published=MINIMUM, **settings,
     )  # fmt: skip
@@ -301,7 +301,7 @@ def test_weights_do_not_hide_that_one_is_selected():
     decisions[:100] = 0
     decisions[0] = 1
     weights = np.where(np.arange(800) == 0, 30.0, 1.0)
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, decisions, sensitive_features=sex, sample_weight=weights, min_published=MINIMUM
     )
     assert "f" not in {group for _, group in published_cells(report)}
@@ -309,7 +309,7 @@ def test_weights_do_not_hide_that_one_is_selected():
 
 def test_missing_values_that_protect_a_group_are_not_counted():
     sex = np.repeat(["f", "m", "x", None], [500, 600, 3, 15])
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, np.arange(1118) % 2, sensitive_features=sex, missing="exclude", min_published=MINIMUM
     )
     assert report.n_missing == {} and "15" not in report.to_model_card()
@@ -318,7 +318,7 @@ def test_missing_values_that_protect_a_group_are_not_counted():
 def test_groups_of_a_matrix_that_add_up_are_protected():
     codes = np.repeat([0, 1, 2], [300, 200, 5])
     matrix = sparse.csr_array(codes[:, np.newaxis] == np.arange(3))
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, np.arange(505) % 2, sensitive_features=matrix, min_published=MINIMUM
     )
     assert len(published_cells(report)) == 2  # all samples, and one group
@@ -327,7 +327,7 @@ def test_groups_of_a_matrix_that_add_up_are_protected():
 def test_ties_at_the_cut_are_refused():
     scores = np.repeat([0.9, 0.5, 0.1], [20, 61, 119])
     with pytest.raises(ValueError, match="must not tie at the cut"):
-        FairnessReport.from_predictions(
+        report_predictions(
             None, None, y_score=scores, k=40, sensitive_features=np.arange(200) % 2,
             min_published=MINIMUM,
         )  # fmt: skip
