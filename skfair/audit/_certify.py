@@ -45,6 +45,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._tables import group_text
 from skfair.constraints import check_applies_to_numbers
 from skfair.metrics import Metric, find_positive
+from skfair.partitions import load_rows
 from skfair.statistics import (
     ComplementEstimates,
     LogRates,
@@ -354,7 +355,8 @@ def _find_positive(constraint, columns, params, per_class):
     """The class that means success; None if there are several, or no classes."""
     if len(per_class) > 1 or metric_kind(constraint) != "classification" or "is_real" in params:
         return None
-    label = find_positive(*map(np.asarray, columns), pos_label=params.get("pos_label"))
+    columns = (np.asarray(load_rows(one)) for one in columns)
+    label = find_positive(*columns, pos_label=params.get("pos_label"))
     return label.item() if isinstance(label, np.generic) else label
 
 

@@ -144,7 +144,17 @@ class SensitiveFeatures:
         return "probabilities=" if self.labels is None else "missing='at_random'"
 
     def describe_assumption(self, features: str) -> str:
-        """What is assumed, as a clause; empty if nothing is modelled."""
+        """What is assumed, as a clause; empty if nothing is modelled.
+
+        Parameters
+        ----------
+        features : str
+            What a record of the group may depend on, as text.
+
+        Returns
+        -------
+        assumption : str
+        """
         if not self.is_modelled:
             return ""
         if self.labels is None:
@@ -157,13 +167,33 @@ class SensitiveFeatures:
         return None if self.missing == "error" else self.missing
 
     def replace_labels(self, labels: Any) -> SensitiveFeatures:
-        """A copy with other labels, such as the columns that these name."""
+        """A copy with other labels, such as the columns that these name.
+
+        Parameters
+        ----------
+        labels : array-like or None
+            As in the constructor.
+
+        Returns
+        -------
+        sensitive_features : SensitiveFeatures
+        """
         copied = copy(self)
         copied.labels = labels
         return copied
 
     def replace_features(self, X: MatrixLike) -> SensitiveFeatures:
-        """A copy with features that model missing groups."""
+        """A copy with features that model missing groups.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As in the constructor.
+
+        Returns
+        -------
+        sensitive_features : SensitiveFeatures
+        """
         copied = copy(self)
         copied.X = X
         return copied
@@ -172,13 +202,32 @@ class SensitiveFeatures:
         """Labels of all samples, where missing ones are named "(missing)" unless that is an error.
 
         Of probabilities alone all samples are one group.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+
+        Returns
+        -------
+        labels : array-like of shape (n_samples,) or (n_samples, n_attributes)
         """
         if self.labels is None:
             return np.zeros(n_samples, dtype=int)
         return fill_missing(self.labels, self.unknown) if self.treatment != "error" else self.labels
 
     def select_known(self, groups: Groups) -> Groups:
-        """The groups that are compared where groups are modelled."""
+        """The groups that are compared where groups are modelled.
+
+        Parameters
+        ----------
+        groups : Groups
+            Those of the labels, of which one may be "(missing)".
+
+        Returns
+        -------
+        groups : Groups
+        """
         if self.labels is None:
             rows = np.arange(len(groups.codes))
             return make_probable_groups(check_group_probabilities(self.probabilities, rows))
@@ -187,7 +236,15 @@ class SensitiveFeatures:
     def make_modeller(self, columns: list[np.ndarray]) -> Callable[[Groups], HiddenGroups]:
         """Function that models the members of groups, which some samples may be in none of.
 
-        `columns` are what a record may depend on, besides X: decisions and outcomes.
+        Parameters
+        ----------
+        columns : list of ndarray of shape (n_samples,)
+            What a record may depend on, besides X: decisions and outcomes.
+
+        Returns
+        -------
+        model : callable
+            From `Groups` to `HiddenGroups`.
         """
         if self.labels is None:
             return cache(partial(_model_probable_groups, self._assume))

@@ -249,7 +249,8 @@ def _fit_stack(columns, outcomes, weights):
 
     By its score equations expected counts of all outcomes equal the counted ones.
     """
-    model = fit_standardized_logistic(columns, outcomes, weights, 1.0 / (_STACK_C * len(outcomes)))
+    penalty = 1.0 / (_STACK_C * len(outcomes))
+    model = fit_standardized_logistic(columns, outcomes, weights, penalty)
     n_outcomes = 2 * (outcomes.max() // 2 + 1)
     coef, intercept = np.zeros((n_outcomes, columns.shape[1])), np.full(n_outcomes, -np.inf)
     coef[model.classes_], intercept[model.classes_] = model.coef, model.intercept

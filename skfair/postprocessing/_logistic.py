@@ -72,9 +72,10 @@ def fit_logistic(
 
 
 def fit_standardized_logistic(features, target, weights, penalty, **settings):
-    """`fit_logistic` of features of mean 0 and variance 1."""
+    """`fit_logistic` of features of weighted mean 0 and variance 1."""
     features = as_floats(features)
-    center, scale = features.mean(axis=0, dtype=float), features.std(axis=0, dtype=float)
+    center = np.average(features, axis=0, weights=weights)
+    scale = np.sqrt(np.average((features - center) ** 2, axis=0, weights=weights))
     # Constant columns vary by rounding alone.
     relative, absolute = _ROUNDING
     scale[scale <= relative * np.finfo(features.dtype).eps * np.abs(center) + absolute] = 1.0

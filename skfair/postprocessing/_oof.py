@@ -18,7 +18,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.partitions import is_partitioned, partitions_of
-from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.utils._checks import explain_conversion, warn
 from skfair.utils._copies import check_disjoint_folds, refuse_training_data, share_of_rows
 from skfair.utils._sklearn import (
@@ -568,10 +567,20 @@ _MIN_LEAD = 1e-9
 def fit_platt_scaling(scores, training):
     """Slope and intercept of the log-odds as a function of out-of-fold scores (Platt scaling)."""
     # The penalty matters only where the scores separate the classes perfectly.
-    samples = training.samples
-    request = scores[:, np.newaxis], samples.target > 0, samples.weights
-    platt = fit_standardized_logistic(*request, penalty=1e-6)
-    return np.array([platt.coef[1, 0], platt.intercept[1]])
+    share = training.samples.weights / training.samples.weights.sum()
+    center = share @ scores
+    spread = np.sqrt(share @ (scores - center) ** 2)
+    # Constant scores: the log-odds of the positive class's share.
+    if spread <= 1e-12 * (1.0 + abs(center)):
+        rate = share @ (training.samples.target > 0)
+        return np.array([0.0, np.log(rate / (1.0 - rate))])
+    from sklearn.linear_model import LogisticRegression  # takes long to import
+
+    platt = LogisticRegression(C=1e6, max_iter=1000)
+    column = ((scores - center) / spread)[:, np.newaxis]
+    platt.fit(column, training.samples.target > 0, sample_weight=share)
+    slope = platt.coef_[0, 0] / spread
+    return np.array([slope, platt.intercept_[0] - slope * center])
 
 
 def calibrated_log_odds(scores, calibration):

@@ -48,6 +48,14 @@ class DrawnFits(NamedTuple):
         Accuracy on the samples of the pilot that were not drawn.
     accuracy_lost : ndarray of shape (n_draws,)
         By how much the accuracy is below that of the same fit without ``confidence_level``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.statistics import DrawnFits
+    >>> fits = DrawnFits(np.array([True, False]), np.array([0.8, 0.7]), np.array([0.01, 0.1]))
+    >>> float((fits.is_guaranteed & (fits.accuracy_lost <= 0.02)).mean())
+    0.5
     """
 
     is_guaranteed: np.ndarray

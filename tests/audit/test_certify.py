@@ -228,7 +228,12 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
         decisions, groups = _decisions(hits, n)
         y = np.arange(len(groups)) % 2
         certified[hits] = certify(
-            FIXED, decisions, y, sensitive_features=groups, tolerance=difference
+            FIXED,
+            decisions,
+            y,
+            sensitive_features=groups,
+            tolerance=difference,
+            min_group_size=1,
         ).is_shown
     worst = max(
         stats.binom.pmf(np.arange(n[0] + 1), n[0], p + difference)
@@ -312,7 +317,12 @@ def test_the_tolerance_that_would_be_certified_is_seldom_exceeded(monkeypatch):
         for i, j in np.ndindex(stated.shape):
             decisions, groups = _decisions((i, j), (n, n))
             certificate = certify(
-                FIXED, decisions, np.arange(2 * n) % 2, sensitive_features=groups, tolerance=0.01
+                FIXED,
+                decisions,
+                np.arange(2 * n) % 2,
+                sensitive_features=groups,
+                tolerance=0.01,
+                min_group_size=1,
             )
             stated[i, j] = certificate.shown_threshold or 1.0
     counts = np.arange(n + 1)

