@@ -15,6 +15,7 @@ from skfair.constraints import (
     Constraint,
     applicable_constraint_names,
     check_applies_to_numbers,
+    outcome_use,
 )
 from skfair.groups import (
     Groups,
@@ -34,7 +35,6 @@ from skfair.losses import (
     step_function,
 )
 from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, METRICS, find_positive, to_numbers
-from skfair.monitoring import outcome_use
 from skfair.statistics import (
     MIN_RECORDED,
     HiddenGroups,
