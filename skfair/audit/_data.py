@@ -20,6 +20,7 @@ from skfair.audit._files import (
     check_same_notation,
     file_digest,
     find_label,
+    parse_column,
     read_columns,
 )
 from skfair.audit._predictions import predict_columns
@@ -36,6 +37,7 @@ from skfair.groups import (
     Samples,
     check_group_probabilities,
     check_metric_input,
+    fill_missing,
     merge_samples,
 )
 from skfair.metrics import Measures, check_strata
@@ -417,7 +419,7 @@ class AuditData:
         described = [f"{role} {name}" for role, name in named.items()]
         described.append(f"sensitive {', '.join(sensitive)}")
         facts = {"file": path.name, "sha256": file_digest(path), "columns": "; ".join(described)}
-        return cls.from_columns(
+        audit = cls.from_columns(
             {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
             sample_weight=weights if n is None else check_counts(counts, n),
@@ -427,6 +429,9 @@ class AuditData:
             source=facts | {"rows": f"{len(table):,}"} | (source or {}),
             are_counts=n is not None,
         )
+        # Searches of subgroups divide numbers into bins.
+        audit.known = known.replace_labels(table[sensitive].apply(parse_column))
+        return audit
 
     @property
     def n_samples(self) -> int:
@@ -472,6 +477,12 @@ class AuditData:
             groups, weights = groups.take(rows), weights[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.samples._replace(groups=groups, weights=weights), columns, rows
+
+    def list_attributes(self) -> Any:
+        """The columns of the attributes as they were passed; unknown labels are missing values."""
+        known, rows = self.known, np.flatnonzero(self.is_used)
+        labels = fill_missing(known.labels, known.unknown) if known.unknown else known.labels
+        return labels if self.is_used.all() else safe_indexing(labels, rows)
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""

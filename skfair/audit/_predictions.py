@@ -14,6 +14,7 @@ from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
     applicable_constraint_names,
+    bind_all,
     check_applies_to_numbers,
     outcome_use,
 )
@@ -40,7 +41,7 @@ from skfair.statistics import (
     HiddenGroups,
     extreme_contrasts,
 )
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import join_names, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
@@ -454,8 +455,24 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         check_consistent_length(predictions[0], X)
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
-    samples = samples._replace(target=target, X=X)
-    return constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0), scores
+    return _bind(constraint, samples._replace(target=target, X=X)), scores
+
+
+def _bind(constraint, samples):
+    """The constraint bound to held-out samples, without a surrogate."""
+    settings = step_function, LogisticLoss(), 1.0, _warn_of_left_out
+    return bind_all([constraint], [samples], *settings)[0][0]
+
+
+def _warn_of_left_out(min_group_size, sizes, is_one_left=False):
+    """Warn of groups of which a claim says nothing, with their sizes by name."""
+    named = join_names(f"{name!r} ({size})" for name, size in sizes.items())
+    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
+    warn(
+        f"{len(sizes)} group(s) with fewer than min_group_size={min_group_size} samples are left "
+        f"out, and nothing is said of them: {named}.{nothing} Pass min_group_size=1 to compare all "
+        "groups."
+    )
 
 
 # The same for samples whose groups are not all known.
@@ -484,7 +501,7 @@ def bind_hidden_groups(constraint, predictions, audit, **params):
     modeller = known.make_modeller([scores, target, scores * target])
     groups = known.select_known(audit.samples.groups)
     samples = audit.samples._replace(groups=groups, target=target)
-    bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
+    bound = _bind(constraint, samples)
     positions = {name: position for position, name in enumerate(groups.names)}
     hidden = modeller(groups)
     return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores

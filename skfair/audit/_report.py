@@ -153,7 +153,7 @@ class FairnessReport(PageReport):
     0.5
     """
 
-    _settings, _results = _FIELDS, ("frame", "gaps")
+    _settings, _results = _FIELDS, ("frame", "gaps", "findings")
 
     def __new__(cls, *tables: Any, **fields: Any) -> Self:
         if tables and not _REQUIRED_FIELDS <= set(fields):
@@ -529,10 +529,11 @@ class FairnessReport(PageReport):
         FileNotFoundError
             If a path-like names no file.
         """
-        fields = decode_report(text, (*cls._settings, *cls._results))
+        names = (*cls._settings, "frame", "gaps")
+        fields = decode_report(text, names)
         if fields["subgroups"] is not None:
             fields["subgroups"] = SubgroupReport(**fields["subgroups"])
-        return cls(**fields)
+        return cls(**{name: fields[name] for name in names})
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""

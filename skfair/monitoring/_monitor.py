@@ -96,8 +96,8 @@ class Settings:
     @property
     def smallest_size(self):
         """Samples of the smallest group that is compared; a constraint may have its own number."""
-        own = getattr(self.constraint, "min_group_size", None)
-        return self.min_group_size if own in (None, "auto") else own
+        number = getattr(self.constraint, "min_group_size", None)
+        return self.min_group_size if number in (None, "auto") else number
 
     @cached_property
     def hypothesis(self):
