@@ -15,6 +15,7 @@ from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._report import FairnessReport, report_audit
+from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.metrics import Measures
 from skfair.utils._checks import join_names
@@ -66,6 +67,9 @@ class Audit(AuditData):
         reference: dict | None = None,
         confidence_level: float = 0.95,
         min_published: int | None = None,
+        min_share: float = 0.02,
+        subgroups: SubgroupReport | None = None,
+        title: str = "Fairness report",
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
@@ -80,6 +84,12 @@ class Audit(AuditData):
             Probability with which each interval holds.
         min_published : int, default=None
             Smallest count that may be published.
+        min_share : float, default=0.02
+            Share of all samples below which a group is left out of adverse impact.
+        subgroups : SubgroupReport, default=None
+            A section of the page, made by :meth:`subgroups`. Its departures are findings too.
+        title : str, default="Fairness report"
+            Heading of the page.
 
         Returns
         -------
@@ -90,7 +100,16 @@ class Audit(AuditData):
         ValueError
             As for :meth:`FairnessReport.from_predictions`.
         """
-        return report_audit(self, metrics, reference, confidence_level, min_published)
+        return report_audit(
+            self,
+            metrics,
+            reference,
+            confidence_level,
+            min_published,
+            min_share=check_share(min_share),
+            subgroups=subgroups,
+            title=title,
+        )
 
     def certify(
         self,

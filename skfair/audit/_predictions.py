@@ -323,11 +323,12 @@ def predict_columns(estimator, X, y, sensitive_features, pos_label):
     check_fitted_model(estimator)
     if is_classifier(estimator) or is_regressor(estimator):
         warn_of_dependent_samples(X)
-    (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
-    if not is_classifier(estimator):
+    if not is_classifier(estimator) or len(estimator.classes_) != 2:
+        columns = estimator, X, y, sensitive_features
+        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*columns)
+        if is_classifier(estimator):
+            return "classification", y_pred, pos_label, None
         return "regression" if is_regressor(estimator) else "clustering", y_pred, None, None
-    if len(estimator.classes_) != 2:
-        return "classification", y_pred, pos_label, None
     # Decisions of the positive class, and scores if there are any.
     (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
         estimator, X, y, sensitive_features, pos_label
@@ -349,21 +350,21 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
         return [ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, pos_label)]
     (predicted,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
-    if is_regressor(estimator):
-        return [((y, predicted), {"is_real": True})]
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-    # Several classes: one comparison of each class against the rest.
-    truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
-    return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
+    task = "regression" if is_regressor(estimator) else "classification"
+    return arrange_for_metric(constraint, y, predicted, task, pos_label, classes)
 
 
-def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label):
-    """As `predict_for_metric`, of predictions that were passed; `kind` is that of the task."""
+def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label, classes=()):
+    """As `predict_for_metric`, of predictions that were made; `kind` is that of the task.
+
+    `classes` are those that the model knows, if it is known.
+    """
     if kind == "regression":
         return [((y_pred if y_true is None else y_true, y_pred), {"is_real": True})]
     metric = metric_kind(constraint)
     if metric == "classification":
-        return _arrange_decisions(constraint, y_true, y_pred, pos_label)
+        return _arrange_decisions(constraint, y_true, y_pred, pos_label, classes)
     # Scores: probabilities decide at 0.5, values of a decision function at 0.
     scores = to_numbers(y_pred, "y_pred")
     params = (
@@ -380,7 +381,7 @@ def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label):
     return [((y_true, scores), params | {"pos_label": find_positive(y_true, pos_label=pos_label)})]
 
 
-def _arrange_decisions(constraint, y_true, y_pred, pos_label):
+def _arrange_decisions(constraint, y_true, y_pred, pos_label, classes):
     """Decisions of two classes, or of each class against the rest."""
     if type_of_target(y_pred) == "continuous":
         raise ValueError(
@@ -390,6 +391,7 @@ def _arrange_decisions(constraint, y_true, y_pred, pos_label):
         )
     truth = np.asarray(y_pred if y_true is None else y_true)
     labels = np.unique(np.concatenate((np.unique(truth), np.unique(np.asarray(y_pred)))))
+    labels = classes if len(classes) > 2 else labels
     if len(labels) <= 2:
         return [((y_pred if y_true is None else y_true, y_pred), {"pos_label": pos_label})]
     positives = labels if pos_label is None else [pos_label]

@@ -554,10 +554,20 @@ FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
 )
 
 
-def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_published=None):
+def report_audit(
+    audit,
+    metrics,
+    reference,
+    confidence_level,
+    min_published,
+    *,
+    min_share=0.02,
+    subgroups=None,
+    title="Fairness report",
+):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
-    check_min_published(min_published, audit.kind)
+    check_min_published(min_published, audit.kind, subgroups)
     samples, columns, strata = audit.rows(metrics)
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
@@ -588,8 +598,8 @@ def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_p
         n_samples=audit.n_samples,
         confidence_level=level,
         min_group_size=audit.min_group_size,
-        min_share=0.02,
-        title="Fairness report",
+        min_share=min_share,
+        title=title,
         n_missing=n_missing,
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=collect_facts(
@@ -598,6 +608,7 @@ def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_p
             suppressed=suppressed,
             threshold=None if audit.k is None else describe_top_k(audit.k, ties),
         ),
+        subgroups=subgroups,
         balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
