@@ -95,7 +95,7 @@ def _certificate(name):
     truth, probability, _ = draw_samples(N_CERTIFIED, np.random.default_rng(1))
     arguments = {"sensitive_features": np.arange(N_CERTIFIED) % 2, "constraint": name}
     X = probability[:, np.newaxis]
-    limit = certify(_Scores(), X, truth, tolerance=0.9, **arguments).limit
+    limit = certify(_Scores(), X, truth, tolerance=0.9, **arguments).high
     run = time_call(lambda: certify(_Scores(), X, truth, tolerance=1.001 * limit, **arguments))
     return {"constraint": name, "samples": N_CERTIFIED, "CPU s": run.seconds}
 

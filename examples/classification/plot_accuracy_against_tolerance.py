@@ -2,8 +2,8 @@
 Accuracy against tolerance
 ==========================
 
-What does demographic parity cost on the census data Adult? This page plots accuracy against the
-statistical parity difference, for :class:`~skfair.classification.ConstrainedERMClassifier` and,
+This page shows what demographic parity costs on the census data Adult. It plots accuracy against
+the statistical parity difference, for :class:`~skfair.classification.ConstrainedERMClassifier` and,
 where fairlearn is installed, for its reductions ``ExponentiatedGradient`` and ``GridSearch`` [1]_.
 All three are linear and use the same data.
 """

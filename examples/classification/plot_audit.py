@@ -2,8 +2,9 @@
 Fairness audit of an existing model
 ===================================
 
-An unconstrained model of boosted trees is audited with :class:`~skfair.audit.FairnessReport`. The
-page at the end is the output of ``to_html``, which can be attached to a model card.
+This page audits an unconstrained model of boosted trees with
+:class:`~skfair.audit.FairnessReport`. The page at the end is the output of ``to_html``, which can
+be attached to a model card.
 """
 
 # %%

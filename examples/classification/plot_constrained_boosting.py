@@ -2,8 +2,8 @@
 Gradient boosting under demographic parity
 ==========================================
 
-On Adult gradient boosting is more accurate than any linear model. How much of this advantage is
-left under demographic parity? This page plots test accuracy against the gap for
+This page shows how much of the advantage of gradient boosting over linear models is left under
+demographic parity, on the data set Adult. It plots test accuracy against the gap for
 :class:`~skfair.classification.ConstrainedClassifierCV` around gradient boosting, for the linear
 :class:`~skfair.classification.ConstrainedERMClassifier`, and, where fairlearn is installed, for its
 reduction ``ExponentiatedGradient`` of the same boosting [1]_.

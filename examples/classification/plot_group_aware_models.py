@@ -2,9 +2,9 @@
 Equalised odds with and without the group as a feature
 ======================================================
 
-Equalised odds ask for equal true and false positive rates of two groups. May the model use a
-person's group when it decides? If not, it loses accuracy. This page shows how much, on the COMPAS
-data [1]_; :ref:`group_access` discusses when the group may be used.
+This page shows how much accuracy a model loses under equalised odds if it may not use a person's
+group when it decides, on the COMPAS data [1]_. Equalised odds ask for equal true and false positive
+rates of two groups. :ref:`group_access` discusses when the group may be used.
 """
 
 # %%

@@ -2,9 +2,9 @@
 A tolerance that holds out of sample
 ====================================
 
-A fit meets its tolerance on the training data. How often does the model meet it in the population?
-Here the population is known: models are fitted to repeated samples, and the gap of each model is
-computed on the whole population.
+This page shows how often models that meet a tolerance on their training data meet it in the
+population, with and without ``confidence_level``. The population is known: models are fitted to
+repeated samples, and the gap of each model is computed on the whole population.
 """
 
 # %%

@@ -2,12 +2,12 @@
 Fine-tuning an image classifier under demographic parity
 ========================================================
 
-Does this person smile? The network of this page learns it from small drawings of faces, some with a
-hat. In these pictures people with hats smile more often. So the hat helps to predict the smile
-where the mouth is blurred, and a network that is trained for accuracy alone uses it. After
-fine-tuning by :class:`~skfair.torch.ConstrainedTorchClassifier`, it predicts "smile" equally often
-with and without a hat. This is a small version of the experiment with CelebA in [1]_, on generated
-pictures.
+This page shows how a network that recognises smiles is made to predict them equally often with and
+without a hat. It learns from small drawings of faces, in which people with hats smile more often.
+So the hat helps to predict the smile where the mouth is blurred, and a network that is trained for
+accuracy alone uses it. After fine-tuning by :class:`~skfair.torch.ConstrainedTorchClassifier`, it
+predicts "smile" equally often with and without a hat. This is a small version of the experiment
+with CelebA in [1]_, on generated pictures.
 
 The page needs PyTorch (``pip install torch``). Without it the gallery shows the code but
 does not run it.

@@ -2,9 +2,9 @@
 A loan model under demographic parity
 =====================================
 
-A bank wants to lend to women and men equally often, up to a few percentage points. This page
-compares a model without constraint and one with demographic parity, and shows what each tolerance
-costs.
+This page compares a loan model without constraint and one with demographic parity, and shows what
+each tolerance costs. The bank wants to lend to women and men equally often, up to a few percentage
+points.
 """
 
 # %%

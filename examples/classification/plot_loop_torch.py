@@ -2,9 +2,9 @@
 A constraint in a PyTorch training loop, and in the last layer
 ==============================================================
 
-Training in PyTorch has a loop, an optimiser and a DataLoader. This page adds demographic parity
-to such a loop by :func:`~skfair.torch.constraint_values`, with multipliers beside the optimiser.
-All layers learn to lower the gap, but mini-batches and smooth rates do not end at the tolerance.
+This page adds demographic parity to a PyTorch training loop, with its optimiser and DataLoader, by
+:func:`~skfair.torch.constraint_values`, with multipliers beside the optimiser. All layers learn to
+lower the gap, but mini-batches and smooth rates do not end at the tolerance.
 ``ConstrainedTorchClassifier(module, solver=None)`` then fits the last layer again, which keeps it.
 
 The page needs PyTorch (``pip install torch``). Without it the gallery shows the code but

@@ -2,9 +2,9 @@
 Selecting the best model within a fairness bound
 ================================================
 
-A tolerance is enforced on the training data. If the gap must stay below a bound out of sample,
-cross-validation selects the tolerance, together with the other parameters, by
-:func:`~skfair.model_selection.best_subject_to`.
+This page selects a tolerance, together with the other parameters, by cross-validation with
+:func:`~skfair.model_selection.best_subject_to`, so that the gap stays below a bound out of sample.
+A tolerance alone is enforced on the training data.
 """
 
 # %%

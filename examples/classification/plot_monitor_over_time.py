@@ -2,8 +2,8 @@
 Monitor a classifier over time
 ==============================
 
-A classifier that treats women and men equally is monitored for two years. After the first year it
-is retrained without the constraint, and the monitor is not informed.
+This page monitors a classifier that treats women and men equally for two years. After the first
+year it is retrained without the constraint, and the monitor is not informed.
 :class:`~skfair.monitoring.GapMonitor` certifies the first model and raises an alarm for the second.
 Its error probabilities are valid for any number of looks.
 """

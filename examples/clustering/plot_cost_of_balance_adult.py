@@ -2,10 +2,10 @@
 The cost of balance in k-means
 ==============================
 
-A balance of four fifths of that of the data costs little. The last fifth costs more than the first
-four. This page plots the Pareto front for the census data Adult, with sex as the protected
-attribute, the algorithm of Liu and Vicente [1]_ and, where its results are available, the penalty
-method VfairKM [2]_.
+This page plots the Pareto front of cost and balance for the census data Adult, with sex as the
+protected attribute, the algorithm of Liu and Vicente [1]_ and, where its results are available, the
+penalty method VfairKM [2]_. A balance of four fifths of that of the data costs little. The last
+fifth costs more than the first four.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Fair spectral clustering: exact and published embeddings
 ========================================================
 
-Fair spectral clustering should recover the shape of clusters while it balances groups. This page
-shows two sets of points in the plane, as in Figures 2 and 9 of Tonin et al. [1]_: two flat ellipses
-with a group in each half of both, and the three clusters of DS-577 with three groups.
+This page shows clusterings of two sets of points in the plane, as in Figures 2 and 9 of Tonin et
+al. [1]_: two flat ellipses with a group in each half of both, and the three clusters of DS-577 with
+three groups. Fair spectral clustering should recover their shapes while it balances the groups.
 """
 
 # %%

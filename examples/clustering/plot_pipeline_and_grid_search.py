@@ -2,9 +2,9 @@
 Balance in a pipeline and a grid search
 =======================================
 
-Sensitive features are routed with the rows through scikit-learn's pipelines, cross-validation and
-searches. Here a search selects the number of clusters under a constraint on held-out data: the
-least balanced cluster must have at least four fifths of their balance.
+This page selects the number of clusters by a grid search under a constraint on held-out data: the
+least balanced cluster must have at least four fifths of their balance. Sensitive features are
+routed with the samples through scikit-learn's pipelines, cross-validation and searches.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Selecting a clustering from a Pareto front
 ==========================================
 
-A front leaves the choice to its user. A bound on the balance, the knee of the curve and the maximum
-balance lead to three different clusterings. The composition of their clusters shows the effect on
-the groups.
+This page selects three clusterings from one Pareto front, by a bound on the balance, by the knee
+of the curve and by the maximum balance. The composition of their clusters shows the effect on the
+groups.
 """
 
 # %%

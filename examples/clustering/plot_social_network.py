@@ -2,9 +2,9 @@
 The cost of balance in a social network
 =======================================
 
-A cut of a social network along its weakest links may return its groups, because people link to
-others of their group (homophily). This page plots the cost of clusters in which the groups are
-balanced, compared with plain spectral clustering.
+This page plots the cost of clusters of a social network in which the groups are balanced, compared
+with plain spectral clustering. A cut along the weakest links may return the groups themselves,
+because people link to others of their group (homophily).
 """
 
 # %%

@@ -2,9 +2,9 @@
 Three clusterings of the same points
 ====================================
 
-Without a balance bound, k-means separates two groups that are far apart. With a higher balance,
-clusters divide both groups. These are the clusterings of Figure 7 of Liu and Vicente [1]_, computed
-by one call of :func:`~skfair.cluster.fair_kmeans_front`.
+This page shows the clusterings of Figure 7 of Liu and Vicente [1]_, computed by one call of
+:func:`~skfair.cluster.fair_kmeans_front`. Without a balance bound, k-means separates two groups
+that are far apart. With a higher balance, clusters divide both groups.
 """
 
 # %%

@@ -2,9 +2,10 @@
 A vector index with bounded cells
 =================================
 
-A flat vector index (inverted file, IVF) divides vectors into cells by k-means. A query scans the
-cells of the nearest centres only. Cells of k-means differ in size, and the largest ones determine
-the slowest queries. :class:`~skfair.cluster.FairKMeans` bounds them; no groups are needed.
+This page bounds the cells of a flat vector index (inverted file, IVF) by
+:class:`~skfair.cluster.FairKMeans`; no groups are needed. Such an index divides vectors into cells
+by k-means, and a query scans the cells of the nearest centres only. Cells of k-means differ in
+size, and the largest ones determine the slowest queries.
 """
 
 # %%

@@ -2,10 +2,11 @@
 Admissions near the cut-off
 ===========================
 
-A training programme rejects the applicants who are least likely to succeed. How many it rejects
-changes from year to year, but not by much. For most people the decision is the same in every year.
-Fairness matters for those near the cut-off. :class:`~skfair.classification.PartialParityClassifier`
-bounds the difference of two groups' admission rates at all cut-offs of a given interval.
+This page bounds the difference of two groups' admission rates at all cut-offs of a given interval,
+by :class:`~skfair.classification.PartialParityClassifier`. A training programme rejects the
+applicants who are least likely to succeed. How many it rejects changes from year to year, but not
+by much. For most people the decision is the same in every year. Fairness matters for those near the
+cut-off.
 """
 
 # %%

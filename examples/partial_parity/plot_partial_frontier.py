@@ -2,8 +2,8 @@
 Accuracy against fairness near the cut-off
 ==========================================
 
-How much accuracy does partial parity cost, compared with other methods? This page compares, on the
-census data Adult, models trained under partial parity and under full parity, post-processing, and
+This page compares the accuracy that partial parity costs with that of other methods: on the census
+data Adult, models trained under partial parity and under full parity, post-processing, and
 fairlearn's methods where it is installed, as in Figure 1 and Table 3 of the paper that introduces
 partial parity [1]_.
 """

@@ -2,9 +2,9 @@
 Scores of two groups as the tolerance tightens
 ==============================================
 
-What does partial parity do to the scores themselves? This page plots their densities in two groups
-of the census data Adult, for a sequence of tolerances, similar to Figures 3 to 8 of the paper that
-introduces partial parity [1]_.
+This page plots the densities of scores under partial parity in two groups of the census data Adult,
+for a sequence of tolerances, similar to Figures 3 to 8 of the paper that introduces partial parity
+[1]_.
 """
 
 # %%

@@ -671,8 +671,8 @@ class AUCs(Estimates):
         with np.errstate(divide="ignore", invalid="ignore"):
             logits, margin = special.logit(areas), z * self._errors / (areas * (1.0 - areas))
             low, high = special.expit(logits - margin), special.expit(logits + margin)
-        # Small samples: the plain scale.
-        is_small = self.sizes < _MIN_LOGIT_SIZE * (1.0 - 1e-9)  # up to rounding of weights
+        # Small samples: the plain scale. Sizes are sums of weights, hence rounded.
+        is_small = self.sizes < _MIN_LOGIT_SIZE * (1.0 - 1e-9)
         low = np.where(is_small, np.maximum(areas - z * self._errors, 0.0), low)
         high = np.where(is_small, np.minimum(areas + z * self._errors, 1.0), high)
         # No variance: Wilson's limits.
