@@ -37,7 +37,6 @@ __all__ = [
     "Claim",
     "FairnessReport",
     "SensitiveFeatures",
-    "SubgroupReport",
     "certify",
     "fairness_front",
     "find_subgroups",
