@@ -201,7 +201,7 @@ def check_subgroups(kind, expected, folder):
     columns = make_columns("memory", folder, noise=2.0)
     groups = pd.DataFrame({"group": columns.group})
     return (
-        find_subgroups(columns.y, columns.y, sensitive_features=groups, measure=kind()) is not None
+        find_subgroups(columns.y, columns.y, sensitive_features=groups, metrics=kind()) is not None
     )
 
 

@@ -16,8 +16,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MAY_IMPORT = {
     "": set(),
-    "audit": {"constraints", "groups", "statistics", "losses", "metrics", "monitoring"}
-    | {"partitions", "utils"},
+    "audit": {"constraints", "groups", "statistics", "losses", "metrics"} | {"partitions", "utils"},
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"_kernels", "exceptions"},
@@ -33,8 +32,8 @@ MAY_IMPORT = {
     "solvers": {"_kernels", "losses", "models", "problems", "utils"},
     "metrics": {"exceptions", "statistics", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
-    "monitoring": {"constraints", "groups", "statistics", "losses", "metrics", "partitions"}
-    | {"utils"},
+    "monitoring": {"audit", "constraints", "groups", "statistics", "losses", "metrics"}
+    | {"partitions", "utils"},
     "datasets": {"partitions", "utils"},
     "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},

@@ -19,7 +19,7 @@ N_NULLS, N_PLANTED = 500, {5: 40, 20: 20}
 
 NULLS = ((0.3, 2, 2), (0.3, 20, 2), (0.3, 10, 3), (0.05, 20, 2))
 """Rate, columns and conditions of searches without departures, of `NULL_SIZE` samples."""
-NULL_SIZE, MIN_SHARE = 2000, 0.02
+NULL_SIZE, MIN_GROUP_SIZE = 2000, 30
 
 RATE, TARGET = 0.3, 0.5
 """Rate of the rest in searches with a planted subgroup, and Jaccard index of a hit."""
@@ -42,7 +42,7 @@ EASY = (5, 20_000, 0.05, 0.1)
 LARGE = (100_000, 20, 3)
 """Samples, columns and conditions of the search that is timed, and the most seconds it takes."""
 MOST_SECONDS = 10.0
-_SETTINGS = "2"
+_SETTINGS = "3"
 
 
 def draw_columns(n_samples, n_columns, rng):
@@ -105,7 +105,7 @@ def _condition_masks(column):
     return [(low <= quarters) & (quarters <= high) for low, high in ranges]
 
 
-def search_by_tree(columns, outcomes, max_depth, min_share):
+def search_by_tree(columns, outcomes, max_depth):
     """The leaf of a decision tree that departs most, and whether 1.96 standard errors show it.
 
     Parameters
@@ -116,8 +116,6 @@ def search_by_tree(columns, outcomes, max_depth, min_share):
         Values that are compared.
     max_depth : int
         Depth of the tree.
-    min_share : float
-        Smallest share of a leaf.
 
     Returns
     -------
@@ -128,7 +126,7 @@ def search_by_tree(columns, outcomes, max_depth, min_share):
     """
     X = pd.get_dummies(columns, dtype=float)
     tree = DecisionTreeClassifier(
-        max_depth=max_depth, min_samples_leaf=max(30, int(min_share * len(X))), random_state=0
+        max_depth=max_depth, min_samples_leaf=MIN_GROUP_SIZE, random_state=0
     )
     leaves = tree.fit(X, outcomes).apply(X)
     departures = []
@@ -166,9 +164,9 @@ def search_null(rate, n_columns, max_conditions, seed):
         outcomes,
         sensitive_features=columns,
         max_conditions=max_conditions,
-        min_share=MIN_SHARE,
+        min_group_size=MIN_GROUP_SIZE,
     )
-    mask, is_claimed = search_by_tree(columns, outcomes, max_conditions, MIN_SHARE)
+    mask, is_claimed = search_by_tree(columns, outcomes, max_conditions)
     record = {"claim": len(report.subgroups) > 0, "tree": is_claimed}
     return record | {"n": int(report.searches["n_searched"].item())}
 
@@ -195,7 +193,7 @@ def search_planted(n_columns, n_samples, share, departure, seed):
     outcomes = rng.random(n_samples) < RATE + departure * planted
     report = find_subgroups(None, outcomes, sensitive_features=columns)
     record = {"hit": False, "listed": len(report.subgroups), "wrong": False, "limit": np.nan}
-    mask, _ = search_by_tree(columns, outcomes, 2, 0.01)
+    mask, _ = search_by_tree(columns, outcomes, 2)
     record["tree"] = bool(_similarity(mask, planted) >= TARGET)
     record["bound"] = bool(report.searches["largest_possible"].item() >= departure)
     for number, row in report.subgroups.iterrows():

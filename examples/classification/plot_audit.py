@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from skfair.audit import FairnessReport, certify, find_subgroups
+from skfair.audit import Audit, certify
 from skfair.plotting import GroupRateDisplay, SubgroupDisplay
 from skfair.statistics import required_sample_size
 
@@ -50,8 +50,8 @@ model.fit(X_train, y_train)
 # --------
 # The report begins with three sentences, and lists what the data cannot decide.
 
-report = FairnessReport.from_estimator(model, X, y, sensitive_features=attributes)
-report.title = "Loans, on held-out applicants"
+audit = Audit.from_estimator(model, X, y, sensitive_features=attributes)
+report = audit.report(title="Loans, on held-out applicants")
 print(*report.findings, sep="\n")
 print("\nOpen questions:", *report.open_questions[:2], sep="\n")
 
@@ -81,7 +81,7 @@ display.ax_.set_title(
 # All combinations of conditions on the attributes are searched for selection rates that depart from
 # the rest. The limits hold for all of them together.
 
-subgroups = find_subgroups(None, model.predict(X), sensitive_features=attributes)
+subgroups = audit.subgroups()
 SubgroupDisplay.from_report(subgroups).ax_.set_title(
     "Women, and people under 30, are selected less often than all others", pad=30
 )

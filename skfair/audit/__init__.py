@@ -28,8 +28,9 @@ from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
 from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
-from skfair.audit._report_input import check_share as check_share
+from skfair.audit._report_input import check_group_size as check_group_size
 from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.audit._sensitive_features import as_sensitive_features as as_sensitive_features
 from skfair.audit._subgroups import SubgroupReport, find_subgroups
 
 __all__ = [

@@ -15,8 +15,8 @@ from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._report import FairnessReport, report_audit
-from skfair.audit._sensitive_features import SensitiveFeatures
-from skfair.audit._subgroups import SubgroupReport, find_subgroups
+from skfair.audit._report_input import check_share
+from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.metrics import Measures
 from skfair.utils._checks import join_names
 
@@ -67,6 +67,9 @@ class Audit(AuditData):
         reference: dict | None = None,
         confidence_level: float = 0.95,
         min_published: int | None = None,
+        min_share: float = 0.02,
+        subgroups: SubgroupReport | None = None,
+        title: str = "Fairness report",
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
@@ -81,6 +84,12 @@ class Audit(AuditData):
             Probability with which each interval holds.
         min_published : int, default=None
             Smallest count that may be published.
+        min_share : float, default=0.02
+            Share of all samples below which a group is left out of adverse impact.
+        subgroups : SubgroupReport, default=None
+            A section of the page, made by :meth:`subgroups`. Its departures are findings too.
+        title : str, default="Fairness report"
+            Heading of the page.
 
         Returns
         -------
@@ -91,7 +100,16 @@ class Audit(AuditData):
         ValueError
             As for :meth:`FairnessReport.from_predictions`.
         """
-        return report_audit(self, metrics, reference, confidence_level, min_published)
+        return report_audit(
+            self,
+            metrics,
+            reference,
+            confidence_level,
+            min_published,
+            min_share=check_share(min_share),
+            subgroups=subgroups,
+            title=title,
+        )
 
     def certify(
         self,
@@ -145,16 +163,14 @@ class Audit(AuditData):
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
         confidence_level: float = 0.95,
-        min_share: float = 0.01,
         n_bins: int = 4,
+        max_listed: int = 10,
     ) -> SubgroupReport:
         """Subgroups of the sensitive features whose rates depart most, as :func:`find_subgroups`.
 
         Parameters
         ----------
-        metrics : str or list of str, default="selection_rate"
-            Rates that are compared, as ``measure`` of :func:`find_subgroups`.
-        max_conditions, direction, confidence_level, min_share, n_bins
+        metrics, max_conditions, direction, confidence_level, n_bins, max_listed
             As in :func:`find_subgroups`.
 
         Returns
@@ -166,29 +182,14 @@ class Audit(AuditData):
         ValueError
             As for :func:`find_subgroups`, and if samples have unequal weights.
         """
-        samples, columns, _ = self.rows()
-        if self.kind != "classification":
-            raise ValueError(
-                "A search of subgroups compares decisions between two classes, but these are of a "
-                f"{self.kind}."
-            )
-        if not samples.is_equally_weighted:
-            raise ValueError(
-                "A search of subgroups counts samples of equal weight, but these have "
-                "sample_weight; leave it out."
-            )
-        return find_subgroups(
-            columns.get("y_true"),
-            self.find_decisions(columns),
-            sensitive_features=SensitiveFeatures(samples.groups, missing=self.known.treatment),
-            measure=metrics,
+        return search_audit(
+            self,
+            metrics,
             max_conditions=max_conditions,
             direction=direction,
             confidence_level=confidence_level,
-            min_group_size=self.min_group_size,
-            min_share=min_share,
             n_bins=n_bins,
-            pos_label=self.pos_label,
+            max_listed=max_listed,
         )
 
     def compare(

@@ -238,6 +238,10 @@ def _arrange_model(audit, constraint, loss):
     """Predictions of a fitted model as `predict_for_metric`, and the constraint with its units."""
     estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
+    kind, columns = metric_kind(constraint), audit.columns
+    y_true, predicted, scores = map(columns.get, ("y_true", "y_pred", "y_score"))
+    if y_true is None:
+        check_needs_no_outcomes(constraint, predicted)
     resolved = resolve_loss_and_units(
         constraint,
         loss,
@@ -245,10 +249,15 @@ def _arrange_model(audit, constraint, loss):
         is_real=is_regressor(estimator),
         has_probabilities=hasattr(estimator, "predict_proba"),
     )
-    predictions = predict_for_metric(
-        estimator, resolved[0], X, y, sensitive_features, audit.pos_label
-    )
-    return predictions, resolved
+    if kind == "classification" or is_regressor(estimator):
+        classes = getattr(estimator, "classes_", ())
+        columns = y_true, predicted, audit.kind, audit.pos_label, classes
+        return arrange_for_metric(constraint, *columns), resolved
+    if kind == "score":
+        return [((scores,), {})], resolved
+    # Values of the decision function are in no other unit.
+    columns = estimator, constraint, X, y, sensitive_features, audit.pos_label
+    return predict_for_metric(*columns), resolved
 
 
 def _arrange_columns(audit, constraint, loss):

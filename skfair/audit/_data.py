@@ -20,6 +20,7 @@ from skfair.audit._files import (
     check_same_notation,
     file_digest,
     find_label,
+    parse_column,
     read_columns,
 )
 from skfair.audit._predictions import predict_columns
@@ -32,9 +33,11 @@ from skfair.audit._report_input import (
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.groups import (
     MISSING,
+    Groups,
     Samples,
     check_group_probabilities,
     check_metric_input,
+    fill_missing,
     merge_samples,
 )
 from skfair.metrics import Measures, check_strata
@@ -56,14 +59,16 @@ class AuditData:
     """Predictions and groups, checked once; the base of `Audit`, whose questions the doors ask.
 
     ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and
-    scores "y_score", as far as there are any, and ``known`` is what is known of groups. ``k`` is
-    the share or number of the highest scores that are decided for, and ``model`` the `FittedModel`
-    of the predictions.
+    scores "y_score", as far as there are any, and ``known`` is what is known of groups. Rows of
+    zero weight are left out of them: ``is_used`` is the mask of the others among all rows passed.
+    ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
+    `FittedModel` of the predictions.
     """
 
     known: SensitiveFeatures
     samples: Samples
     columns: dict[str, np.ndarray]
+    is_used: np.ndarray
     kind: str
     pos_label: Label | None
     min_group_size: int
@@ -92,6 +97,11 @@ class AuditData:
         """
         check_group_size(min_group_size)
         columns = {name: column for name, column in columns.items() if column is not None}
+        if not {"y_pred", "y_score"} & set(columns):
+            raise ValueError(
+                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
+                "y_score, of which Audit.top(k) selects the highest."
+            )
         first = next(iter(columns.values()))
         if control_features is not None:
             strata = check_strata(control_features, first)
@@ -102,8 +112,10 @@ class AuditData:
             check_metric_input(known.labels, sample_weight, **columns)  # nothing else is missing
         data = cls()
         data.known, data.min_group_size, data.source = known, min_group_size, source
+        columns["row"] = np.arange(len(first))
         data.samples, arrays = check_metric_input(known.fill(len(first)), sample_weight, **columns)
         data.columns = dict(zip(columns, arrays, strict=True))
+        data.is_used = np.isin(columns["row"], data.columns.pop("row"))
         if control_features is not None:
             # Samples of zero weight are left out of the strata as well.
             codes = data.columns.pop("stratum")
@@ -188,11 +200,6 @@ class AuditData:
         UserWarning
             If weights look like numbers of samples.
         """
-        if y_pred is None and y_score is None:
-            raise ValueError(
-                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
-                "y_score, of which Audit.top(k) selects the highest."
-            )
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
             as_sensitive_features(sensitive_features),
@@ -248,7 +255,7 @@ class AuditData:
             known = known.replace_features(X)
         kind, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
         columns = {"y_pred": y_pred, "y_true": None if kind == "clustering" else y}
-        columns |= {"y_score": y_score, "row": np.arange(len(y_pred))}
+        columns["y_score"] = y_score
         data = cls.from_columns(
             columns,
             known,
@@ -259,9 +266,8 @@ class AuditData:
             min_group_size=min_group_size,
             source=source,
         )
-        # Samples of zero weight are left out.
-        rows, samples = data.columns.pop("row"), [X, y, known.labels]
-        if len(rows) < len(y_pred):
+        samples, rows = [X, y, known.labels], np.flatnonzero(data.is_used)
+        if not data.is_used.all():
             samples = [None if one is None else safe_indexing(one, rows) for one in samples]
         data.model = FittedModel(estimator, *samples)
         return data
@@ -413,7 +419,7 @@ class AuditData:
         described = [f"{role} {name}" for role, name in named.items()]
         described.append(f"sensitive {', '.join(sensitive)}")
         facts = {"file": path.name, "sha256": file_digest(path), "columns": "; ".join(described)}
-        return cls.from_columns(
+        audit = cls.from_columns(
             {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
             sample_weight=weights if n is None else check_counts(counts, n),
@@ -423,6 +429,9 @@ class AuditData:
             source=facts | {"rows": f"{len(table):,}"} | (source or {}),
             are_counts=n is not None,
         )
+        # Searches of subgroups divide numbers into bins.
+        audit.known = known.replace_labels(table[sensitive].apply(parse_column))
+        return audit
 
     @property
     def n_samples(self) -> int:
@@ -451,6 +460,29 @@ class AuditData:
         if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
             return self._distinct_rows
         return self.samples, self.columns, self.strata
+
+    def list_samples(self) -> tuple[Samples, dict[str, np.ndarray], np.ndarray]:
+        """Samples of known group one by one, their columns, and the row of each in `samples`."""
+        groups, weights = self.samples.groups, self.samples.weights
+        if not groups.is_disjoint:
+            return self.samples, self.columns, np.arange(len(weights))
+        counts = groups.row_counts.astype(int)
+        if self.known.treatment == "exclude":
+            counts *= ~mask_unknown(groups)
+        rows = np.repeat(np.arange(len(counts)), counts)
+        if groups.multiplicity is not None:
+            groups = Groups.disjoint(groups.codes, groups.labels, groups.attributes, groups.ranks)
+            weights = np.ones(len(weights))
+        if len(rows) != len(counts) or (counts != 1).any():
+            groups, weights = groups.take(rows), weights[rows]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return self.samples._replace(groups=groups, weights=weights), columns, rows
+
+    def list_attributes(self) -> Any:
+        """The columns of the attributes as they were passed; unknown labels are missing values."""
+        known, rows = self.known, np.flatnonzero(self.is_used)
+        labels = fill_missing(known.labels, known.unknown) if known.unknown else known.labels
+        return labels if self.is_used.all() else safe_indexing(labels, rows)
 
     def find_decisions(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Decisions or predicted values; a ValueError where there are scores alone."""

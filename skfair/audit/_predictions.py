@@ -14,7 +14,9 @@ from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
     applicable_constraint_names,
+    bind_all,
     check_applies_to_numbers,
+    outcome_use,
 )
 from skfair.groups import (
     Groups,
@@ -34,13 +36,12 @@ from skfair.losses import (
     step_function,
 )
 from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, METRICS, find_positive, to_numbers
-from skfair.monitoring import outcome_use
 from skfair.statistics import (
     MIN_RECORDED,
     HiddenGroups,
     extreme_contrasts,
 )
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import join_names, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
@@ -322,11 +323,12 @@ def predict_columns(estimator, X, y, sensitive_features, pos_label):
     check_fitted_model(estimator)
     if is_classifier(estimator) or is_regressor(estimator):
         warn_of_dependent_samples(X)
-    (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
-    if not is_classifier(estimator):
+    if not is_classifier(estimator) or len(estimator.classes_) != 2:
+        columns = estimator, X, y, sensitive_features
+        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*columns)
+        if is_classifier(estimator):
+            return "classification", y_pred, pos_label, None
         return "regression" if is_regressor(estimator) else "clustering", y_pred, None, None
-    if len(estimator.classes_) != 2:
-        return "classification", y_pred, pos_label, None
     # Decisions of the positive class, and scores if there are any.
     (_, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
         estimator, X, y, sensitive_features, pos_label
@@ -348,21 +350,21 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
         return [ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, pos_label)]
     (predicted,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
-    if is_regressor(estimator):
-        return [((y, predicted), {"is_real": True})]
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-    # Several classes: one comparison of each class against the rest.
-    truth, positives = np.asarray(y), classes if pos_label is None else [pos_label]
-    return [((truth == one, predicted == one), {"pos_label": True}) for one in positives]
+    task = "regression" if is_regressor(estimator) else "classification"
+    return arrange_for_metric(constraint, y, predicted, task, pos_label, classes)
 
 
-def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label):
-    """As `predict_for_metric`, of predictions that were passed; `kind` is that of the task."""
+def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label, classes=()):
+    """As `predict_for_metric`, of predictions that were made; `kind` is that of the task.
+
+    `classes` are those that the model knows, if it is known.
+    """
     if kind == "regression":
         return [((y_pred if y_true is None else y_true, y_pred), {"is_real": True})]
     metric = metric_kind(constraint)
     if metric == "classification":
-        return _arrange_decisions(constraint, y_true, y_pred, pos_label)
+        return _arrange_decisions(constraint, y_true, y_pred, pos_label, classes)
     # Scores: probabilities decide at 0.5, values of a decision function at 0.
     scores = to_numbers(y_pred, "y_pred")
     params = (
@@ -379,7 +381,7 @@ def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label):
     return [((y_true, scores), params | {"pos_label": find_positive(y_true, pos_label=pos_label)})]
 
 
-def _arrange_decisions(constraint, y_true, y_pred, pos_label):
+def _arrange_decisions(constraint, y_true, y_pred, pos_label, classes):
     """Decisions of two classes, or of each class against the rest."""
     if type_of_target(y_pred) == "continuous":
         raise ValueError(
@@ -389,6 +391,7 @@ def _arrange_decisions(constraint, y_true, y_pred, pos_label):
         )
     truth = np.asarray(y_pred if y_true is None else y_true)
     labels = np.unique(np.concatenate((np.unique(truth), np.unique(np.asarray(y_pred)))))
+    labels = classes if len(classes) > 2 else labels
     if len(labels) <= 2:
         return [((y_pred if y_true is None else y_true, y_pred), {"pos_label": pos_label})]
     positives = labels if pos_label is None else [pos_label]
@@ -454,8 +457,24 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         check_consistent_length(predictions[0], X)
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
-    samples = samples._replace(target=target, X=X)
-    return constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0), scores
+    return _bind(constraint, samples._replace(target=target, X=X)), scores
+
+
+def _bind(constraint, samples):
+    """The constraint bound to held-out samples, without a surrogate."""
+    settings = step_function, LogisticLoss(), 1.0, _warn_of_left_out
+    return bind_all([constraint], [samples], *settings)[0][0]
+
+
+def _warn_of_left_out(min_group_size, sizes, is_one_left=False):
+    """Warn of groups of which a claim says nothing, with their sizes by name."""
+    named = join_names(f"{name!r} ({size})" for name, size in sizes.items())
+    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
+    warn(
+        f"{len(sizes)} group(s) with fewer than min_group_size={min_group_size} samples are left "
+        f"out, and nothing is said of them: {named}.{nothing} Pass min_group_size=1 to compare all "
+        "groups."
+    )
 
 
 # The same for samples whose groups are not all known.
@@ -484,7 +503,7 @@ def bind_hidden_groups(constraint, predictions, audit, **params):
     modeller = known.make_modeller([scores, target, scores * target])
     groups = known.select_known(audit.samples.groups)
     samples = audit.samples._replace(groups=groups, target=target)
-    bound = constraint.bind(samples, step_function, LogisticLoss(), tolerance=1.0)
+    bound = _bind(constraint, samples)
     positions = {name: position for position, name in enumerate(groups.names)}
     hidden = modeller(groups)
     return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores

@@ -153,7 +153,7 @@ class FairnessReport(PageReport):
     0.5
     """
 
-    _settings, _results = _FIELDS, ("frame", "gaps")
+    _settings, _results = _FIELDS, ("frame", "gaps", "findings")
 
     def __new__(cls, *tables: Any, **fields: Any) -> Self:
         if tables and not _REQUIRED_FIELDS <= set(fields):
@@ -529,10 +529,11 @@ class FairnessReport(PageReport):
         FileNotFoundError
             If a path-like names no file.
         """
-        fields = decode_report(text, (*cls._settings, *cls._results))
+        names = (*cls._settings, "frame", "gaps")
+        fields = decode_report(text, names)
         if fields["subgroups"] is not None:
             fields["subgroups"] = SubgroupReport(**fields["subgroups"])
-        return cls(**fields)
+        return cls(**{name: fields[name] for name in names})
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
@@ -553,10 +554,20 @@ FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
 )
 
 
-def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_published=None):
+def report_audit(
+    audit,
+    metrics,
+    reference,
+    confidence_level,
+    min_published,
+    *,
+    min_share=0.02,
+    subgroups=None,
+    title="Fairness report",
+):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
-    check_min_published(min_published, audit.kind)
+    check_min_published(min_published, audit.kind, subgroups)
     samples, columns, strata = audit.rows(metrics)
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
@@ -587,8 +598,8 @@ def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_p
         n_samples=audit.n_samples,
         confidence_level=level,
         min_group_size=audit.min_group_size,
-        min_share=0.02,
-        title="Fairness report",
+        min_share=min_share,
+        title=title,
         n_missing=n_missing,
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=collect_facts(
@@ -597,6 +608,7 @@ def report_audit(audit, metrics=(), reference=None, confidence_level=0.95, min_p
             suppressed=suppressed,
             threshold=None if audit.k is None else describe_top_k(audit.k, ties),
         ),
+        subgroups=subgroups,
         balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,

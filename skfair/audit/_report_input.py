@@ -107,8 +107,8 @@ def make_groupings(samples, missing, estimators, min_published):
     return by, n_missing, suppressed
 
 
-def check_min_published(min_published, kind):
-    """Raise unless it is None, or a whole number from 2 on; not for clusterings."""
+def check_min_published(min_published, kind, subgroups=None):
+    """Raise unless it is None, or a whole number from 2 on; not for clusterings and subgroups."""
     if min_published is None:
         return
     is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
@@ -121,6 +121,11 @@ def check_min_published(min_published, kind):
         raise ValueError(
             "min_published protects counts of groups, but a report of a clustering has a balance "
             "of groups in clusters, which is not protected; leave it out."
+        )
+    if subgroups is not None:
+        raise ValueError(
+            "subgroups lists counts of small groups, which min_published keeps back; leave one of "
+            "them out."
         )
 
 

@@ -172,7 +172,16 @@ def _describe_sample(report):
         for name, template in templates.items()
         if name in overall.index
     ]
-    return f"{text}: {' and '.join(results)}." if results else f"{text}."
+    text += f": {' and '.join(results)}" if results else ""
+    names = join_names(map(repr, _left_out_groups(report)))
+    return f"{text}; left out as too small: {names}." if names else f"{text}."
+
+
+def _left_out_groups(report):
+    """Groups that are too small to be compared by any measure."""
+    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
+    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
+    return dict.fromkeys(small)
 
 
 def _describe_gap(report, gap):

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, floor
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import sparse, special
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from scipy import special
 
+from skfair.audit._data import AuditData
 from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
 from skfair.audit._formats import Report
 from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import name_as_text
-from skfair.groups import (
-    MISSING,
-    attribute_columns,
-    attribute_names,
-    check_alignment,
-    count_samples,
-    fill_missing,
-)
+from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
-from skfair.partitions import load_columns
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
+from skfair.utils._checks import join_names
 
 # Conditions on single columns, from the columns alone.
 
@@ -44,12 +38,14 @@ class _EncodedColumn(NamedTuple):
     """A column as levels: labels, or bins of a number.
 
     ``codes`` has the level of each sample, ``conditions`` whether a condition holds at a level,
-    (n_conditions, n_levels), and ``texts`` the conditions in words.
+    (n_conditions, n_levels), ``texts`` the conditions in words, and ``groups`` the positions of
+    those that are groups, and not ranges of numbers.
     """
 
     codes: np.ndarray
     conditions: np.ndarray
     texts: list
+    groups: range
 
 
 def _encode_columns(columns, n_bins, missing, counts):
@@ -67,18 +63,13 @@ def _encode_columns(columns, n_bins, missing, counts):
 def _encode_column(name, column, n_bins, missing, counts):
     """A column as levels; missing values are the last level."""
     is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
-    if missing == "error" and is_missing.any():
-        raise ValueError(
-            f"The column {name!r} must be complete, but it has {is_missing.sum()} missing values, "
-            f"the first in row {is_missing.argmax()}. Pass missing='group' to search them as a "
-            "level of their own, or missing='exclude' to search none of them."
-        )
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     known = column[~is_missing]
     if is_number:
         levels, conditions, texts = _encode_numbers(name, known, n_bins, counts[~is_missing])
     else:
         levels, conditions, texts = _encode_labels(name, known)
+    n_ranges = len(texts) if is_number else 0
     # The last level has no condition, or one of its own.
     codes = np.full(len(column), conditions.shape[1])
     codes[~is_missing] = levels
@@ -86,7 +77,7 @@ def _encode_column(name, column, n_bins, missing, counts):
     if missing == "group" and is_missing.any():
         last = np.arange(conditions.shape[1]) == conditions.shape[1] - 1
         conditions, texts = np.vstack([conditions, last]), [*texts, f"{name} is missing"]
-    return _EncodedColumn(codes, conditions, texts)
+    return _EncodedColumn(codes, conditions, texts, range(n_ranges, len(texts)))
 
 
 def _encode_labels(name, column):
@@ -151,19 +142,21 @@ class _SearchedSubgroups(NamedTuple):
     ``column_set_numbers``, and its ``table_indices`` in the table of all conjunctions of that set.
     ``n_conditions``, ``n`` and ``hits`` have its number of conditions, of samples, and of those
     whose value is true. ``min_size`` is the smallest ``n``, and ``values`` are those of all
-    samples, or of rows of as many samples as ``counts`` says.
+    samples, or of rows of as many samples as ``counts`` says. ``left_out`` are groups that are too
+    small, as text.
     """
 
     columns: list
     values: np.ndarray
     counts: np.ndarray
-    min_size: float
+    min_size: int
     column_sets: list
     column_set_numbers: np.ndarray
     table_indices: np.ndarray
     n_conditions: np.ndarray
     n: np.ndarray
     hits: np.ndarray
+    left_out: list
 
     @property
     def total(self):
@@ -191,11 +184,14 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     """Count all conjunctions of up to so many conditions; keep those that are large enough."""
     depths = range(1, max_conditions + 1)
     subsets = [subset for d in depths for subset in combinations(range(len(columns)), d)]
-    n, subset, place, size, hits = counts.sum(), [], [], [], []
+    n, subset, place, size, hits, left_out = counts.sum(), [], [], [], [], []
     for number, chosen in enumerate(subsets):
         table = _count_conjunctions([columns[j] for j in chosen], values, counts)
         sizes = table.sum(axis=1)
         at = np.flatnonzero((sizes >= min_size) & (n - sizes >= min_size))
+        if len(chosen) == 1:
+            column = columns[chosen[0]]
+            left_out += [column.texts[i] for i in column.groups if sizes[i] < min_size]
         subset.append(np.full(len(at), number))
         place.append(at)
         size.append(sizes[at])
@@ -203,7 +199,7 @@ def _count_subgroups(columns, values, counts, max_conditions, min_size):
     subset, place, size, hits = map(np.concatenate, (subset, place, size, hits))
     depth = np.array([len(one) for one in subsets])[subset]
     return _SearchedSubgroups(
-        columns, values, counts, min_size, subsets, subset, place, depth, size, hits
+        columns, values, counts, min_size, subsets, subset, place, depth, size, hits, left_out
     )
 
 
@@ -390,6 +386,7 @@ def _search(name, family, level, direction, max_listed, n_measures):
         "n_searched": len(family.n),
         "n_flagged": len(at),
         "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
+        "left_out": join_names(map(repr, family.left_out)),
     }
 
 
@@ -430,8 +427,9 @@ class SubgroupReport(Report):
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
         One row for each measure: ``n_samples``, ``rate`` of all of them, the number of subgroups
-        searched and flagged (``n_searched``, ``n_flagged``), and ``largest_possible``, which no
-        subgroup searched departs by more than.
+        searched and flagged (``n_searched``, ``n_flagged``), ``largest_possible``, which no
+        subgroup searched departs by more than, and ``left_out``, the groups of single columns that
+        are too small to be searched, as text.
     confidence_level : float
         Probability with which all limits hold together, and with which ``largest_possible`` does.
     direction : {"both", "above", "below"}
@@ -474,13 +472,15 @@ class SubgroupReport(Report):
         name, level = search["measure"], f"{100 * self.confidence_level:g} %"
         title = MEASURE_DESCRIPTIONS[name][0].lower()
         searched = f"{search['n_searched']:,} subgroups searched"
+        names = search["left_out"]
+        end = f"; left out as too small: {names}." if names else "."
         if search["n_flagged"]:
             yield (
                 f"{search['n_flagged']:,} of {searched} differ from the rest in the {title}, with "
-                f"{level} confidence for all together."
+                f"{level} confidence for all together{end}"
             )
         else:
-            yield f"None of {searched} is shown to differ from the rest in the {title}."
+            yield f"None of {searched} is shown to differ from the rest in the {title}{end}"
         listed = self.subgroups[self.subgroups["measure"] == name]
         yield from (_describe_subgroup(row) for _, row in listed.iterrows())
         # Round the bound up, as the limits are rounded toward 0.
@@ -529,12 +529,11 @@ def find_subgroups(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike | SensitiveFeatures,
-    measure: str | Sequence[str] = "selection_rate",
+    metrics: str | Sequence[str] = "selection_rate",
     max_conditions: int = 2,
     direction: Literal["both", "above", "below"] = "both",
     confidence_level: float = 0.95,
     min_group_size: int = 30,
-    min_share: float = 0.01,
     n_bins: int = 4,
     max_listed: int = 10,
     pos_label: Label | None = None,
@@ -566,7 +565,7 @@ def find_subgroups(
         Columns whose conditions are searched; a DataFrame names them. With
         ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
         "exclude" samples whose value is missing meet no condition on the column.
-    measure : str or list of str, default="selection_rate"
+    metrics : str or list of str, default="selection_rate"
         Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
         "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
     max_conditions : {1, 2, 3}, default=2
@@ -576,9 +575,8 @@ def find_subgroups(
     confidence_level : float, default=0.95
         Probability with which all limits hold together.
     min_group_size : int, default=30
-        Smallest number of samples of a subgroup, and of the rest.
-    min_share : float, default=0.01
-        Smallest share of a subgroup, and of the rest.
+        Smallest number of samples of a subgroup, and of the rest. The first sentence names the
+        groups of single columns that are smaller.
     n_bins : int, default=4
         Number of bins of equally many samples that a column of numbers is divided into.
     max_listed : int, default=10
@@ -627,25 +625,54 @@ def find_subgroups(
     >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
     (['sex = f and age <= 29'], True)
     """
-    level = check_level(confidence_level)
-    _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed)
-    known = as_sensitive_features(sensitive_features)
-    _check_choices(direction=(direction, _SIDES), missing=(known.treatment, _MISSING_OPTIONS))
-    names = _check_measures(measure, y_true)
-    outcomes, columns = _check_data(y_true, y_pred, _mark_unknown(known))
-    positive = find_positive(*outcomes.values(), pos_label=pos_label)
-    counts = count_samples(columns, len(outcomes["y_pred"]))
-    encoded = _encode_columns(columns, n_bins, known.treatment, counts)
-    _check_effort(encoded, max_conditions, len(outcomes["y_pred"]))
-    is_true = outcomes["y_true"] == positive if "y_true" in outcomes else None
-    measures = binary_measures(is_true, outcomes["y_pred"] == positive, None)
+    with warnings.catch_warnings():
+        # Numbers are divided into bins.
+        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
+        audit = AuditData.from_columns(
+            {"y_pred": y_pred, "y_true": y_true},
+            as_sensitive_features(sensitive_features),
+            kind="classification",
+            pos_label=pos_label,
+            min_group_size=min_group_size,
+        )
+    return search_audit(
+        audit,
+        metrics,
+        max_conditions=max_conditions,
+        direction=direction,
+        confidence_level=confidence_level,
+        n_bins=n_bins,
+        max_listed=max_listed,
+    )
+
+
+def search_audit(
+    audit, metrics, *, max_conditions, direction, confidence_level, n_bins, max_listed
+):
+    """The subgroups of an audit, as :meth:`Audit.subgroups`."""
+    level, missing = check_level(confidence_level), audit.known.treatment
+    _check_numbers(max_conditions, n_bins, max_listed)
+    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING_OPTIONS))
+    _check_can_search(audit)
+    names = _check_metrics(metrics, audit.columns)
+    columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
+    _refuse_outcomes(columns, audit.columns)
+    outcomes = [audit.find_decisions(audit.columns)]
+    if "y_true" in audit.columns:
+        outcomes.append(audit.columns["y_true"])
+    positive = find_positive(*outcomes, pos_label=audit.pos_label)
+    encoded = _encode_columns(columns, n_bins, missing, counts)
+    _check_effort(encoded, max_conditions, len(counts))
+    is_positive, is_true = [one == positive for one in outcomes] + [None] * (2 - len(outcomes))
+    measures = binary_measures(is_true, is_positive, None)
     searches = []
     for name in names:
         values, mask = measures[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
-        min_size = max(min_group_size, min_share * counts[rows].sum())
-        family = _count_subgroups(restricted, values[rows], counts[rows], max_conditions, min_size)
+        family = _count_subgroups(
+            restricted, values[rows], counts[rows], max_conditions, audit.min_group_size
+        )
         _check_any_subgroup(family, name)
         searches.append(_search(name, family, level, direction, max_listed, len(names)))
     tables, summaries = zip(*searches, strict=True)
@@ -659,11 +686,10 @@ def find_subgroups(
 _MISSING_OPTIONS = ("error", "group", "exclude")
 
 
-def _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed):
+def _check_numbers(max_conditions, n_bins, max_listed):
     """Raise for numbers that are out of their ranges."""
     ranges = {
         "max_conditions": (max_conditions, 1, _MAX_CONDITIONS),
-        "min_group_size": (min_group_size, 1, np.inf),
         "n_bins": (n_bins, 2, _MAX_LEVELS),
         "max_listed": (max_listed, 1, np.inf),
     }
@@ -672,13 +698,6 @@ def _check_numbers(max_conditions, min_group_size, min_share, n_bins, max_listed
         if not is_integer or not low <= value <= high:
             upper = "on" if high == np.inf else f"to {high}"
             raise ValueError(f"{name} must be a whole number from {low} {upper}; got {value!r}.")
-    if not isinstance(min_share, Real) or not 0.0 <= min_share < 0.5:
-        raise ValueError(f"min_share must be a share in [0, 0.5), such as 0.01; got {min_share!r}.")
-
-
-def _mark_unknown(known):
-    """The columns to search, where unknown labels are missing values."""
-    return fill_missing(known.labels, known.unknown) if known.unknown else known.labels
 
 
 def _check_choices(**choices):
@@ -688,46 +707,48 @@ def _check_choices(**choices):
             raise ValueError(f"{name} must be one of {[*known]}; got {value!r}.")
 
 
-def _check_measures(measure, y_true):
-    """Names of the measures, without repetition."""
-    is_list = np.iterable(measure) and not isinstance(measure, str)
-    names = list(dict.fromkeys(measure)) if is_list else [measure]
+def _check_metrics(metrics, columns):
+    """Names of the metrics, without repetition."""
+    is_list = np.iterable(metrics) and not isinstance(metrics, str)
+    names = list(dict.fromkeys(metrics)) if is_list else [metrics]
     for name in names:
         if name not in REPORTED_RATES:
             raise ValueError(
-                f"measure must be one of {list(REPORTED_RATES)}, or several; got {name!r}."
+                f"metrics must be of {list(REPORTED_RATES)}, one or several; got {name!r}."
             )
-        if y_true is None and name != "selection_rate":
+        if "y_true" not in columns and name != "selection_rate":
             raise ValueError(
-                f"measure={name!r} compares with true classes, but y_true is None; pass y_true, or "
-                "leave measure out to compare selection rates."
+                f"metrics={name!r} compares with true classes, but y_true is None; pass y_true, or "
+                "leave metrics out to compare selection rates."
             )
     if not names:
         raise ValueError(
-            f"measure must name at least one of {list(REPORTED_RATES)}; got {measure!r}."
+            f"metrics must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
         )
     return names
 
 
-def _check_data(y_true, y_pred, sensitive_features):
-    """True and predicted classes by name, and the columns to search, of equal length."""
-    data = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
-    data = load_columns(**{name: column for name, column in data.items() if column is not None})
-    if "y_pred" not in data or "sensitive_features" not in data:
-        raise ValueError("y_pred and sensitive_features must be passed; got None for one of them.")
-    if sparse.issparse(data["sensitive_features"]):
-        raise TypeError(
-            "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
-            "of overlapping groups was passed; pass a DataFrame of attributes."
+def _check_can_search(audit):
+    """Raise for an audit of something else than decisions about samples of equal weight."""
+    if audit.kind != "classification":
+        raise ValueError(
+            "A search of subgroups compares decisions between two classes, but these are of a "
+            f"{audit.kind}."
         )
-    check_alignment(**data)
-    columns = data.pop("sensitive_features")
-    outcomes = {
-        name: column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
-        for name, column in data.items()
-    }
-    check_consistent_length(*outcomes.values(), columns)
-    # A column of outcomes would be the worst subgroup by construction.
+    if not audit.samples.groups.is_disjoint or audit.known.labels is None:
+        raise ValueError(
+            "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
+            "of overlapping groups or probabilities were passed; pass a DataFrame of attributes."
+        )
+    if not audit.samples.is_equally_weighted:
+        raise ValueError(
+            "A search of subgroups counts samples of equal weight, but these have "
+            "sample_weight; leave it out."
+        )
+
+
+def _refuse_outcomes(columns, outcomes):
+    """Raise for a column of outcomes, which would be the worst subgroup by construction."""
     names = attribute_names(columns) or []
     for number, column in enumerate(attribute_columns(columns)):
         for outcome, values in outcomes.items():
@@ -737,7 +758,6 @@ def _check_data(y_true, y_pred, sensitive_features):
                     f"The column {name!r} of sensitive_features equals {outcome}, so that it says "
                     "nothing about subgroups; leave it out."
                 )
-    return outcomes, columns
 
 
 def _check_effort(columns, max_conditions, n_samples):
@@ -760,7 +780,7 @@ def _check_any_subgroup(family, measure):
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(
-            f"No subgroup has {ceil(family.min_size):,} of the {family.total[0]:,} samples of "
-            f"the {measure}, with as many in the rest. Pass a smaller min_group_size and "
-            "min_share, more samples, or columns with several levels."
+            f"No subgroup has {family.min_size:,} of the {family.total[0]:,} samples of the "
+            f"{measure}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
+            "columns with several levels."
         )

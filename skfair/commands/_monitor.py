@@ -42,7 +42,7 @@ from skfair.commands._options import (
     translate_messages,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
-from skfair.groups import AUTO_MIN_GROUP_SIZE, fill_missing
+from skfair.groups import fill_missing
 from skfair.monitoring import GapMonitor, seal
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, resolve_name
@@ -324,6 +324,7 @@ def monitor_results(monitor, options):
         "confidence_level": monitor.confidence_level,
         "run_length": monitor.run_length,
         "status": monitor.status_,
+        "left_out": monitor.left_out_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
         "windows": json.loads(_records_to_json(monitor.windows_)),
@@ -347,7 +348,9 @@ def monitor_findings(monitor, period="batch"):
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}."
+        names = join_names(map(repr, monitor.left_out_))
+        left_out = f"; left out as too small: {names}" if names else ""
+        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}{left_out}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
         yield from _describe_delay(monitor, period)
@@ -631,8 +634,8 @@ def _rate_table(monitor):
         rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
     titles = ("Group", "Attribute and cell", "Samples", "Rate")
     note = (
-        f"Groups of fewer than {AUTO_MIN_GROUP_SIZE} samples that are also less than 1 % of all "
-        "are not compared."
+        f"Groups of fewer than {monitor.min_group_size} samples are not compared, so far, in the "
+        "last months or in a batch."
     )
     return "Rates in all batches", note, titles, rows
 

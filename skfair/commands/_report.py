@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 
-from skfair.audit import FACT_TITLES, check_share
+from skfair.audit import FACT_TITLES
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -96,28 +96,23 @@ def _writes_only_json(options):
 
 def _build_report(options):
     """The report that the options ask for."""
-    with translate_messages():
-        check_share(options.min_share)
     metrics = [_import_measure(name) for name in options.measure]
     # What suits the page; of probabilities alone nothing is missing.
     missing = "group" if options.summary is None else "exclude"
     missing = missing if options.sensitive else "error"
     audit = read_audit(options, _stated_facts(options), missing=missing)
-    if options.subgroups and options.min_published is not None:
-        raise ValueError(
-            "--subgroups lists counts of small groups, which --min-published keeps back; leave "
-            "one of them out."
-        )
-    with translate_messages():
-        report = audit.report(
+    with translate_messages({"subgroups lists": "--subgroups lists"}):
+        subgroups = None
+        if options.subgroups:
+            subgroups = audit.subgroups(confidence_level=options.confidence)
+        return audit.report(
             metrics=metrics,
             confidence_level=options.confidence,
             min_published=options.min_published,
+            min_share=options.min_share,
+            subgroups=subgroups,
+            title=options.title,
         )
-        report.title, report.min_share = options.title, options.min_share
-        if options.subgroups:
-            report.subgroups = audit.subgroups(confidence_level=options.confidence)
-    return report
 
 
 def _import_measure(name):

@@ -1,17 +1,18 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
+import warnings
 from functools import partial
 from types import MappingProxyType
 
 from skfair.audit import (
     REPORTED_RATES,
+    Audit,
     SensitiveFeatures,
     check_complete_column,
     check_counts,
     check_missing_marks,
     check_same_notation,
     find_label,
-    find_subgroups,
     parse_column,
     read_columns,
 )
@@ -24,7 +25,6 @@ from skfair.commands._options import (
     resolve_output,
     translate_messages,
 )
-from skfair.groups import check_groups, fill_missing
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 
@@ -34,7 +34,7 @@ _SUBGROUP_OPTIONS = MappingProxyType(
         "max_conditions": "--max-conditions",
         "max_listed": "--max-listed",
         "n_bins": "--bins",
-        "measure": "--measure",
+        "metrics": "--measure",
         "missing='exclude'": "--missing exclude",
         "missing='group'": "--missing group",
     }
@@ -72,7 +72,6 @@ def add_subgroups_command(commands):
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--min-size", type=int, default=30, help="samples of the smallest subgroup (30)")
-    add("--min-share", type=float, default=0.01, help="share of the smallest subgroup (.01)")
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add(
@@ -112,25 +111,28 @@ def _search_file(options):
     counts = check_complete_column(table, options.count)
     if counts is not None:
         counts = check_counts(counts, options.count)
-        table, counts = table[counts > 0.0], counts[counts > 0.0]
     y_true, y_pred = (check_complete_column(table, name) for name in roles[:2])
     check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
     columns = table[options.sensitive].apply(parse_column)
-    if counts is not None:
-        columns = check_groups(fill_missing(columns), len(counts)).copy_with_multiplicity(counts)
     with translate_messages(_SUBGROUP_OPTIONS):
-        return find_subgroups(
-            y_true,
-            y_pred,
-            sensitive_features=SensitiveFeatures(columns, missing=options.missing),
-            measure=options.measure,
+        with warnings.catch_warnings():
+            # Numbers are divided into bins.
+            warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
+            audit = Audit.from_columns(
+                {"y_pred": y_pred, "y_true": y_true},
+                SensitiveFeatures(columns, missing=options.missing),
+                sample_weight=counts,
+                kind="classification",
+                pos_label=find_label(options.positive, y_pred if y_true is None else y_true),
+                min_group_size=options.min_size,
+                are_counts=counts is not None,
+            )
+        return audit.subgroups(
+            options.measure,
             max_conditions=options.max_conditions,
             direction=options.direction,
             confidence_level=options.confidence,
-            min_group_size=options.min_size,
-            min_share=options.min_share,
             n_bins=options.bins,
             max_listed=options.max_listed,
-            pos_label=find_label(options.positive, y_pred if y_true is None else y_true),
         )

@@ -35,6 +35,8 @@ from skfair.constraints._gap import (
     Shortfall,
     TotalRangeGap,
 )
+from skfair.constraints._outcomes import evaluate_cells as evaluate_cells
+from skfair.constraints._outcomes import outcome_use as outcome_use
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,

@@ -706,10 +706,11 @@ class Constraint(BaseEstimator):
         )
 
 
-def bind_all(constraints, problems, surrogate, loss, tolerance):
+def bind_all(constraints, problems, surrogate, loss, tolerance, warn_of_sizes=None):
     """Bound constraints of each problem, with one warning that names all uncompared groups.
 
     `problems` are the same samples with the target of each decision: one, or one per class.
+    `warn_of_sizes` has the parameters of `warn_of_small_groups`, the words of fits.
     """
     bound, sizes, is_one_left = [[] for _ in problems], {}, False
     for constraint in constraints:
@@ -726,7 +727,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance):
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
     for min_group_size, group_sizes in sizes.items():
-        warn_of_small_groups(min_group_size, group_sizes, is_one_left)
+        (warn_of_sizes or warn_of_small_groups)(min_group_size, group_sizes, is_one_left)
     return bound
 
 

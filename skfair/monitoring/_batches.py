@@ -13,15 +13,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.groups import (
-    Groups,
-    Samples,
-    check_attribute_label_types,
-    check_groups,
-    check_metric_input,
-)
-from skfair.losses import LogisticLoss, step_function
-from skfair.metrics import counted_values, find_positive, is_share, to_numbers
+from skfair.audit import Audit, as_sensitive_features
+from skfair.constraints import evaluate_cells, outcome_use
+from skfair.groups import Groups, Samples, check_attribute_label_types, check_groups
+from skfair.metrics import find_positive, to_numbers
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
@@ -266,20 +261,48 @@ class Batch(NamedTuple):
     has_outcomes: bool
 
 
-def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, weights, ids, X):
-    """Check a batch, of which at least one sample has a positive weight.
+def make_audit(settings, y_pred, y_true, sensitive_features, sample_weight):
+    """The audit of a batch, of which at least one sample has a positive weight."""
+    return Audit.from_columns(
+        {"y_pred": y_pred, "y_true": y_true},
+        as_sensitive_features(sensitive_features),
+        sample_weight=sample_weight,
+        kind="classification" if settings.constraint.counts_decisions else "regression",
+        pos_label=settings.pos_label if settings.constraint.counts_decisions else None,
+        min_group_size=settings.min_group_size,
+    )
+
+
+def check_audit(settings, audit):
+    """Raise for an audit of which a monitor with these settings would answer another question."""
+    positive = 1 if settings.pos_label is None else settings.pos_label
+    named = audit.pos_label if "y_pred" in audit.columns else None
+    pairs = {
+        "min_group_size": (audit.min_group_size, settings.min_group_size),
+        "pos_label": (positive if named is None else named, positive),
+    }
+    for name, (passed, required) in pairs.items():
+        if passed != required:
+            raise ValueError(
+                f"{name} of an audit must be that of the monitor, which is {required!r}, but is "
+                f"{passed!r}. Pass {name}={passed!r} to the monitor before its first batch, or "
+                "make the audit again."
+            )
+    if audit.known.is_modelled:
+        raise ValueError(
+            f"A monitor counts samples of known groups, but {audit.known.argument} models them. "
+            "Pass missing='exclude' or 'group' to SensitiveFeatures."
+        )
+
+
+def read_batch(settings, row, attributes, audit, ids, X):
+    """The batch of an audit; `ids` are of all rows that were passed, `X` of its samples.
 
     `attributes` are the names that the first batch had, or None: the columns of sensitive_features
     may come in another order.
     """
-    columns = {"y_true": y_true, "ids": ids}
-    columns = {name: column for name, column in columns.items() if column is not None}
-    columns = {"y_pred": y_pred} | columns
-    if X is not None:
-        check_consistent_length(y_pred, X)
-        columns["rows"] = np.arange(len(y_pred))
-    samples, arrays = check_metric_input(sensitive_features, weights, **columns)
-    columns = dict(zip(columns, arrays, strict=True))
+    samples, columns, rows = audit.list_samples()
+    ids = _select_ids(audit, ids, rows)
     if not samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features must have one column per attribute, but a sparse matrix of "
@@ -288,7 +311,9 @@ def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, we
         )
     # Scores and target of the present samples, in groups by the attributes of the first batch.
     constraint, y_true = settings.constraint, columns.get("y_true")
-    scores = to_scores(constraint, columns["y_pred"], y_true, settings.pos_label)
+    y_pred = None if constraint.counts_decisions else columns.get("y_score")
+    y_pred = audit.find_decisions(columns) if y_pred is None else y_pred
+    scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
     is_known, target = y_true is not None, np.ones(len(scores))
     if is_known:
         target = to_target(constraint, y_true, settings.pos_label)
@@ -296,19 +321,31 @@ def read_batch(settings, row, attributes, y_pred, y_true, sensitive_features, we
         target=target,
         groups=_order_attributes(samples.groups, attributes),
         weights=_scale_weights(samples.weights, settings.max_weight),
-        X=None if X is None else safe_indexing(X, columns["rows"]),
+        X=None if X is None else safe_indexing(X, rows),
     )
     cohort = Cohort(row.time, samples, scores)
     late_ids = None
     if not (is_known and settings.delay is None):
         use = outcome_use(constraint, samples)
         if use != "nothing":
-            late_ids = _check_outstanding_ids(
-                settings, row, use, columns.get("ids"), X, cohort, is_known
-            )
+            late_ids = _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known)
     if late_ids is not None and is_known:
         evaluate_cohort(settings, cohort)  # raises if a value is out of range
     return Batch(late_ids, cohort, is_known)
+
+
+def _select_ids(audit, ids, rows):
+    """The ids of the samples that are counted, which are those of all rows that were passed."""
+    if ids is None:
+        return None
+    if audit.samples.groups.multiplicity is not None:
+        raise ValueError(
+            "ids name single samples, but this audit is of a table of counts. Pass the samples one "
+            "by one, to Audit.from_predictions, or outcomes with the counts."
+        )
+    ids = check_column(ids, "ids")
+    check_consistent_length(audit.is_used, ids)
+    return ids[audit.is_used][rows].tolist()
 
 
 def _scale_weights(weights, max_weight):
@@ -343,12 +380,12 @@ def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
         )
     if ids is None:  # outcomes are known, but the cohort is not complete
         return [f"batch {row.number}, sample {i}" for i in range(len(cohort.scores))]
-    return check_column(ids, "ids").tolist()
+    return ids
 
 
 def evaluate_cohort(settings, cohort):
     """Cells of a cohort, and the values that are averaged, as numbers between 0 and 1."""
-    cells, values = evaluate(settings.constraint, cohort.samples, cohort.scores)
+    cells, values = evaluate_cells(settings.constraint, cohort.samples, cohort.scores)
     inside = np.any(list(cells.values()), axis=0)
     # What is outside of all cells is not averaged, and need not be in range.
     scaled = np.zeros(len(values))
@@ -393,42 +430,6 @@ def to_target(constraint, y_true, pos_label):
     if is_real and pos_label is None:
         return to_numbers(y_true, "y_true")
     return np.where(y_true == find_positive(y_true, pos_label=pos_label), 1.0, -1.0)
-
-
-def evaluate(constraint, samples, scores):
-    """Masks of the constraint's cells, and the value that it averages for each sample.
-
-    A share is averaged over the samples that its denominator counts: these are the cells then.
-    """
-    cells = {name: np.asarray(mask) for name, mask in constraint.cells(samples).items()}
-    if sum(mask.astype(int) for mask in cells.values()).max(initial=0) > 1:
-        raise ValueError(
-            f"The cells of {constraint} must be disjoint to be monitored together, but one sample "
-            "is in several of them. Use one monitor per cell."
-        )
-    values, *sizes = (
-        np.broadcast_to(np.asarray(term(scores, samples.target).value, np.float64), scores.shape)
-        for term in constraint.terms(step_function, LogisticLoss())
-    )
-    if not sizes or not is_share(values, sizes[0]):
-        return cells, values
-    cells = {name: mask & (sizes[0] > 0) for name, mask in cells.items()}
-    return cells, counted_values(values, sizes[0])
-
-
-def outcome_use(constraint, samples):
-    """What of a constraint depends on the outcome: "nothing", its "cells" or its "values"."""
-    scores = np.linspace(-1.3, 1.7, len(samples.weights))  # 0 may have equal losses
-    (cells, values), (other_cells, other_values) = (
-        evaluate(constraint, samples._replace(target=np.full(len(scores), outcome)), scores)
-        for outcome in (1.0, -1.0)
-    )
-    if not np.array_equal(values, other_values):
-        return "values"
-    same = cells.keys() == other_cells.keys() and all(
-        np.array_equal(cells[name], other_cells[name]) for name in cells
-    )
-    return "nothing" if same else "cells"
 
 
 def scale_values(values, value_range):

@@ -17,16 +17,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_consistent_length
 
 from skfair import constraints
+from skfair.audit import Audit, check_group_size
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
 from skfair.monitoring._batches import (
     OutstandingSamples,
+    check_audit,
     check_column,
     check_time,
     is_empty,
+    make_audit,
     normalize_time,
     read_batch,
     restore_time,
@@ -50,6 +54,7 @@ from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
+from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,11 +86,18 @@ class Settings:
     value_range: tuple
     max_weight: float
     windows: tuple
+    min_group_size: int
 
     def changed_names(self, params):
         """Names of the parameters that have another value than these."""
         params = params | {"constraint": _resolve_constraint(params["constraint"])}
         return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
+
+    @property
+    def smallest_size(self):
+        """Samples of the smallest group that is compared; a constraint may have its own number."""
+        number = getattr(self.constraint, "min_group_size", None)
+        return self.min_group_size if number in (None, "auto") else number
 
     @cached_property
     def hypothesis(self):
@@ -159,6 +171,7 @@ def check_settings(params):
     copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
     settings = Settings(**params | copies)
     check_level(settings.confidence_level)
+    check_group_size(settings.min_group_size)
     is_weight = _is_number(weight) and weight > 0
     is_length = length is None or (_is_number(length) and length > 1)
     if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
@@ -178,11 +191,7 @@ def check_settings(params):
 
 def _resolve_constraint(constraint):
     """A copy of the constraint, or the one of this name."""
-    resolved = copy(resolve_name(CONSTRAINTS, constraint, "constraint", Constraint))
-    if isinstance(constraint, str):
-        # A mistyped group must not end a certificate of thousands of samples.
-        resolved.min_group_size = "auto"
-    return resolved
+    return copy(resolve_name(CONSTRAINTS, constraint, "constraint", Constraint))
 
 
 def _check_constraint(constraint):
@@ -233,7 +242,7 @@ def _equal(first, second):
 # Monitors as text in JSON.
 
 
-_VERSION = 3
+_VERSION = 4
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
@@ -377,6 +386,13 @@ _WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extre
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
+def _audit_batch(settings, y_pred, y_true, sensitive_features, sample_weight):
+    """The audit of a batch, None if it has no samples of positive weight."""
+    if is_empty(y_pred, sensitive_features, sample_weight):
+        return None
+    return make_audit(settings, y_pred, y_true, sensitive_features, sample_weight)
+
+
 class GapMonitor(BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
@@ -424,10 +440,8 @@ class GapMonitor(BaseEstimator):
         means between groups (``reference="groups"``, ``aggregate="max"``), or
         :class:`~skfair.constraints.BoundedGroupLoss`. Its own tolerance is not used. With
         ``attributes="each"`` the values of each attribute are compared with one another, not with
-        those of other attributes. Groups below its ``min_group_size`` are not compared until they
-        have so many samples. That of a name is "auto": groups of fewer than 30 samples that are
-        also less than 1 % of all are not compared, so that a mistyped group does not end a
-        certificate.
+        those of other attributes. Its ``min_group_size``, if it has a number, counts in place of
+        that of the monitor.
     tolerance : float
         Largest gap allowed: a fraction for rates, else in units of the mean. With 0 there is no
         certificate, only alarms.
@@ -458,6 +472,9 @@ class GapMonitor(BaseEstimator):
         `run_length`: a page says falsely that a window is above the tolerance with probability
         ``1 / (4 * run_length)``, and that one is within it with ``1 / (2 * run_length)``, at most.
         Windows with unequal weights, or without two groups of sufficient size, are not judged.
+    min_group_size : int, default=30
+        Number of samples, so far or in a window or batch, below which a group is not compared in
+        it, so that a mistyped group does not end a certificate.
 
     Attributes
     ----------
@@ -488,6 +505,8 @@ class GapMonitor(BaseEstimator):
     since_ : int, float, Timestamp or None
         "since" of the first alarm after the last certificate, which does not move with later
         alarms; None without an alarm.
+    left_out_ : list of str
+        Names of the groups that have too few samples so far to be compared.
     n_batches_ : int
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
@@ -549,6 +568,7 @@ class GapMonitor(BaseEstimator):
         value_range: tuple[float, float] = (0.0, 1.0),
         max_weight: float = 1.0,
         windows: tuple[int, ...] = (3, 6, 12),
+        min_group_size: int = 30,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
@@ -559,6 +579,7 @@ class GapMonitor(BaseEstimator):
         self.value_range = value_range
         self.max_weight = max_weight
         self.windows = windows
+        self.min_group_size = min_group_size
 
     def update(
         self,
@@ -613,16 +634,63 @@ class GapMonitor(BaseEstimator):
         UserWarning
             If groups join, or outcomes are missing when the delay of their cohort has passed.
         """
-        settings, state = self._check_settings(), getattr(self, "_state", State())
+        settings = self._check_settings()
+        columns = map(load_rows, (y_pred, y_true, sensitive_features, sample_weight))
+        audit, ids, X = _audit_batch(settings, *columns), load_rows(ids), load_rows(X)
+        if audit is not None and X is not None:
+            check_consistent_length(audit.is_used, X)
+            X = safe_indexing(X, np.flatnonzero(audit.is_used))
+        return self._read(settings, audit, ids, X, time)
+
+    def update_from(self, audit: Audit, *, time: Any = None, ids: ArrayLike | None = None) -> Self:
+        """Read the samples of an audit as a batch; each row of a table of counts is many samples.
+
+        Parameters
+        ----------
+        audit : Audit
+            Predictions and groups, with the `min_group_size` and the `pos_label` of the monitor.
+            Samples of unknown group are left out where it excludes them. Of a fitted model its
+            features are used too, unless outcomes come later.
+        time : number, str or datetime, default=None
+            As in `update`.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the samples that the audit was made of, for `update_labels`.
+
+        Returns
+        -------
+        self : GapMonitor
+
+        Raises
+        ------
+        ValueError
+            If the audit has other settings or models its groups, or ids are passed for counts, or
+            as for `update`. The state is then unchanged.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skfair.audit import Audit
+        >>> from skfair.monitoring import GapMonitor
+        >>> month = pd.DataFrame({"sex": [*"ffmm"], "hired": [0, 1, 0, 1], "n": [60, 40, 55, 45]})
+        >>> audit = Audit.from_counts(month, n="n", sensitive_features="sex", decision="hired")
+        >>> monitor = GapMonitor("demographic_parity", 0.2).update_from(audit, time="2026-01")
+        >>> round(monitor.interval().estimate, 3)
+        0.05
+        """
+        settings = self._check_settings()
+        check_audit(settings, audit)
+        is_late = ids is not None or settings.delay is not None
+        X = None if audit.model is None or is_late else audit.model.X
+        return self._read(settings, audit, ids, X, time)
+
+    def _read(self, settings, audit, ids, X, time):
+        """Read a batch; `audit` is None for one without samples."""
+        state = getattr(self, "_state", State())
         time = check_time(time, state, settings.delay)
-        y_pred, y_true, sensitive_features, sample_weight, ids, X = map(
-            load_rows, (y_pred, y_true, sensitive_features, sample_weight, ids, X)
-        )
         row = state.begin_row(time, has_decisions=True)
         state, cohorts = state.split_complete(settings, time)
-        if not is_empty(y_pred, sensitive_features, sample_weight):
-            columns = y_pred, y_true, sensitive_features, sample_weight, ids, X
-            batch = read_batch(settings, row, state.attributes, *columns)
+        if audit is not None:
+            batch = read_batch(settings, row, state.attributes, audit, ids, X)
             state = state.with_groups(settings, batch.cohort.samples.groups)
             if batch.late_ids is None:
                 cohorts.append(batch.cohort)
@@ -674,11 +742,9 @@ class GapMonitor(BaseEstimator):
                 f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
                 f"batch has {state.time!r}. Pass others to update."
             )
-        y_pred, y_true, sensitive_features, sample_weight = map(
-            load_rows, (y_pred, y_true, sensitive_features, sample_weight)
-        )
-        columns = y_pred, y_true, sensitive_features, sample_weight, None, None
-        batch = read_batch(settings, replace(state.rows[-1], time=time), state.attributes, *columns)
+        columns = map(load_rows, (y_pred, y_true, sensitive_features, sample_weight))
+        row, audit = replace(state.rows[-1], time=time), make_audit(settings, *columns)
+        batch = read_batch(settings, row, state.attributes, audit, None, None)
         state = state.with_groups(settings, batch.cohort.samples.groups)
         return self._set_state(settings, add_late_cohort(settings, state, batch.cohort))
 
@@ -746,6 +812,13 @@ class GapMonitor(BaseEstimator):
         """Ids of the samples whose outcome has not come."""
         self._check_updated()
         return self._state.outstanding.ids_without_outcome()
+
+    @property
+    def left_out_(self) -> list[str]:
+        """Names of the groups that have too few samples so far to be compared."""
+        counts = self.to_frame().groupby(["attribute", "group"], sort=False)["n"].sum()
+        small = counts.index[counts < self._settings.smallest_size].get_level_values("group")
+        return list(dict.fromkeys(map(str, small)))
 
     @property
     def alarms_(self) -> pd.DataFrame:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from skfair.groups import AUTO_MIN_GROUP_SHARE, AUTO_MIN_GROUP_SIZE
 from skfair.statistics import rate_limits
 
 ALARM_SHARE = 4.0
@@ -47,13 +46,6 @@ class Window:
     high: float
     verdict: str
     extremes: list
-
-
-def is_large(counts, min_group_size):
-    """Whether each group has enough samples to be compared."""
-    if min_group_size == "auto":
-        return counts >= min(AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE * counts.sum())
-    return counts >= (min_group_size or 1)
 
 
 def add_tables(*tables):
@@ -109,7 +101,7 @@ def find_delay(settings, comparisons, rows, gap):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    compared, gap = _compared_groups(settings, comparisons, pooled), gap / np.ptp(settings.range)
+    compared, gap = find_compared(settings, comparisons, pooled), gap / np.ptp(settings.range)
     n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
     n_pages = ALARM_SHARE * settings.run_length * len(settings.windows)
     cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
@@ -132,7 +124,7 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
         return None
-    hypothesis, compared = settings.hypothesis, _compared_groups(settings, comparisons, pooled)
+    hypothesis, compared = settings.hypothesis, find_compared(settings, comparisons, pooled)
     if not compared:
         return None
     # Limits of each cell: lower ones share the error among all contrasts, upper ones do not.
@@ -160,17 +152,17 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     )
 
 
-def _compared_groups(settings, comparisons, pooled):
-    """Codes, samples and rates of the groups that a window compares, by attribute and cell."""
+def find_compared(settings, comparisons, pooled):
+    """Codes, samples and rates of the groups that are large enough here, by attribute and cell."""
     sizes = {}
     for (name, _), (counts, _, _) in pooled.items():
         sizes.setdefault(name, np.zeros(len(comparisons[name].groups)))[: len(counts)] += counts
     compared = {}
-    for (name, cell), (counts, _, sums) in pooled.items():
-        is_compared = is_large(sizes[name], comparisons[name].min_group_size)[: len(counts)]
-        codes = np.flatnonzero(is_compared & (counts > 0))
+    for (name, cell), (counts, weights, sums) in pooled.items():
+        is_large = sizes[name][: len(counts)] >= settings.smallest_size
+        codes = np.flatnonzero(is_large & (weights > 0))
         if settings.hypothesis.count_contrasts(len(codes)):
-            compared[name, cell] = codes, counts[codes], sums[codes] / counts[codes]
+            compared[name, cell] = codes, counts[codes], sums[codes] / weights[codes]
     return compared
 
 

@@ -24,7 +24,7 @@ from skfair.monitoring._batches import (
 from skfair.monitoring._recent import (
     add_tables,
     differ_from_mean,
-    is_large,
+    find_compared,
     judge_windows,
     pool_tables,
 )
@@ -446,7 +446,7 @@ class Comparison:
     hypothesis: DifferenceHypotheses | MeanHypotheses
     levels: np.ndarray
     tolerance: int
-    min_group_size: int | str | None
+    min_group_size: int
     groups: list
     totals: dict
     blocks: dict
@@ -552,7 +552,7 @@ class Comparison:
     def is_large(self):
         """Whether each group has enough samples so far to be compared."""
         counts = sum((total[0] for total in self.totals.values()), np.zeros(len(self.groups)))
-        return is_large(counts, self.min_group_size)
+        return counts >= self.min_group_size
 
     def is_compared(self, cell):
         """Whether each group is compared within a cell."""
@@ -732,7 +732,7 @@ class State:
                 settings.hypothesis,
                 settings.levels,
                 settings.tolerance_position,
-                settings.constraint.min_group_size,
+                settings.smallest_size,
             )
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
@@ -740,17 +740,10 @@ class State:
         if joined:
             warn(
                 f"{join_names(joined)} did not occur in earlier batches and is compared from now "
-                f"on{_describe_required_size(settings.constraint.min_group_size)}. A certificate "
-                "needs evidence on every group that is compared."
+                f"on, once it has {settings.smallest_size} samples. A certificate needs evidence "
+                "on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
-
-
-def _describe_required_size(min_group_size):
-    """The end of a clause on groups that join: from which size on they are compared."""
-    if min_group_size == "auto":
-        return ", once it has 30 samples or 1 % of all"
-    return f", once it has {min_group_size} samples" if (min_group_size or 1) > 1 else ""
 
 
 def advance_state(settings, state, row, cohorts):
@@ -830,12 +823,10 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
 
 
 def _gap_of_tables(settings, comparisons, tables):
-    """The largest gap of a cell in the samples of a batch alone; nan without samples."""
-    gaps = []
+    """The largest gap of a cell in a batch alone; nan if its groups are too small."""
     cells = pool_tables([(*key, table) for key, table in tables.items()])
-    for (name, _), (_, weights, sums) in cells.items():
-        present = (weights > 0) & comparisons[name].is_large()[: len(weights)]
-        gaps.append(settings.hypothesis.tested_value(sums[present] / weights[present]))
+    compared = find_compared(settings, comparisons, cells).values()
+    gaps = [settings.hypothesis.tested_value(rates) for _, _, rates in compared]
     return settings.unscale(max(gaps)) if gaps else np.nan
 
 

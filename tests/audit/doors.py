@@ -36,10 +36,9 @@ def report_predictions(
 ):
     """The report of predictions, or of the decisions for the k highest scores."""
     audit, settings = make_audit(y_true, y_pred, **settings)
-    report = (audit if k is None else audit.top(k)).report(**settings)
-    report.title, report.min_share = title, min_share
-    report.subgroups = audit.subgroups() if subgroups else None
-    return report
+    subgroups = audit.subgroups() if subgroups else None
+    settings |= {"title": title, "min_share": min_share, "subgroups": subgroups}
+    return (audit if k is None else audit.top(k)).report(**settings)
 
 
 def certify_model(estimator, X, y, **settings):

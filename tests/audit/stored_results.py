@@ -102,9 +102,12 @@ def make_tables(seed):
         y_true,
         decisions,
         sensitive_features=groups.assign(age=ages),
-        measure=["selection_rate", "true_positive_rate"],
+        metrics=["selection_rate", "true_positive_rate"],
     )
-    return tables | {"subgroups": result.flagged, "searches": result.searches}
+    return tables | {
+        "subgroups": result.flagged,
+        "searches": result.searches.drop(columns="left_out"),
+    }
 
 
 def _certify(y_true, decisions, constraint, tolerance, data):

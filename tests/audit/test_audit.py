@@ -143,7 +143,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
     names = [*names, "age"]
     plain = find_subgroups(
-        table["y"], table["d"], sensitive_features=table[names], measure=MEASURES
+        table["y"], table["d"], sensitive_features=table[names], metrics=MEASURES
     )
     for make in (audit_rows, audit_counts):
         with pytest.warns(UserWarning, match="different numbers"):

@@ -1,5 +1,6 @@
 import json
 import warnings
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import _certify, certify, fairness_front, limit_metric
+from skfair.audit import Audit, _certify, certify, fairness_front, limit_metric
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -726,3 +727,39 @@ def test_a_gap_within_the_tolerance_may_be_certified_on_more_samples():
         constraint="mean_parity", tolerance=(certificate.estimate + certificate.high) / 2
     )
     assert not near.is_shown and "A larger sample may suffice" in str(near)
+
+
+class CountingClassifier(LogisticRegression):
+    """A classifier that counts the calls of its methods."""
+
+    calls = Counter()
+
+    def predict(self, X):
+        self.calls["predict"] += 1
+        return super().predict(X)
+
+    def predict_proba(self, X):
+        self.calls["predict_proba"] += 1
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("constraint", ["equalized_odds", "mean_parity"])
+def test_a_model_predicts_once(constraint):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 2)), rng.choice(["a", "b"], 400)
+    y = (X[:, 0] > 0).astype(int)
+    model = CountingClassifier().fit(X, y)
+    CountingClassifier.calls.clear()
+    certify(model, X, y, sensitive_features=groups, constraint=constraint, tolerance=0.5)
+    assert CountingClassifier.calls == {"predict": 1, "predict_proba": 1}
+
+
+def test_an_audit_of_a_model_without_outcomes_certifies_selection_rates():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 2)), rng.choice(["a", "b"], 400)
+    model = LogisticRegression().fit(X, X[:, 0] > 0)
+    audit = Audit.from_estimator(model, X, sensitive_features=groups)
+    plain = Audit.from_predictions(None, model.predict(X), sensitive_features=groups)
+    assert str(audit.certify(tolerance=0.3)) == str(plain.certify(tolerance=0.3))
+    with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
+        audit.certify("equalized_odds", 0.3)

@@ -9,9 +9,10 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
     MeanParity,
+    outcome_use,
 )
 from skfair.groups import Samples, check_groups
-from skfair.monitoring._batches import make_generator_from_key, outcome_use, sort_samples
+from skfair.monitoring._batches import make_generator_from_key, sort_samples
 
 
 def draw_order(codes, values, weights=None, batch=1):

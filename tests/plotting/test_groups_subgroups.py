@@ -16,7 +16,7 @@ def report():
     y_pred = (rng.random(4000) < chance).astype(int)
     y_true = rng.integers(2, size=4000)
     measures = ["selection_rate", "true_positive_rate"]
-    return find_subgroups(y_true, y_pred, sensitive_features=table, measure=measures)
+    return find_subgroups(y_true, y_pred, sensitive_features=table, metrics=measures)
 
 
 def test_bars_are_the_limits_of_the_table(report):

@@ -1,0 +1,65 @@
+"""One file with a small group has one answer in all commands."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit import Audit, find_subgroups
+from skfair.monitoring import GapMonitor
+
+GROUPS = np.array(["f"] * 2000 + ["m"] * 2000 + ["x"] * 20)
+DECISIONS = np.array([1, 0, 0, 1, 0] * 800 + [1] + [0] * 19)
+
+COMMANDS = {
+    "report": [],
+    "certify": ["--tolerance", "0.1"],
+    "subgroups": [],
+    "monitor": ["--time", "month", "--tolerance", "0.1"],
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    months = pd.Series(np.arange(len(GROUPS)) % 4 + 1).map("2026-0{}-01".format)
+    table = pd.DataFrame({"sex": GROUPS, "decision": DECISIONS, "month": months})
+    path = tmp_path_factory.mktemp("small") / "decisions.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:1 group")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_group_of_20_is_left_out_and_named_first_by_every_command(path, capsys, command):
+    columns = ["--prediction", "decision", "--sensitive", "sex"]
+    assert main([command, str(path), *columns, *COMMANDS[command], "--json", "-"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    first = content.get("findings", content.get("text", "").split(". "))[0]
+    assert "left out as too small: 'x'" in first.replace("sex = x", "x")
+
+
+@pytest.mark.filterwarnings("ignore:1 group", "ignore:Nothing can be certified")
+def test_all_answers_of_an_audit_leave_the_same_group_out():
+    audit = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS)
+    assert audit.report().gaps["gap"].item() == 0.0
+    claim = audit.certify("demographic_parity", 0.1)
+    assert (claim.verdict, claim.estimate, claim.left_out) == ("shown", 0.0, ("x",))
+    search = audit.subgroups()
+    assert not len(search.subgroups) and search.searches["left_out"].item() == "'column 1 = x'"
+    plain = find_subgroups(None, DECISIONS, sensitive_features=GROUPS)
+    assert plain.to_json() == search.to_json()
+    monitor = GapMonitor("demographic_parity", 0.1).update_from(audit)
+    assert monitor.interval().estimate == 0.0 and monitor.left_out_ == ["x"]
+    complete = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS, min_group_size=20)
+    gaps = [
+        complete.report().gaps["gap"].item(),
+        complete.certify("demographic_parity", 0.1).estimate,
+        GapMonitor("demographic_parity", 0.1, min_group_size=20)
+        .update_from(complete)
+        .interval()
+        .estimate,
+    ]
+    assert gaps == pytest.approx([0.35] * 3)
+    assert complete.subgroups().searches["left_out"].item() == ""
