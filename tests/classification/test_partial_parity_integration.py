@@ -230,7 +230,11 @@ def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, 
     "model",
     [
         make(PartialParityClassifier),
-        make(PartialParityClassifier, criterion="demographic_parity", group_interactions=True),
+        make(
+            PartialParityClassifier,
+            constraint="partial_demographic_parity",
+            group_interactions=True,
+        ),
         make(PartialParityRegressor, tolerance=0.2),
         make(PartialParityPostprocessor, estimator=LogisticRegression(C=0.1)),
     ],
