@@ -42,6 +42,7 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
     MinGroupSize,
+    MissingGroups,
     NonNegative,
     OpenShare,
     ProbabilisticClassifier,
@@ -89,7 +90,7 @@ class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEst
         request = request if constraints else None
         check_missing_group_settings(self, constraints, {"group_interactions": False})
         training = check_regression_data(self, X, y, metadata, request)
-        training = estimate_missing_groups(training, self.assume)
+        training = estimate_missing_groups(training, self.missing)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
@@ -148,7 +149,7 @@ class ConstrainedERMRegressor(LinearRegressor):
     {min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
-    {missing, assume}
+    {missing}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         is smoothed as by Huber.
@@ -213,8 +214,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         *,
         tolerance: NonNegative = 0.05,
         min_group_size: MinGroupSize = "auto",
-        missing: Literal["error", "at_random"] = "error",
-        assume: Literal["sufficient", "independent"] | None = None,
+        missing: MissingGroups = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
@@ -231,7 +231,6 @@ class ConstrainedERMRegressor(LinearRegressor):
         self.tolerance = tolerance
         self.min_group_size = min_group_size
         self.missing = missing
-        self.assume = assume
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept

@@ -37,6 +37,7 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
     MinGroupSize,
+    MissingGroups,
     NonNegative,
     OpenShare,
     Share,
@@ -157,7 +158,7 @@ class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinear
         request = request if constraints else None
         check_missing_group_settings(self, constraints, {"group_interactions": False})
         training = check_classification_data(self, X, y, metadata | {"groups": groups}, request)
-        training = estimate_missing_groups(training, self.assume)
+        training = estimate_missing_groups(training, self.missing)
         # Class weights count in the loss; rates of groups keep the sample weights.
         weights = loss_weights(self.class_weight, training)
         return self._fit(X, y, training, constraints, weights)
@@ -236,7 +237,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     {tolerance, confidence_level, min_group_size}
         A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
         groups share the parameters of the largest group.
-    {missing, assume}
+    {missing}
     enforcement : {"auto"} or None, default="auto"
         "auto": the public metric on the training data keeps its bound. None: the smooth problem
         as the papers write it.
@@ -295,8 +296,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         tolerance: NonNegative = 0.02,
         confidence_level: OpenShare | None = None,
         min_group_size: MinGroupSize = "auto",
-        missing: Literal["error", "at_random"] = "error",
-        assume: Literal["sufficient", "independent"] | None = None,
+        missing: MissingGroups = "error",
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 1e-4,
@@ -317,7 +317,6 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.confidence_level = confidence_level
         self.min_group_size = min_group_size
         self.missing = missing
-        self.assume = assume
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha

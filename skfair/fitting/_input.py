@@ -21,11 +21,10 @@ from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_part
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
 from skfair.solvers import SQP
 from skfair.statistics import (
-    check_group_arguments,
+    ASSUMPTIONS,
     describe_missing_assumption,
     describe_probability_assumption,
     predict_group_probabilities,
-    require_assumption,
     to_log_odds,
     unmix_group_probabilities,
 )
@@ -179,41 +178,53 @@ def check_missing_group_settings(estimator, constraints, without_groups):
 
 
 def _group_model_setting(estimator):
-    """The setting by which groups are modelled, as text; None if every group must be recorded."""
-    if estimator.missing == "at_random":
-        return "missing='at_random'"
-    assume = getattr(estimator, "assume", None)
-    return None if assume is None else f"assume={assume!r}"
+    """The setting by which groups are modelled, as text; None if they are not."""
+    models = estimator.missing in ("at_random", *ASSUMPTIONS)
+    return f"missing={estimator.missing!r}" if models else None
 
 
 def _check_group_arguments(estimator, columns):
     """Raise for arguments about groups that contradict each other or the estimator."""
     groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
-    assume = getattr(estimator, "assume", None)
-    if probabilities is None and assume is None:
-        return
     missing = getattr(estimator, "missing", "error")
-    if probabilities is None and groups is None:
+    assumes, setting = missing in ASSUMPTIONS, f"missing={missing!r}"
+    if assumes and probabilities is None:
         raise ValueError(
-            f"assume={assume!r} is about probabilities of groups; pass fit(X, y, "
-            "group_probabilities=...), or assume=None."
+            f"{setting} is about probabilities of groups; pass fit(X, y, group_probabilities=...), "
+            "or missing='error'."
         )
-    check_group_arguments(groups, probabilities, assume, missing)
-    require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
+    if assumes and groups is not None:
+        raise ValueError(
+            f"{setting} is about probabilities alone, but sensitive_features was passed; leave one "
+            "of the two out."
+        )
+    if probabilities is None or assumes:
+        return
+    if groups is None:
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            f"missing='sufficient' or 'independent', got {missing!r}. Bounds on a gap cannot be "
+            "trained to."
+        )
+    if missing != "at_random":
+        raise ValueError(
+            "group_probabilities model groups that are missing from sensitive_features: pass "
+            f"missing='at_random', got {missing!r}; or leave one of the two out."
+        )
 
 
-def estimate_missing_groups(training, assume=None):
+def estimate_missing_groups(training, missing):
     """The training data, with probabilities of groups in place of those that are missing.
 
     A decision that depends on X alone is independent of the group given X and y, so that rates of
-    groups in which samples count by P(group | X, y) are those of the groups. `assume` says how
+    groups in which samples count by P(group | X, y) are those of the groups. `missing` says how
     these follow from probabilities, where no group is recorded.
     """
     samples = training.samples
     groups, columns = samples.groups, [training.X, samples.target[:, np.newaxis]]
-    if not groups.is_partly_recorded or assume == "sufficient":
+    if not groups.is_partly_recorded or missing == "sufficient":
         return training
-    if assume == "independent":
+    if missing == "independent":
         probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
         return _replace_groups(training, groups.replace_memberships(probabilities))
     return fill_groups(training, estimate_group_probabilities(training, columns))
@@ -255,14 +266,14 @@ def _replace_groups(training, groups):
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training, assume=None):
+def assumption_attributes(training, missing):
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
     known = (
         describe_missing_assumption(1.0, "X and y")
-        if assume is None
-        else describe_probability_assumption(assume)
+        if missing == "at_random"
+        else describe_probability_assumption(missing)
     )
     return {"assumption_": known}
 
@@ -347,8 +358,7 @@ def _check_input(estimator, X, y, columns, request):
     )
     # Samples of zero weight are left out of all that follows.
     _check_group_arguments(estimator, columns)
-    may_be_missing = getattr(estimator, "missing", "error") == "at_random"
-    options = {"overlapping": True, "may_be_missing": may_be_missing}
+    options = {"overlapping": True, "missing_groups": getattr(estimator, "missing", "error")}
     samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)

@@ -478,19 +478,21 @@ min_group_size : int or "auto", default="auto"
     Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
     rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer
     than 30 samples that are also less than 1 % of all; 1 compares all groups.
-missing : {"error", "at_random"}, default="error"
-    What happens to samples whose group is missing (None or nan). "at_random" assumes that groups
-    are missing at random: of samples of equal X and y, those with a group are as the others. Each
-    sample without a group then counts in every group by the probability of it given X and y, which
-    is estimated from the others. Some hundred recorded samples are needed, and audits of the
-    decisions on recorded ones.
-assume : {"sufficient", "independent"} or None, default=None
-    How the groups follow from the probabilities that are passed to ``fit`` as
-    ``group_probabilities``, where no group is recorded. "sufficient": groups do not depend on X and
-    y among samples of equal probabilities, so that each sample counts in every group by its
-    probability. "independent": the probabilities do not depend on X and y among samples of one
-    group; the probability of each group given X and y is then estimated from their means. Data
-    cannot confirm either. None needs the group of some samples.
+missing : str, default="error"
+    What happens to samples whose group is missing (None or nan).
+
+    - "error" raises an error.
+    - "exclude" leaves them out of the groups, but not out of the loss.
+    - "at_random" assumes that groups are missing at random: of samples of equal X and y, those with
+      a group are as the others. Each sample without a group then counts in every group by the
+      probability of it given X and y, which is estimated from the others. Some hundred recorded
+      samples are needed, and audits of the decisions on recorded ones.
+    - "sufficient" is for probabilities alone, passed to ``fit`` as ``group_probabilities``, which
+      `ConstrainedClassifierCV` does not take. Groups do not depend on X and y among samples of
+      equal probabilities, so that each sample counts in every group by its probability. Data cannot
+      confirm it.
+    - "independent" is for them too. The probabilities do not depend on X and y among samples of one
+      group. The probability of each group given X and y is then estimated from their means.
 loss : str or callable, default="logistic"
     Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
     :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
@@ -575,8 +577,8 @@ guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
     is 1 minus the ratio.
 assumption_ : str
-    With ``missing="at_random"`` or ``assume``: what gaps assume of samples whose group is not
-    known; empty if there are none.
+    Unless ``missing="error"``: what gaps assume of samples whose group is not known; empty if there
+    are none.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary
