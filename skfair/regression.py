@@ -41,7 +41,6 @@ from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
-    MinGroupSize,
     NonNegative,
     OpenShare,
     ProbabilisticClassifier,
@@ -89,7 +88,7 @@ class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEst
         request = request if constraints else None
         check_missing_group_settings(self, constraints, {"group_interactions": False})
         training = check_regression_data(self, X, y, metadata, request)
-        training = estimate_missing_groups(training, self.assume)
+        training = estimate_missing_groups(training, self.missing)
         # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
         training = standardize_target(training, self.fit_intercept)
         constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
@@ -145,10 +144,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         squared losses in their square: 0.05 allows mean predictions to differ by
         ``0.05 * target_scale_`` in units of the target. Ranks are shares, in no unit.
         :func:`skfair.audit.certify` reads its tolerance in units of the target and prints both.
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
-        groups share the parameters of the largest group.
-    {missing, assume}
+    {missing}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
         is smoothed as by Huber.
@@ -212,9 +208,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
         tolerance: NonNegative = 0.05,
-        min_group_size: MinGroupSize = "auto",
-        missing: Literal["error", "at_random"] = "error",
-        assume: Literal["sufficient", "independent"] | None = None,
+        missing: Literal["error", "at_random", "sufficient", "independent"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
@@ -229,9 +223,7 @@ class ConstrainedERMRegressor(LinearRegressor):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
-        self.min_group_size = min_group_size
         self.missing = missing
-        self.assume = assume
         self.loss = loss
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -331,8 +323,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
     {interval}
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed, unless the constraint has its own tolerance.
-    {min_group_size}
-        With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
@@ -410,7 +400,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         *,
         interval: Array | dict | None = None,
         tolerance: Share = 0.05,
-        min_group_size: MinGroupSize = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
@@ -426,7 +415,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         self.constraint = constraint
         self.interval = interval
         self.tolerance = tolerance
-        self.min_group_size = min_group_size
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
         self.enforcement = enforcement
@@ -514,8 +502,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         and absolute losses are in standard deviations of the training target (``target_scale_``),
         squared losses in their square, ranks in shares.
     {confidence_level}
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
@@ -626,7 +612,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         *,
         tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
@@ -639,7 +624,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.group_estimator = group_estimator
         self.handle_unknown = handle_unknown
         self.loss = loss

@@ -357,14 +357,14 @@ def test_certain_probabilities_are_groups(estimator, data):
     model = clone(estimator).set_params(missing="error")
     expected = fit(model, X, y, sex)
     for assume in ("sufficient", "independent"):
-        actual = fit(model.set_params(assume=assume), X, y, None, group_probabilities=certain)
+        actual = fit(model.set_params(missing=assume), X, y, None, group_probabilities=certain)
         assert gap(actual, X, sex) == pytest.approx(gap(expected, X, sex), abs=0.03)
         assert actual.groups_.labels[:, 0].tolist() == ["f", "m"]
 
 
 def test_sufficient_probabilities_equal_repeated_rows(data, proxies):
     X, y, _, _ = data
-    model = ConstrainedERMClassifier(tolerance=0.05, assume="sufficient")
+    model = ConstrainedERMClassifier(tolerance=0.05, missing="sufficient")
     actual = fit(model, X[:2000], y[:2000], None, group_probabilities=proxies[:2000])
     report = actual.constraint_report_.set_index("group")
     decisions = actual.predict(X[:2000])
@@ -384,11 +384,11 @@ def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
     male = LogisticRegression().fit(known, sex).predict_proba(known)[:, 1]
     by_inputs = pd.DataFrame({"f": 1.0 - male, "m": male})
     for assume, probabilities in {"independent": proxies, "sufficient": by_inputs}.items():
-        fair = clone(model).set_params(assume=assume)
+        fair = clone(model).set_params(missing=assume)
         fair = fit(fair, X, y, None, group_probabilities=probabilities)
         assert gap(fair, X, sex) < 0.09 and fair.assumption_.startswith("if ")
     # Probabilities that do not have what the decisions are made of say too little.
-    wrong = clone(model).set_params(assume="sufficient")
+    wrong = clone(model).set_params(missing="sufficient")
     assert gap(fit(wrong, X, y, None, group_probabilities=proxies), X, sex) > 0.05
 
 
@@ -407,7 +407,7 @@ def test_probabilities_help_to_estimate_missing_groups(estimator, data, proxies)
 
 def test_sparse_features_and_weights_of_zero(data, proxies):
     X, y, sex, _ = data
-    model = ConstrainedERMClassifier(tolerance=0.05, assume="independent")
+    model = ConstrainedERMClassifier(tolerance=0.05, missing="independent")
     weights = (np.arange(6000) % 2).astype(float)
     dense = fit(model, X[1::2], y[1::2], None, group_probabilities=proxies[1::2].to_numpy())
     params = {"group_probabilities": proxies.to_numpy(), "sample_weight": weights}
@@ -419,7 +419,7 @@ def test_sparse_features_and_weights_of_zero(data, proxies):
 
 def test_probabilities_are_routed_in_cross_validation(data, proxies):
     X, y, _, _ = data
-    model = ConstrainedERMClassifier(tolerance=0.05, assume="sufficient")
+    model = ConstrainedERMClassifier(tolerance=0.05, missing="sufficient")
     with config_context(enable_metadata_routing=True):
         scores = cross_validate(
             model, X, y, cv=2, params={"group_probabilities": proxies}, error_score="raise"
@@ -430,18 +430,18 @@ def test_probabilities_are_routed_in_cross_validation(data, proxies):
 @pytest.mark.parametrize(
     ("settings", "params", "message"),
     [
-        ({}, {}, "assume='sufficient' or 'independent'"),
-        ({"assume": "sufficient"}, {"sensitive_features": True}, "leave one of the two out"),
-        ({"assume": "sufficient"}, {"group_probabilities": None}, "group_probabilities=...\\)"),
-        ({"assume": "independent", "confidence_level": 0.9}, {}, "confidence_level=0.9"),
-        ({"assume": "sufficient", "group_interactions": True}, {}, "depend on the group"),
-        ({"assume": "sufficient", "constraint": PartialStatisticalParity()}, {}, "ranks"),
+        ({}, {}, "missing='sufficient' or 'independent'"),
+        ({"missing": "sufficient"}, {"sensitive_features": True}, "leave one of the two out"),
+        ({"missing": "sufficient"}, {"group_probabilities": None}, "group_probabilities=...\\)"),
+        ({"missing": "independent", "confidence_level": 0.9}, {}, "confidence_level=0.9"),
+        ({"missing": "sufficient", "group_interactions": True}, {}, "depend on the group"),
+        ({"missing": "sufficient", "constraint": PartialStatisticalParity()}, {}, "ranks"),
         ({}, {"sensitive_features": True}, "pass missing='at_random', got 'error'"),
-        ({"missing": "at_random"}, {}, "is about groups that are missing"),
-        ({"assume": "sufficient"}, {"group_probabilities": np.ones((6000, 2))}, "sum to 1"),
-        ({"assume": "sufficient"}, {"group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
+        ({"missing": "at_random"}, {}, "'independent', got 'at_random'"),
+        ({"missing": "sufficient"}, {"group_probabilities": np.ones((6000, 2))}, "sum to 1"),
+        ({"missing": "sufficient"}, {"group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
         (
-            {"assume": "independent"},
+            {"missing": "independent"},
             {"group_probabilities": np.full((6000, 2), 0.5)},
             "nearly collinear",
         ),
@@ -474,5 +474,6 @@ def test_partitioned_samples_have_no_probabilities(data, proxies):
         ConstrainedERMClassifier().fit(
             *columns[:2], sensitive_features=columns[2], group_probabilities=proxies
         )
-    with pytest.raises(ValueError, match="assume=None"):
-        ConstrainedERMClassifier(assume="sufficient").fit(*columns[:2], group_probabilities=proxies)
+    with pytest.raises(ValueError, match="missing='error'"):
+        model = ConstrainedERMClassifier(missing="sufficient")
+        model.fit(*columns[:2], group_probabilities=proxies)

@@ -522,8 +522,8 @@ def fit_probable(name, seed):
     fits = {
         "no constraint": (fair(constraint=None), {}),
         "all groups": (fair(), {"sensitive_features": train.groups}),
-        "sufficient": (fair(assume="sufficient"), proxies),
-        "independent": (fair(assume="independent"), proxies),
+        "sufficient": (fair(missing="sufficient"), proxies),
+        "independent": (fair(missing="independent"), proxies),
         partly: (fair(missing="at_random"), recorded),
         f"{partly}, and probabilities": (fair(missing="at_random"), recorded | proxies),
     }

@@ -21,11 +21,10 @@ from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_part
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
 from skfair.solvers import SQP
 from skfair.statistics import (
-    check_group_arguments,
+    ASSUMPTIONS,
     describe_missing_assumption,
     describe_probability_assumption,
     predict_group_probabilities,
-    require_assumption,
     to_log_odds,
     unmix_group_probabilities,
 )
@@ -180,40 +179,49 @@ def check_missing_group_settings(estimator, constraints, without_groups):
 
 def _group_model_setting(estimator):
     """The setting by which groups are modelled, as text; None if every group must be recorded."""
-    if estimator.missing == "at_random":
-        return "missing='at_random'"
-    assume = getattr(estimator, "assume", None)
-    return None if assume is None else f"assume={assume!r}"
+    return None if estimator.missing == "error" else f"missing={estimator.missing!r}"
 
 
 def _check_group_arguments(estimator, columns):
     """Raise for arguments about groups that contradict each other or the estimator."""
     groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
-    assume = getattr(estimator, "assume", None)
-    if probabilities is None and assume is None:
-        return
     missing = getattr(estimator, "missing", "error")
-    if probabilities is None and groups is None:
+    is_assumed = missing in ASSUMPTIONS
+    if is_assumed and groups is not None:
         raise ValueError(
-            f"assume={assume!r} is about probabilities of groups; pass fit(X, y, "
-            "group_probabilities=...), or assume=None."
+            f"missing={missing!r} is about probabilities alone, but sensitive_features was passed; "
+            "leave one of the two out."
         )
-    check_group_arguments(groups, probabilities, assume, missing)
-    require_assumption(groups, assume, "Bounds on a gap cannot be trained to.")
+    if is_assumed and probabilities is None:
+        raise ValueError(
+            f"missing={missing!r} is about probabilities of groups; pass fit(X, y, "
+            "group_probabilities=...), or missing='error'."
+        )
+    if probabilities is not None and groups is None and not is_assumed:
+        raise ValueError(
+            "Groups that are known as probabilities alone need an assumption: pass "
+            f"missing='sufficient' or 'independent', got {missing!r}. Bounds on a gap cannot be "
+            "trained to."
+        )
+    if probabilities is not None and groups is not None and missing != "at_random":
+        raise ValueError(
+            "group_probabilities model groups that are missing from sensitive_features: pass "
+            f"missing='at_random', got {missing!r}; or leave one of the two out."
+        )
 
 
-def estimate_missing_groups(training, assume=None):
+def estimate_missing_groups(training, missing):
     """The training data, with probabilities of groups in place of those that are missing.
 
     A decision that depends on X alone is independent of the group given X and y, so that rates of
-    groups in which samples count by P(group | X, y) are those of the groups. `assume` says how
+    groups in which samples count by P(group | X, y) are those of the groups. `missing` says how
     these follow from probabilities, where no group is recorded.
     """
     samples = training.samples
     groups, columns = samples.groups, [training.X, samples.target[:, np.newaxis]]
-    if not groups.is_partly_recorded or assume == "sufficient":
+    if not groups.is_partly_recorded or missing == "sufficient":
         return training
-    if assume == "independent":
+    if missing == "independent":
         probabilities = unmix_group_probabilities(_stack(columns), groups.matrix.toarray())
         return _replace_groups(training, groups.replace_memberships(probabilities))
     return fill_groups(training, estimate_group_probabilities(training, columns))
@@ -255,14 +263,14 @@ def _replace_groups(training, groups):
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training, assume=None):
+def assumption_attributes(training, missing="at_random"):
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
     known = (
         describe_missing_assumption(1.0, "X and y")
-        if assume is None
-        else describe_probability_assumption(assume)
+        if missing == "at_random"
+        else describe_probability_assumption(missing)
     )
     return {"assumption_": known}
 
@@ -358,7 +366,7 @@ def _check_input(estimator, X, y, columns, request):
         features = safe_indexing(features, rows)
     is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
     lacks_groups = request is not None and not is_known
-    samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    samples = samples._replace(X=features, min_group_size=find_min_group_size(estimator))
     samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
     if request is not None and not uses_groups:
@@ -450,6 +458,13 @@ def loss_weights(class_weight, training):
 
 
 # From what users call a constraint to objects.
+
+
+def find_min_group_size(estimator):
+    """The size that all constraints of an estimator require of groups; "auto" if they differ."""
+    constraints = resolve_constraints(estimator.constraint)
+    sizes = {getattr(constraint, "min_group_size", None) for constraint in constraints}
+    return (len(sizes) == 1 and sizes.pop()) or "auto"
 
 
 def resolve_constraints(constraint):

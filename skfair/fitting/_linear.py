@@ -16,6 +16,7 @@ from skfair.fitting._input import (
     TrainingData,
     Unit,
     assumption_attributes,
+    find_min_group_size,
     find_positive,
     loss_weights,
     make_partitioned,
@@ -63,9 +64,6 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 
     missing: Any = "error"
     """What happens to samples without a group; a parameter of some estimators."""
-
-    assume: Any = None
-    """What is assumed of probabilities of groups; a parameter of some models."""
 
     _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
@@ -169,8 +167,8 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
             coef, intercept = self._expand_groups((coef, intercept), training)
         coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
         fitted = {"groups_": training.samples.groups.summary}
-        if self.missing != "error" or self.assume is not None:
-            fitted |= assumption_attributes(training, self.assume)
+        if self.missing != "error":
+            fitted |= assumption_attributes(training, self.missing)
         if training.classes is not None:
             fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
         # In the shapes of scikit-learn's classifiers or regressors.
@@ -321,7 +319,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
         np.zeros(len(codes)),
         groups,
         summary.weights,
-        min_group_size=estimator.min_group_size,
+        min_group_size=find_min_group_size(estimator),
     ).largest_first()
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept
@@ -416,10 +414,9 @@ def _check_partitionable(estimator, constraints, solver, columns):
             "Partitioned samples need confidence_level=None and group_interactions=False, got "
             f"{estimator.confidence_level!r} and {estimator.group_interactions!r}{remedy}"
         )
-    if estimator.missing != "error" or estimator.assume is not None:
+    if estimator.missing != "error":
         raise ValueError(
-            "Partitioned samples need missing='error' and assume=None, got "
-            f"{estimator.missing!r} and {estimator.assume!r}{remedy}"
+            f"Partitioned samples need missing='error', got {estimator.missing!r}{remedy}"
         )
     if columns.get("group_probabilities") is not None:
         raise ValueError(f"Partitioned samples cannot have group_probabilities{remedy}")

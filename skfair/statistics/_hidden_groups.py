@@ -704,40 +704,6 @@ def to_log_odds(probabilities):
     return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
 
 
-def check_group_arguments(sensitive_features, probabilities, assume, missing):
-    """Raise for arguments about groups that contradict each other, or if there is none."""
-    _check_assumption(assume)
-    if sensitive_features is None and probabilities is None:
-        raise ValueError(
-            "Groups are compared: pass sensitive_features, or group_probabilities; got neither."
-        )
-    if sensitive_features is None and missing != "error":
-        raise ValueError(
-            f"missing={missing!r} is about groups that are missing from sensitive_features, but "
-            "only group_probabilities was passed; leave it out, and pass assume."
-        )
-    if sensitive_features is not None and assume is not None:
-        raise ValueError(
-            f"assume={assume!r} is about probabilities alone, but sensitive_features was passed; "
-            "leave one of the two out."
-        )
-    is_used = sensitive_features is None or missing == "at_random"
-    if probabilities is not None and not is_used:
-        raise ValueError(
-            "group_probabilities model groups that are missing from sensitive_features: pass "
-            f"missing='at_random', got {missing!r}; or leave one of the two out."
-        )
-
-
-def require_assumption(sensitive_features, assume, remedy):
-    """Raise for probabilities alone without an assumption; `remedy` is a sentence."""
-    if sensitive_features is None and assume is None:
-        raise ValueError(
-            "Groups that are known as probabilities alone need an assumption: pass "
-            f"assume='sufficient' or 'independent', got None. {remedy}"
-        )
-
-
 def _check_probability_arguments(probabilities, X, odds_ratio):
     """Raise for arguments that do not go with probabilities alone."""
     if probabilities is None:
