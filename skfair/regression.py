@@ -41,6 +41,7 @@ from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
+    MissingGroups,
     NonNegative,
     OpenShare,
     ProbabilisticClassifier,
@@ -208,7 +209,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
         tolerance: NonNegative = 0.05,
-        missing: Literal["error", "at_random", "sufficient", "independent"] = "error",
+        missing: MissingGroups = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,

@@ -10,7 +10,7 @@ REFUSED = {
     ("mean square", "certify a regressor"): "Certify a gap of terms that are linear in predictions",
     **{("variance", client): QUOTIENT for client in CLIENTS},
     **{(gap, "plan"): "tolerance must be a finite number" for gap in GAPS},
-    **{(gap, "subgroups"): "measure must be one of" for gap in GAPS},
+    **{(gap, "subgroups"): "metrics must be one of" for gap in GAPS},
 }
 """Gap and client, and what the message says."""
 

@@ -272,7 +272,7 @@ def test_missing_groups_are_an_error_by_default(estimator, data):
     with pytest.raises(ValueError, match=r"missing value\(s\).*pass missing='at_random'"):
         fit(clone(estimator).set_params(missing="error"), X, y, recorded)
     with pytest.raises(ValueError, match="'missing' parameter"):
-        fit(clone(estimator).set_params(missing="exclude"), X, y, recorded)
+        fit(clone(estimator).set_params(missing="group"), X, y, recorded)
 
 
 @pytest.mark.parametrize(
@@ -356,8 +356,8 @@ def test_certain_probabilities_are_groups(estimator, data):
     certain = pd.DataFrame({"f": (sex == "f") * 1.0, "m": (sex == "m") * 1.0})
     model = clone(estimator).set_params(missing="error")
     expected = fit(model, X, y, sex)
-    for assume in ("sufficient", "independent"):
-        actual = fit(model.set_params(missing=assume), X, y, None, group_probabilities=certain)
+    for missing in ("sufficient", "independent"):
+        actual = fit(model.set_params(missing=missing), X, y, None, group_probabilities=certain)
         assert gap(actual, X, sex) == pytest.approx(gap(expected, X, sex), abs=0.03)
         assert actual.groups_.labels[:, 0].tolist() == ["f", "m"]
 
@@ -383,8 +383,8 @@ def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
     known = np.column_stack([X, y, target])
     male = LogisticRegression().fit(known, sex).predict_proba(known)[:, 1]
     by_inputs = pd.DataFrame({"f": 1.0 - male, "m": male})
-    for assume, probabilities in {"independent": proxies, "sufficient": by_inputs}.items():
-        fair = clone(model).set_params(missing=assume)
+    for missing, probabilities in {"independent": proxies, "sufficient": by_inputs}.items():
+        fair = clone(model).set_params(missing=missing)
         fair = fit(fair, X, y, None, group_probabilities=probabilities)
         assert gap(fair, X, sex) < 0.09 and fair.assumption_.startswith("if ")
     # Probabilities that do not have what the decisions are made of say too little.
@@ -430,14 +430,15 @@ def test_probabilities_are_routed_in_cross_validation(data, proxies):
 @pytest.mark.parametrize(
     ("settings", "params", "message"),
     [
-        ({}, {}, "missing='sufficient' or 'independent'"),
+        ({}, {}, "alone need an assumption: .* got 'error'"),
+        ({"missing": "group"}, {}, "missing"),
         ({"missing": "sufficient"}, {"sensitive_features": True}, "leave one of the two out"),
         ({"missing": "sufficient"}, {"group_probabilities": None}, "group_probabilities=...\\)"),
         ({"missing": "independent", "confidence_level": 0.9}, {}, "confidence_level=0.9"),
         ({"missing": "sufficient", "group_interactions": True}, {}, "depend on the group"),
         ({"missing": "sufficient", "constraint": PartialStatisticalParity()}, {}, "ranks"),
         ({}, {"sensitive_features": True}, "pass missing='at_random', got 'error'"),
-        ({"missing": "at_random"}, {}, "'independent', got 'at_random'"),
+        ({"missing": "at_random"}, {}, "alone need an assumption: .* got 'at_random'"),
         ({"missing": "sufficient"}, {"group_probabilities": np.ones((6000, 2))}, "sum to 1"),
         ({"missing": "sufficient"}, {"group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
         (
@@ -474,6 +475,19 @@ def test_partitioned_samples_have_no_probabilities(data, proxies):
         ConstrainedERMClassifier().fit(
             *columns[:2], sensitive_features=columns[2], group_probabilities=proxies
         )
-    with pytest.raises(ValueError, match="missing='error'"):
-        model = ConstrainedERMClassifier(missing="sufficient")
-        model.fit(*columns[:2], group_probabilities=proxies)
+    with pytest.raises(ValueError, match="need missing='error', got 'sufficient'"):
+        ConstrainedERMClassifier(missing="sufficient").fit(
+            *columns[:2], group_probabilities=proxies
+        )
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=name_of)
+def test_excluded_samples_count_in_the_loss_and_in_no_group(estimator, data):
+    X, y, _, recorded = data
+    groups = check_recorded_groups(recorded, len(y), "exclude")
+    actual = fit(clone(estimator).set_params(missing="exclude"), X, y, recorded)
+    expected = fit(clone(estimator).set_params(missing="error"), X, y, groups.matrix)
+    np.testing.assert_array_equal(actual.coef_, expected.coef_)
+    report = actual.constraint_report_.set_index("group")
+    assert report.loc["f", "n"] == (recorded == "f").sum() and actual.assumption_ == ""
+    assert report["rate"].max() - report["rate"].min() <= 0.05 + 1e-6

@@ -329,7 +329,7 @@ def redraw_probabilities(name, statement, share, block):
     model = LogisticRegression(max_iter=300).fit(source.X, source.groups)
     # Where probabilities are sufficient, groups are drawn by them: they have expected rates.
     expected = model.predict_proba(source.X)[:, 1] if statement == "sufficient" else source.groups
-    assume = statement if statement in ("sufficient", "independent") else None
+    missing = statement if statement in ("sufficient", "independent") else "error"
     for seed in range(BLOCK * block, BLOCK * (block + 1)):
         rng = np.random.default_rng(5000 + seed)
         rows = rng.integers(len(source.y), size=POPULATIONS[name][2])
@@ -352,7 +352,7 @@ def redraw_probabilities(name, statement, share, block):
             truth = abs(rates[1] - rates[0])
             if hidden is None:
                 gap = hidden_gap_interval(
-                    values, group_probabilities=columns, within=masks[0], assume=assume
+                    values, group_probabilities=columns, within=masks[0], missing=missing
                 )
             else:
                 compared = hidden.find_compared_groups(masks[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
@@ -83,7 +83,11 @@ class Audit(AuditData):
         confidence_level : float, default=0.95
             Probability with which each interval holds.
         min_published : int, default=None
-            Smallest count that may be published.
+            Smallest count that may be published. Groups with a count from 1 to one less are left
+            out of everything, and as many others as keep their counts from being computed as the
+            difference of those that are published. Counts are those of samples, of samples that a
+            measure is over, and of these with and without its event. Not for clusterings. The page
+            states the number of groups that were left out.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None
@@ -98,14 +102,14 @@ class Audit(AuditData):
         Raises
         ------
         ValueError
-            As for :meth:`FairnessReport.from_predictions`.
+            As for :meth:`FairnessReport.from_predictions`, and if no group can be published.
         """
         return report_audit(
             self,
             metrics,
             reference,
             confidence_level,
-            min_published,
+            min_published=min_published,
             min_share=check_share(min_share),
             subgroups=subgroups,
             title=title,
@@ -117,7 +121,6 @@ class Audit(AuditData):
         tolerance: float | None = None,
         *,
         confidence_level: float = 0.95,
-        loss: str | Callable | None = None,
         ledger: str | PathLike[str] | None = None,
     ) -> Claim:
         """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
@@ -133,8 +136,6 @@ class Audit(AuditData):
             Largest gap allowed; None takes that of the constraint, or its ratio.
         confidence_level : float, default=0.95
             Probability with which a model that violates the tolerance is not certified, at least.
-        loss : str, callable or None, default=None
-            Loss that constraints on mean losses compare, as in :func:`certify`.
         ledger : str or path-like, default=None
             File that counts the certificates tried on these samples, as in :func:`certify`.
 
@@ -152,7 +153,6 @@ class Audit(AuditData):
             constraint,
             tolerance,
             confidence_level=confidence_level,
-            loss=loss,
             ledger=ledger,
         )
 

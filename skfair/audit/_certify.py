@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -103,7 +102,6 @@ def certify(
     pos_label: Label | None = None,
     min_group_size: int = 30,
     X_fit: MatrixLike | None = None,
-    loss: str | Callable | None = None,
 ) -> Claim:
     r"""Certify on held-out data that a model's gap in the population is within a tolerance.
 
@@ -135,7 +133,11 @@ def certify(
     constraint : str or Constraint, default="demographic_parity"
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
-        "loss_parity", partial parity of ranks), but not those on classes or decisions.
+        "loss_parity", partial parity of ranks), but not those on classes or decisions. Mean losses
+        are of the constraint's loss, as ``LossParity(loss="squared")`` (half the squared error) or
+        "absolute" of a regressor, or a callable (scores, target) -> Pointwise. Without one they are
+        of the loss of an estimator of this package, in units of the target, and of the logistic
+        loss of the decision function of other classifiers.
     tolerance : float or None, default=None
         Largest gap allowed in the population; None takes that of the constraint, or its ratio. For
         rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in units of
@@ -154,12 +156,6 @@ def certify(
         its own. The certificate names these groups.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the training data, if available: rows of X that are among them are reported.
-    loss : str, callable or None, default=None
-        Loss that constraints on mean losses compare, if they have none of their own: for a
-        classifier a name in :data:`skfair.losses.LOSSES`, for a regressor "squared" (half the
-        squared error) or "absolute", or a callable (scores, target) -> Pointwise. None takes the
-        loss of an estimator of this package, in units of the target, and the logistic loss of the
-        decision function of other classifiers; for other regressors it must be passed.
 
     Returns
     -------
@@ -214,10 +210,10 @@ def certify(
         pos_label=pos_label,
         min_group_size=min_group_size,
     )
-    return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level, loss=loss)
+    return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level)
 
 
-def certify_audit(audit, constraint, tolerance, *, confidence_level, loss=None, ledger=None):
+def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
@@ -228,13 +224,13 @@ def certify_audit(audit, constraint, tolerance, *, confidence_level, loss=None, 
         attempt = count_attempt(ledger, audit.columns.get("y_true"), groups, weights)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
-    per_class, (constraint, *units) = arrange(audit, constraint, loss)
+    per_class, (constraint, *units) = arrange(audit, constraint)
     claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
     source = collect_facts(audit.source, **claim.source)
     return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
 
 
-def _arrange_model(audit, constraint, loss):
+def _arrange_model(audit, constraint):
     """Predictions of a fitted model as `predict_for_metric`, and the constraint with its units."""
     estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
@@ -244,7 +240,6 @@ def _arrange_model(audit, constraint, loss):
         check_needs_no_outcomes(constraint, predicted)
     resolved = resolve_loss_and_units(
         constraint,
-        loss,
         final_estimator(estimator),
         is_real=is_regressor(estimator),
         has_probabilities=hasattr(estimator, "predict_proba"),
@@ -260,7 +255,7 @@ def _arrange_model(audit, constraint, loss):
     return predict_for_metric(*columns), resolved
 
 
-def _arrange_columns(audit, constraint, loss):
+def _arrange_columns(audit, constraint):
     """Predictions that were passed as `predict_for_metric`, and the constraint with its units."""
     is_real = audit.kind == "regression"
     if is_real:
@@ -274,9 +269,7 @@ def _arrange_columns(audit, constraint, loss):
         check_needs_no_outcomes(constraint, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
-    units = resolve_loss_and_units(
-        constraint, loss, is_real=is_real, has_probabilities=has_probabilities
-    )
+    units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)
     return per_class, units
 
 
@@ -520,7 +513,7 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     Returns
     -------
     metric : Metric
-        To be passed to :func:`skfair.metrics.get_scorer`; smaller is better.
+        To be passed to :func:`skfair.metrics.make_scorer`; smaller is better.
 
     Raises
     ------

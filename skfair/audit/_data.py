@@ -45,6 +45,12 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
 
+_FILE_ROLES = (
+    *("outcome", "decision", "score", "sample_weight", "n"),
+    *("sensitive_features", "control_features"),
+)
+"""What columns of a file may hold."""
+
 
 class FittedModel(NamedTuple):
     """A fitted estimator and the samples that it predicts."""
@@ -358,14 +364,8 @@ class AuditData:
     def from_file(
         cls,
         path: str | PathLike[str],
+        columns: dict[str, Any],
         *,
-        sensitive_features: str | Sequence[str] | SensitiveFeatures,
-        outcome: str | None = None,
-        decision: str | None = None,
-        score: str | None = None,
-        n: str | None = None,
-        sample_weight: str | None = None,
-        control_features: str | Sequence[str] | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
         source: dict[str, str] | None = None,
@@ -376,12 +376,11 @@ class AuditData:
         ----------
         path : str or path-like
             File, or a folder of Parquet files. Reports state its name and SHA-256 digest.
-        sensitive_features, outcome, decision, score, control_features
-            Names of columns, as in :meth:`from_counts`. Groups are text.
-        n : str, default=None
-            Column of the number of samples that a row stands for; None: a row is a sample.
-        sample_weight : str, default=None
-            Column of sampling weights, where rows are samples.
+        columns : dict of str
+            Names of columns by what they hold: "sensitive_features" (one name, several, or a
+            :class:`SensitiveFeatures` of them), "outcome", "decision", "score" and
+            "control_features", as in :meth:`from_counts`. With "n" rows stand for as many samples;
+            else "sample_weight" may name a column of weights. Groups are text.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         min_group_size, source
@@ -396,20 +395,24 @@ class AuditData:
         FileNotFoundError, ValueError
             If the file cannot be read, lacks a column, or holds missing values.
         """
-        path, known = Path(path), as_sensitive_features(sensitive_features)
-        sensitive, control_features = map(_as_list, (known.labels, control_features))
-        roles = {"outcome": outcome, "decision": decision, "score": score}
-        roles |= {"weight": sample_weight, "number": n}
+        path, roles = Path(path), dict.fromkeys(_FILE_ROLES) | columns
+        if set(roles) != set(_FILE_ROLES) or "sensitive_features" not in columns:
+            raise ValueError(
+                f"columns must map some of {list(_FILE_ROLES)}, the sensitive features among them, "
+                f"to names of columns; got {list(columns)}."
+            )
+        known = as_sensitive_features(roles.pop("sensitive_features"))
+        sensitive, control_features = map(_as_list, (known.labels, roles.pop("control_features")))
         named = {role: name for role, name in roles.items() if name is not None}
-        if n is not None and sample_weight is not None:
+        if "n" in named and "sample_weight" in named:
             raise ValueError(
                 "n counts samples of equal weight, but sample_weight was passed too; pass one row "
                 "for each sample, or leave one of them out."
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
-        columns = {role: check_complete_column(table, name) for role, name in named.items()}
-        y_true, y_pred, y_score, weights, counts = map(columns.get, roles)
+        loaded = {role: check_complete_column(table, name) for role, name in named.items()}
+        y_true, y_pred, y_score, weights, counts = map(loaded.get, roles)
         check_missing_marks(y_true, y_pred)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
@@ -422,12 +425,12 @@ class AuditData:
         audit = cls.from_columns(
             {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
-            sample_weight=weights if n is None else check_counts(counts, n),
+            sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=facts | {"rows": f"{len(table):,}"} | (source or {}),
-            are_counts=n is not None,
+            are_counts=counts is not None,
         )
         # Searches of subgroups divide numbers into bins.
         audit.known = known.replace_labels(table[sensitive].apply(parse_column))

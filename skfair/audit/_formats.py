@@ -215,8 +215,10 @@ def _escape_markdown(text):
 SCHEMA_VERSION = 1
 """Version of the schema; a change of the meaning of a field raises it."""
 
-_TEXT_COLUMNS = ("attribute", "group", "measure", "interval", "lowest", "highest")
-_TEXT_COLUMNS += ("subgroup", "left_out")
+_TEXT_COLUMNS = (
+    *("attribute", "group", "measure", "interval", "lowest", "highest"),
+    *("subgroup", "left_out"),
+)
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
 

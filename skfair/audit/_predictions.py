@@ -64,12 +64,12 @@ PROBABILITY_UNIT = "units of the predicted probability"
 _REGRESSION_LOSSES = ("squared", "absolute")
 
 
-def resolve_loss_and_units(constraint, loss, model=None, *, is_real=False, has_probabilities=False):
+def resolve_loss_and_units(constraint, model=None, *, is_real=False, has_probabilities=False):
     """The constraint with the loss to compare, the unit of its gap, and one fit unit in it.
 
-    `loss` is the one that was passed; None takes that of the constraint or of the fitted `model`.
-    `is_real` says that numbers are predicted. The last is None where the fit has no units of its
-    own. An unknown loss of numbers, and one that is not used, are a ValueError.
+    A constraint without a loss takes that of the fitted `model`. `is_real` says that numbers are
+    predicted. The last is None where the fit has no units of its own. An unknown loss of numbers is
+    a ValueError.
     """
     scale = getattr(model, "target_scale_", None) if is_real else None
     # Mean losses: resolve the loss and its unit.
@@ -79,18 +79,12 @@ def resolve_loss_and_units(constraint, loss, model=None, *, is_real=False, has_p
                 f"{constraint} is about mean losses, but has no parameter loss to compare them by; "
                 "derive it from LossParity, or declare another unit than 'loss'."
             )
-        loss = _requested_loss(constraint, loss)
         if is_real:
-            loss, *units = _prediction_loss(model, loss, scale)
+            loss, *units = _prediction_loss(model, constraint.loss, scale)
         else:
-            loss, *units = _decision_function_loss(model, loss)
+            loss, *units = _decision_function_loss(model, constraint.loss)
         resolved = clone(constraint).set_params(loss=loss)
         return (resolved, RATIO_UNIT, None) if constraint.gap.is_ratio else (resolved, *units)
-    if loss is not None:
-        raise ValueError(
-            f"loss={loss!r} is for constraints on mean losses, such as 'loss_parity', but "
-            f"{constraint} compares none; leave it out."
-        )
     # Scores and rates have no loss.
     if constraint.unit != "score" or constraint.gap.is_ratio:
         return constraint, _rate_unit(constraint), None
@@ -160,16 +154,6 @@ def final_estimator(estimator):
             return estimator
 
 
-def _requested_loss(constraint, loss):
-    """The loss that was passed to the constraint or to `certify`; not to both."""
-    if loss is not None and constraint.loss is not None:
-        raise ValueError(
-            f"{constraint} has a loss of its own, but loss={loss!r} was passed too; pass one of "
-            "them."
-        )
-    return constraint.loss if loss is None else loss
-
-
 def _decision_function_loss(model, loss):
     """Loss of the decision function: the one passed, else that of a fit of this package."""
     if loss is None and hasattr(model, "constraint_report_"):
@@ -190,9 +174,9 @@ def _prediction_loss(model, loss, scale):
     if loss is None:
         of_model = "these predictions" if model is None else type(model).__name__
         raise ValueError(
-            f"Mean losses must have a loss to compare, but that of {of_model} is not known. Pass "
-            "loss='squared' (half the squared error), loss='absolute', or a callable (predictions, "
-            "target) -> skfair.losses.Pointwise."
+            f"Mean losses must have a loss to compare, but that of {of_model} is not known. Pass a "
+            "constraint that has one, as LossParity(loss='squared') (half the squared error), "
+            "'absolute', or a callable (predictions, target) -> skfair.losses.Pointwise."
         )
     if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
         raise ValueError(

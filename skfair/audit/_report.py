@@ -210,7 +210,6 @@ class FairnessReport(PageReport):
         metrics: Measures = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
-        min_published: int | None = None,
     ) -> Self:
         """Report of a fitted model on held-out data.
 
@@ -218,7 +217,7 @@ class FairnessReport(PageReport):
         ----------
         estimator, X, y, sensitive_features, sample_weight, control_features, pos_label
             As in :meth:`Audit.from_estimator`.
-        min_group_size, metrics, reference, confidence_level, min_published
+        min_group_size, metrics, reference, confidence_level
             As in :meth:`from_predictions`.
 
         Returns
@@ -242,7 +241,7 @@ class FairnessReport(PageReport):
             pos_label=pos_label,
             min_group_size=min_group_size,
         )
-        return report_audit(audit, metrics, reference, confidence_level, min_published)
+        return report_audit(audit, metrics, reference, confidence_level)
 
     @classmethod
     def from_predictions(
@@ -259,7 +258,6 @@ class FairnessReport(PageReport):
         metrics: Measures = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
-        min_published: int | None = None,
     ) -> Self:
         """Report of any predictions, as of :meth:`Audit.from_predictions` and :meth:`Audit.report`.
 
@@ -304,12 +302,6 @@ class FairnessReport(PageReport):
         confidence_level : float, default=0.95
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
-        min_published : int, default=None
-            Smallest count that may be published. Groups with a count from 1 to one less are left
-            out of everything, and as many others as keep their counts from being computed as the
-            difference of those that are published. Counts are those of samples, of samples that a
-            measure is over, and of these with and without its event. Not for clusterings. The page
-            states the number of groups that were left out.
 
         Returns
         -------
@@ -320,7 +312,7 @@ class FairnessReport(PageReport):
         ValueError
             If inputs differ in length or in their pandas index, hold missing values, predictions
             are of another type than the truth, groups are too many, a reference does not occur,
-            there are integers without a target, or no group can be published.
+            or there are integers without a target.
 
         Warns
         -----
@@ -338,7 +330,7 @@ class FairnessReport(PageReport):
             pos_label=pos_label,
             min_group_size=min_group_size,
         )
-        return report_audit(audit, metrics, reference, confidence_level, min_published)
+        return report_audit(audit, metrics, reference, confidence_level)
 
     @property
     def findings(self) -> list[str]:
@@ -559,8 +551,8 @@ def report_audit(
     metrics,
     reference,
     confidence_level,
-    min_published,
     *,
+    min_published=None,
     min_share=0.02,
     subgroups=None,
     title="Fairness report",

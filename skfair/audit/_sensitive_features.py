@@ -158,13 +158,8 @@ class SensitiveFeatures:
         if not self.is_modelled:
             return ""
         if self.labels is None:
-            return describe_probability_assumption(self._assume)
+            return describe_probability_assumption(self.missing)
         return describe_missing_assumption(self.odds_ratio, features)
-
-    @property
-    def _assume(self):
-        """What is assumed of probabilities alone, None for nothing."""
-        return None if self.missing == "error" else self.missing
 
     def replace_labels(self, labels: Any) -> SensitiveFeatures:
         """A copy with other labels, such as the columns that these name.
@@ -247,7 +242,7 @@ class SensitiveFeatures:
             From `Groups` to `HiddenGroups`.
         """
         if self.labels is None:
-            return cache(partial(_model_probable_groups, self._assume))
+            return cache(partial(_model_probable_groups, self.missing))
         probabilities = self.probabilities
         if probabilities is not None:
             probabilities = check_group_probabilities(probabilities, columns[0])
@@ -263,10 +258,10 @@ def _model_recorded_groups(features, odds_ratio, groups):
     return RecordedGroups(groups.names, codes, features, odds_ratio)
 
 
-def _model_probable_groups(assume, groups):
+def _model_probable_groups(missing, groups):
     """`ProbabilisticGroups` of groups whose memberships are probabilities."""
     table = pd.DataFrame(groups.matrix.toarray(), columns=[str(name) for name in groups.names])
-    return ProbabilisticGroups(table, assume)
+    return ProbabilisticGroups(table, missing)
 
 
 def as_sensitive_features(sensitive_features):

@@ -714,7 +714,7 @@ def _check_metrics(metrics, columns):
     for name in names:
         if name not in REPORTED_RATES:
             raise ValueError(
-                f"metrics must be of {list(REPORTED_RATES)}, one or several; got {name!r}."
+                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}."
             )
         if "y_true" not in columns and name != "selection_rate":
             raise ValueError(

@@ -271,7 +271,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         *,
         tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        missing: Literal["error", "at_random"] = "error",
+        missing: Literal["error", "exclude", "at_random"] = "error",
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         cv: Folds | None = None,
@@ -347,7 +347,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             raise ValueError(
                 "ConstrainedClassifierCV learns the group from samples that have one, but only "
                 "group_probabilities was passed. Pass sensitive_features with the group of some "
-                'samples and missing="at_random", or fit a ConstrainedERMClassifier.'
+                'samples and missing="at_random", or fit a ConstrainedERMClassifier with '
+                'missing="sufficient".'
             )
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
@@ -415,7 +416,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             "oof_decision_function_": scores,
         }
         if self.missing != "error":
-            fitted |= assumption_attributes(problems[0])
+            fitted |= assumption_attributes(problems[0], self.missing)
         return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
 
     def _warn_after_fit(self, problem, guarantee, training):

@@ -35,6 +35,7 @@ from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
+    MissingGroups,
     NonNegative,
     OpenShare,
     Share,
@@ -290,7 +291,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         *,
         tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        missing: Literal["error", "at_random", "sufficient", "independent"] = "error",
+        missing: MissingGroups = "error",
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 1e-4,

@@ -131,7 +131,6 @@ def _build_claim(options):
             constraint,
             options.tolerance,
             confidence_level=options.confidence,
-            loss=options.loss,
             ledger=options.ledger,
         )
 
@@ -147,6 +146,13 @@ def _make_constraint(options):
                 )
             return name(options.measure, bound)
     constraint = CONSTRAINTS[options.constraint]()
+    if options.loss is not None:
+        if "loss" not in constraint.get_params():
+            raise ValueError(
+                "--loss is for constraints on mean losses, such as loss_parity, but --constraint "
+                f"{options.constraint} compares none; leave it out."
+            )
+        constraint.set_params(loss=options.loss)
     if options.ratio is None:
         return constraint
     if "ratio" not in constraint.get_params():

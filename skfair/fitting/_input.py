@@ -178,32 +178,35 @@ def check_missing_group_settings(estimator, constraints, without_groups):
 
 
 def _group_model_setting(estimator):
-    """The setting by which groups are modelled, as text; None if every group must be recorded."""
-    return None if estimator.missing == "error" else f"missing={estimator.missing!r}"
+    """The setting by which groups are modelled, as text; None if they are not."""
+    models = estimator.missing in ("at_random", *ASSUMPTIONS)
+    return f"missing={estimator.missing!r}" if models else None
 
 
 def _check_group_arguments(estimator, columns):
     """Raise for arguments about groups that contradict each other or the estimator."""
     groups, probabilities = columns["sensitive_features"], columns.get("group_probabilities")
     missing = getattr(estimator, "missing", "error")
-    is_assumed = missing in ASSUMPTIONS
-    if is_assumed and groups is not None:
+    assumes, setting = missing in ASSUMPTIONS, f"missing={missing!r}"
+    if assumes and probabilities is None:
         raise ValueError(
-            f"missing={missing!r} is about probabilities alone, but sensitive_features was passed; "
-            "leave one of the two out."
+            f"{setting} is about probabilities of groups; pass fit(X, y, group_probabilities=...), "
+            "or missing='error'."
         )
-    if is_assumed and probabilities is None:
+    if assumes and groups is not None:
         raise ValueError(
-            f"missing={missing!r} is about probabilities of groups; pass fit(X, y, "
-            "group_probabilities=...), or missing='error'."
+            f"{setting} is about probabilities alone, but sensitive_features was passed; leave one "
+            "of the two out."
         )
-    if probabilities is not None and groups is None and not is_assumed:
+    if probabilities is None or assumes:
+        return
+    if groups is None:
         raise ValueError(
             "Groups that are known as probabilities alone need an assumption: pass "
             f"missing='sufficient' or 'independent', got {missing!r}. Bounds on a gap cannot be "
             "trained to."
         )
-    if probabilities is not None and groups is not None and missing != "at_random":
+    if missing != "at_random":
         raise ValueError(
             "group_probabilities model groups that are missing from sensitive_features: pass "
             f"missing='at_random', got {missing!r}; or leave one of the two out."
@@ -263,7 +266,7 @@ def _replace_groups(training, groups):
     return training._replace(samples=samples.largest_first())
 
 
-def assumption_attributes(training, missing="at_random"):
+def assumption_attributes(training, missing):
     """What the fit assumes of samples whose group is not known; empty if there are none."""
     if not training.samples.groups.is_partly_recorded:
         return {"assumption_": ""}
@@ -355,8 +358,7 @@ def _check_input(estimator, X, y, columns, request):
     )
     # Samples of zero weight are left out of all that follows.
     _check_group_arguments(estimator, columns)
-    may_be_missing = getattr(estimator, "missing", "error") == "at_random"
-    options = {"overlapping": True, "may_be_missing": may_be_missing}
+    options = {"overlapping": True, "missing_groups": getattr(estimator, "missing", "error")}
     samples, rows = check_samples(**columns, missing=missing, **options, X=X, y=y)
     if sparse.issparse(checked):
         checked = sparse.csr_array(checked)

@@ -475,17 +475,21 @@ confidence_level : float between 0 and 1, or None, default=None
     Samples are taken for independent, unless ``groups`` says otherwise. This is calibrated on
     redrawn samples, and no theorem (:ref:`new_data`). None guarantees the tolerance on the training
     data alone.
-missing : {"error", "at_random", "sufficient", "independent"}, default="error"
-    What happens to samples whose group is missing (None or nan). "at_random" assumes that groups
-    are missing at random: of samples of equal X and y, those with a group are as the others. Each
-    sample without a group then counts in every group by the probability of it given X and y, which
-    is estimated from the others. Some hundred recorded samples are needed, and audits of the
-    decisions on recorded ones. The last two, for linear models, say how groups follow from the
-    probabilities that are passed to ``fit`` as ``group_probabilities``, where no group is recorded.
-    "sufficient": groups do not depend on X and y among samples of equal probabilities, so that each
-    sample counts in every group by its probability. "independent": the probabilities do not depend
-    on X and y among samples of one group; the probability of each group given X and y is then
-    estimated from their means. Data cannot confirm either.
+missing : str, default="error"
+    What happens to samples whose group is missing (None or nan).
+
+    - "error" raises an error.
+    - "exclude" leaves them out of the groups, but not out of the loss.
+    - "at_random" assumes that groups are missing at random: of samples of equal X and y, those with
+      a group are as the others. Each sample without a group then counts in every group by the
+      probability of it given X and y, which is estimated from the others. Some hundred recorded
+      samples are needed, and audits of the decisions on recorded ones.
+    - "sufficient" is for probabilities alone, passed to ``fit`` as ``group_probabilities``, which
+      `ConstrainedClassifierCV` does not take. Groups do not depend on X and y among samples of
+      equal probabilities, so that each sample counts in every group by its probability. Data cannot
+      confirm it.
+    - "independent" is for them too. The probabilities do not depend on X and y among samples of one
+      group. The probability of each group given X and y is then estimated from their means.
 loss : str or callable, default="logistic"
     Loss of a score: "logistic", "hinge", "squared_hinge", "squared" or "absolute", see
     :mod:`skfair.losses`; a callable maps (scores, target) to a `Pointwise`, with targets -1 and
@@ -568,8 +572,8 @@ guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
     is 1 minus the ratio.
 assumption_ : str
-    With ``missing="at_random"`` or ``assume``: what gaps assume of samples whose group is not
-    known; empty if there are none.
+    Unless ``missing="error"``: what gaps assume of samples whose group is not known; empty if there
+    are none.
 n_iter_ : int
     Iterations of the solver, over all problems solved.
 groups_ : GroupSummary

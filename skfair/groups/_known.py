@@ -107,11 +107,14 @@ def _fill_column(column, name):
     return texts.to_numpy()
 
 
-def check_recorded_groups(sensitive_features, n_samples):
-    """`Groups` of samples, partly recorded if some are missing: these samples are in no group."""
+def check_recorded_groups(sensitive_features, n_samples, missing="at_random"):
+    """`Groups` of samples, of which those without a label are in none.
+
+    They are partly recorded if these are estimated, as groups that are missing "at_random".
+    """
     if sparse.issparse(sensitive_features):
         raise TypeError(
-            "missing='at_random' needs one label per sample, or a missing value, but "
+            f"missing={missing!r} needs one label per sample, or a missing value, but "
             "sensitive_features is a sparse matrix; pass missing='error'."
         )
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
@@ -120,14 +123,14 @@ def check_recorded_groups(sensitive_features, n_samples):
     refuse_continuous_attributes(groups)
     if len(groups.labels) < 2:
         raise ValueError(
-            "missing='at_random' needs recorded samples of two groups or more, but "
+            f"missing={missing!r} needs recorded samples of two groups or more, but "
             f"sensitive_features has {len(groups.labels)}. Record the group of some hundred random "
             "samples."
         )
     ends = np.concatenate(([0], np.cumsum(is_recorded)))
     matrix = sparse.csr_array(
         (np.ones(len(groups.codes)), groups.codes, ends), shape=(n_samples, len(groups.labels))
-    )
+    ).astype(float if missing == "at_random" else bool)
     return Groups.overlapping(matrix, groups.labels, attributes=groups.attributes)
 
 

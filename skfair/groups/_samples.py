@@ -228,7 +228,7 @@ def check_samples(
     *,
     missing=None,
     overlapping=False,
-    may_be_missing=False,
+    missing_groups="error",
     group_probabilities=None,
     **data,
 ):
@@ -237,9 +237,10 @@ def check_samples(
     Samples of zero weight are left out. Without `sensitive_features` all samples are one group,
     and `missing` says in a MissingSensitiveFeaturesWarning what was requested of groups and what
     happens without them. `groups` are ids of samples that depend on one another, as in
-    `GroupKFold`. Samples whose group `may_be_missing` are then in none. With `group_probabilities`
-    alone, these are the memberships in groups. `data` are X, y and so on by name, the first with a
-    row for each sample. Warns of groups without weight, similar labels, and many tiny groups.
+    `GroupKFold`. Unless `missing_groups` are an "error", samples without a group are in none. With
+    `group_probabilities` alone, these are the memberships in groups. `data` are X, y and so on by
+    name, the first with a row for each sample. Warns of groups without weight, similar labels, and
+    many tiny groups.
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
@@ -254,8 +255,8 @@ def check_samples(
     extra = {"clusters": clusters}
     if sensitive_features is None:
         all_groups = make_probable_groups(group_probabilities)
-    elif may_be_missing:
-        all_groups = check_recorded_groups(sensitive_features, len(weights))
+    elif missing_groups in ("exclude", "at_random"):
+        all_groups = check_recorded_groups(sensitive_features, len(weights), missing_groups)
     else:
         all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
     if sensitive_features is not None and group_probabilities is not None:

@@ -268,25 +268,25 @@ def _predict_recording(features, is_recorded):
 class ProbabilisticGroups(HiddenGroups):
     """Groups that are known as probabilities, a DataFrame of shape (n_samples, n_groups).
 
-    `assume` is a name in `ASSUMPTIONS`, or None: then rates have bounds only.
+    `missing` is a name in `ASSUMPTIONS`, or "error": then rates have bounds only.
     """
 
-    def __init__(self, probabilities, assume=None):
+    def __init__(self, probabilities, missing="error"):
         super().__init__([*probabilities.columns])
-        self.probabilities, self.assume = probabilities.to_numpy(), assume
+        self.probabilities, self.missing = probabilities.to_numpy(), missing
 
     @property
     def assumption(self):
         """What is assumed, as a clause."""
-        return describe_probability_assumption(self.assume)
+        return describe_probability_assumption(self.missing)
 
     def count(self, within):
         return (within @ self.probabilities).round().astype(np.intp)
 
     def _extreme_means(self, values, within, sign):
-        if self.assume is None:
+        if self.missing == "error":
             return _bound_means(self.probabilities, within, values, sign)
-        estimate, _ = ASSUMPTIONS[self.assume]
+        estimate, _ = ASSUMPTIONS[self.missing]
         return estimate(self.probabilities, within, values)
 
 
@@ -348,9 +348,9 @@ def _invert_moments(probabilities):
     moments = probabilities.T @ probabilities / len(probabilities)
     if np.linalg.cond(moments) > 1e8:
         raise ValueError(
-            "assume='independent' needs probabilities that differ between samples in as many ways "
+            "missing='independent' needs probabilities that differ between samples in as many ways "
             "as there are groups, but those of group_probabilities are nearly collinear. Merge "
-            "groups, or pass assume=None for bounds."
+            "groups, or pass missing='error' to an audit for bounds."
         )
     return np.linalg.inv(moments)
 
@@ -365,12 +365,12 @@ ASSUMPTIONS = {
         "if the probabilities do not depend on values among samples of one group",
     ),
 }
-"""What `assume` names: the estimates that it makes right, and its sentence."""
+"""What `missing` may assume of probabilities: the estimates that it makes right, as a sentence."""
 
 
-def describe_probability_assumption(assume):
+def describe_probability_assumption(missing):
     """What is assumed of probabilities of groups, as a clause."""
-    return "however group and value are linked" if assume is None else ASSUMPTIONS[assume][1]
+    return ASSUMPTIONS.get(missing, (None, "however group and value are linked"))[1]
 
 
 # Gaps, with statements that name what they assume.
@@ -437,7 +437,7 @@ def hidden_gap_interval(
     within: ArrayLike | None = None,
     X: MatrixLike | None = None,
     odds_ratio: float = 1.0,
-    assume: Literal["sufficient", "independent"] | None = None,
+    missing: Literal["error", "sufficient", "independent"] = "error",
     unknown: Sequence[Label] | None = None,
     confidence_level: float = 0.95,
 ) -> HiddenGap:
@@ -474,11 +474,11 @@ def hidden_gap_interval(
     odds_ratio : float, default=1.0
         Largest factor by which odds of a group may differ between samples with and without a
         record. ``np.inf`` assumes nothing.
-    assume : {"sufficient", "independent"}, default=None
-        What is assumed of probabilities. "sufficient": values and groups are uncorrelated among
-        samples of equal probabilities, as if the probabilities were made of all that the decisions
-        are made of ([4]_). "independent": probabilities do not depend on values among samples of
-        one group ([5]_).
+    missing : {"error", "sufficient", "independent"}, default="error"
+        What is assumed of probabilities alone. "error": nothing. "sufficient": values and groups
+        are uncorrelated among samples of equal probabilities, as if the probabilities were made of
+        all that the decisions are made of ([4]_). "independent": probabilities do not depend on
+        values among samples of one group ([5]_).
     unknown : list of labels, default=None
         Labels that stand for a missing group, as in :class:`skfair.audit.FairnessReport`.
     confidence_level : float, default=0.95
@@ -493,7 +493,7 @@ def hidden_gap_interval(
     ------
     ValueError
         If neither groups nor probabilities are passed, values are not 0 or 1, probabilities of a
-        sample do not sum to 1, ``assume`` is passed with recorded groups, or fewer than two groups
+        sample do not sum to 1, `missing` is passed with recorded groups, or fewer than two groups
         have 30 recorded samples.
 
     Warns
@@ -546,13 +546,17 @@ def hidden_gap_interval(
         group_probabilities = check_group_probabilities(group_probabilities, values)
     if sensitive_features is None:
         _check_probability_arguments(group_probabilities, X, odds_ratio)
-        _check_assumption(assume)
-        groups = ProbabilisticGroups(group_probabilities, assume)
+        if missing not in ("error", *ASSUMPTIONS):
+            raise ValueError(
+                f"missing must be one of {['error', *ASSUMPTIONS]} of probabilities alone; got "
+                f"{missing!r}."
+            )
+        groups = ProbabilisticGroups(group_probabilities, missing)
         return _probabilistic_groups_gap(groups, within, values, level)
-    if assume is not None:
+    if missing != "error":
         raise ValueError(
-            f"assume={assume!r} is about probabilities alone, but sensitive_features has recorded "
-            "groups, with which no such assumption is needed; leave one of the two out."
+            f"missing={missing!r} is about probabilities alone, but sensitive_features has "
+            "recorded groups, with which no such assumption is needed; leave one of the two out."
         )
     features = stack_features(X, [values], group_probabilities)
     groups = make_recorded_groups(
@@ -660,10 +664,10 @@ def _probabilistic_groups_gap(groups, within, values, level):
     compared = groups.find_compared_groups(within)
     _check_compared(groups.names, compared)
     possible = copy(groups)
-    possible.assume = None
+    possible.missing = "error"
     bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
     gap = bounds._replace(estimate=np.nan)
-    if groups.assume is not None:
+    if groups.missing != "error":
         rates = groups.rates(values, within, compared)
         gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
     return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
@@ -691,12 +695,6 @@ def _check_values(values, within):
             "y == 1."
         )
     return values, within
-
-
-def _check_assumption(assume):
-    """Raise for an assumption on probabilities that is not known."""
-    if assume is not None and assume not in ASSUMPTIONS:
-        raise ValueError(f"assume must be one of {[None, *ASSUMPTIONS]}; got {assume!r}.")
 
 
 def to_log_odds(probabilities):

@@ -30,6 +30,7 @@ PositiveShare = Annotated[float, Interval(Real, 0, 1, closed="right")]
 Array = Annotated[ArrayLike, "array-like"]
 Verbose = Annotated[int, "verbose"]
 MinGroupSize = PositiveInt | Literal["auto"]
+MissingGroups = Literal["error", "exclude", "at_random", "sufficient", "independent"]
 ProbabilisticClassifier = Annotated[BaseEstimator, HasMethods(["fit", "predict_proba"])]
 
 _CONSTRAINTS = {bool: "boolean", int: Integral, float: Real, type(None): None}

@@ -10,13 +10,9 @@ _OF_GROUPS = {"missing", "unknown", "X", "odds_ratio"}
 _OF_DATA = {"sample_weight", "control_features", "kind", "pos_label", "min_group_size", "source"}
 
 
-def make_audit(
-    y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features=None, assume=None, **settings
-):
+def make_audit(y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features=None, **settings):
     """The audit of predictions, and the settings that are none of its data."""
     known = {name: settings.pop(name) for name in _OF_GROUPS & set(settings)}
-    if assume is not None:
-        known["missing"] = assume
     known["probabilities"] = settings.pop("group_probabilities", None)
     if any(value is not None for value in known.values()):
         groups = SensitiveFeatures(sensitive_features, **known)
@@ -44,8 +40,6 @@ def report_predictions(
 def certify_model(estimator, X, y, **settings):
     """The certificate of a model whose groups may not all be known."""
     known = {name: settings.pop(name) for name in _OF_GROUPS & set(settings)}
-    if "assume" in settings:
-        known["missing"] = settings.pop("assume")
     known["probabilities"] = settings.pop("group_probabilities", None)
     groups = settings.pop("sensitive_features", None)
     if any(value is not None for value in known.values()):

@@ -1,5 +1,7 @@
 """Audits: data loaded once; rows that stand for many samples have the answers of the samples."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,11 +12,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from skfair.audit import (
     Audit,
     FairnessReport,
+    SensitiveFeatures,
     _adverse_impact,
     _data,
+    certify,
     find_subgroups,
 )
 from skfair.groups import check_groups
+from skfair.monitoring import GapMonitor
 from skfair.statistics import _group_estimates
 from tests.audit.doors import (
     certify_predictions,
@@ -329,16 +334,20 @@ def test_files_of_samples_and_of_counts(tmp_path):
     columns = table[[*names, "y", "d"]]
     columns.to_csv(tmp_path / "rows.csv", index=False)
     count(columns).to_csv(tmp_path / "counts.csv", index=False)
-    settings = {"sensitive_features": names, "outcome": "y", "decision": "d", "pos_label": "yes"}
-    rows = Audit.from_file(tmp_path / "rows.csv", **settings)
-    counts = Audit.from_file(tmp_path / "counts.csv", n="n", **settings)
+    roles = {"sensitive_features": names, "outcome": "y", "decision": "d"}
+    rows = Audit.from_file(tmp_path / "rows.csv", roles, pos_label="yes")
+    counts = Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n"}, pos_label="yes")
     assert rows.n_samples == counts.n_samples == len(table)
     first, second = rows.report(), counts.report()
     assert_equal(first.frame, second.frame)
     assert second.provenance["file"] == "counts.csv" and len(second.provenance["sha256"]) == 64
-    assert second.provenance["columns"].endswith("number n; sensitive a0, a1")
+    assert second.provenance["columns"].endswith("n n; sensitive a0, a1")
+    assert_equal(rows.subgroups().flagged, counts.subgroups().flagged)
     with pytest.raises(ValueError, match="n counts samples of equal weight"):
-        Audit.from_file(tmp_path / "counts.csv", n="n", sample_weight="n", **settings)
+        Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n", "sample_weight": "n"})
+    for wrong in (roles | {"target": "y"}, {"decision": "d"}):
+        with pytest.raises(ValueError, match="columns must map some of"):
+            Audit.from_file(tmp_path / "counts.csv", wrong)
 
 
 TABLE = {"sex": ["f", "f", "m", "m"], "d": [0, 1, 0, 1], "n": [30, 40, 50, 60]}
@@ -392,3 +401,14 @@ def test_weights_as_counts_raise_a_warning():
     for make in (Audit.from_predictions, report_predictions):
         with pytest.warns(UserWarning, match="look like numbers of samples"):
             make(None, TABLE["d"], **data)
+
+
+def test_public_functions_that_take_data_have_few_parameters():
+    """Of an audit there is one set of data arguments, and of each question few settings."""
+    functions = [
+        *(Audit.from_predictions, Audit.from_estimator, Audit.from_file, Audit.from_counts),
+        *(FairnessReport.from_predictions, FairnessReport.from_estimator, SensitiveFeatures),
+        *(certify, find_subgroups, GapMonitor(None, 0.1).update),
+    ]
+    numbers = [len(inspect.signature(function).parameters) for function in functions]
+    assert sum(numbers) <= 90 and max(numbers) <= 12

@@ -18,7 +18,7 @@ MALE = 1.0 / (1.0 + np.exp(-1.5 * (RNG.normal(size=N) + 1.5 * SEX - 0.75)))
 PROBABILITIES = pd.DataFrame({"female": 1.0 - MALE, "male": MALE})
 RECORDED = np.where(RNG.random(N) < 0.2, np.where(SEX, "male", "female"), None)
 SENTENCES = {
-    None: "however group and value are linked",
+    "error": "however group and value are linked",
     "sufficient": "if values and groups are uncorrelated among samples of equal probabilities",
     "independent": "if the probabilities do not depend on values among samples of one group",
 }
@@ -29,52 +29,52 @@ def certificate(**settings):
     return certify_predictions(Y, DECISIONS, **settings)
 
 
-@pytest.mark.parametrize("assume", SENTENCES)
-def test_the_limit_is_that_of_hidden_gap_interval(assume):
+@pytest.mark.parametrize("missing", SENTENCES)
+def test_the_limit_is_that_of_hidden_gap_interval(missing):
     for constraint, within in {"demographic_parity": None, "equal_opportunity": Y == 1}.items():
         gap = hidden_gap_interval(
             DECISIONS,
             group_probabilities=PROBABILITIES,
             within=within,
-            assume=assume,
+            missing=missing,
             confidence_level=0.9,
         )
-        shown = certificate(constraint=constraint, assume=assume, tolerance=0.6)
+        shown = certificate(constraint=constraint, missing=missing, tolerance=0.6)
         assert shown.high == pytest.approx(gap.high, abs=1e-6)
         assert shown.is_shown == (gap.high <= 0.6)
-        assert str(shown).endswith(f" This holds {SENTENCES[assume]}.")
+        assert str(shown).endswith(f" This holds {SENTENCES[missing]}.")
         assert shown.required_sample_size is None and shown.n_smallest is None
-        if assume is not None:
+        if missing != "error":
             assert shown.estimate == pytest.approx(gap.estimate)
 
 
 def test_certain_probabilities_are_groups():
     certain = pd.DataFrame({"0": 1.0 - SEX, "1": SEX.astype(float)})
     limit = gap_interval(DECISIONS, sensitive_features=SEX, confidence_level=0.9).high
-    for assume in SENTENCES:
-        shown = certificate(group_probabilities=certain, assume=assume)
+    for missing in SENTENCES:
+        shown = certificate(group_probabilities=certain, missing=missing)
         assert shown.high == pytest.approx(limit, abs=2e-3) and shown.is_shown
 
 
 def test_bounds_contain_what_any_assumption_gives():
     bounds = certificate()
-    for assume in ("sufficient", "independent"):
-        shown = certificate(assume=assume)
+    for missing in ("sufficient", "independent"):
+        shown = certificate(missing=missing)
         assert bounds.low <= shown.low and shown.high <= bounds.high
     assert bounds.estimate > 0.3 and not bounds.is_shown and not bounds.is_contradicted
 
 
 def test_an_exceeded_tolerance_is_shown_under_the_assumption_that_holds():
-    assert certificate(assume="independent", tolerance=0.02).is_contradicted
+    assert certificate(missing="independent", tolerance=0.02).is_contradicted
 
 
 def test_ratios_and_several_cells():
     ratio = certificate(
-        constraint=DemographicParity(ratio=0.6), tolerance=None, assume="sufficient"
+        constraint=DemographicParity(ratio=0.6), tolerance=None, missing="sufficient"
     )
     assert ratio.is_shown and ratio.unit == "ratio"
     odds, alone = (
-        certificate(constraint=name, assume="independent")
+        certificate(constraint=name, missing="independent")
         for name in ("equalized_odds", "equal_opportunity")
     )
     assert odds.high >= alone.high and odds.estimate >= alone.estimate
@@ -94,7 +94,7 @@ def test_models_and_their_predictions_have_the_same_certificate():
 
     model = DummyClassifier(strategy="stratified", random_state=0).fit(Y[:, np.newaxis], Y)
     X = Y[:, np.newaxis]
-    settings = {"group_probabilities": PROBABILITIES, "assume": "sufficient", "tolerance": 0.2}
+    settings = {"group_probabilities": PROBABILITIES, "missing": "sufficient", "tolerance": 0.2}
     expected = certify_predictions(Y, model.predict(X), **settings)
     assert certify_model(model, X, Y, **settings) == expected
     settings = {"sensitive_features": RECORDED, "missing": "at_random", "tolerance": 0.2, "X": X}
@@ -115,7 +115,7 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge():
             None,
             decisions,
             group_probabilities=np.column_stack([1.0 - male, male]),
-            assume="independent",
+            missing="independent",
             tolerance=0.1,
         ).is_shown
     assert certified / 200 <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 200)
@@ -125,12 +125,12 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge():
     ("settings", "message"),
     [
         ({"group_probabilities": None}, "pass sensitive_features, or SensitiveFeatures"),
-        ({"assume": "random"}, "missing must be one of"),
+        ({"missing": "random"}, "missing must be one of"),
         ({"missing": "at_random"}, "are known as probabilities alone"),
         ({"missing": "group"}, "missing must be one of 'error', 'sufficient', 'independent'"),
         ({"odds_ratio": 2.0}, "is about samples whose group is missing"),
         ({"sensitive_features": SEX}, "missing='at_random' only; got missing='error'"),
-        ({"sensitive_features": SEX, "assume": "sufficient"}, "where groups have labels"),
+        ({"sensitive_features": SEX, "missing": "sufficient"}, "where groups have labels"),
         (
             {"sample_weight": np.random.default_rng(0).random(N)},
             "not implemented for sample_weight",
@@ -147,7 +147,7 @@ def test_at_most_one_in_twenty_is_certified_on_the_edge():
         ({"group_probabilities": PROBABILITIES[:9]}, "inconsistent|index"),
         ({"group_probabilities": PROBABILITIES.set_axis(range(1, N + 1))}, None),
         (
-            {"group_probabilities": np.full((N, 2), 0.5), "assume": "independent"},
+            {"group_probabilities": np.full((N, 2), 0.5), "missing": "independent"},
             "nearly collinear",
         ),
         (
@@ -182,7 +182,7 @@ def test_commands_take_probabilities_of_groups(path, capsys):
     command = ["certify", path, "--prediction", "d", "--target", "y", "--tolerance", "0.3"]
     probabilities = ["--group-probability", "female", "male"]
     status = main([*command, *probabilities, "--missing", "independent"])
-    assert str(certificate(assume="independent")) in capsys.readouterr().out and status == 0
+    assert str(certificate(missing="independent")) in capsys.readouterr().out and status == 0
     status = main([*command, *probabilities])
     assert str(certificate()) in capsys.readouterr().out and status == 1
     options = ["--sensitive", "recorded", "--missing", "at_random", "--features", "x"]

@@ -38,34 +38,34 @@ def gap_of(report, measure="selection_rate"):
     return report.gaps.set_index("measure").loc[measure, ["gap", "gap_low", "gap_high"]].to_numpy()
 
 
-@pytest.mark.parametrize("assume", SENTENCES)
-def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, assume):
+@pytest.mark.parametrize("missing", SENTENCES)
+def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, missing):
     y, decisions, _, probabilities = data
-    actual = report(data, assume=assume)
+    actual = report(data, missing=missing)
     for measure, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
         expected = hidden_gap_interval(
-            decisions, group_probabilities=probabilities, within=within, assume=assume
+            decisions, group_probabilities=probabilities, within=within, missing=missing
         )
         np.testing.assert_allclose(
             gap_of(actual, measure).astype(float), expected[:3], rtol=0.02, atol=2e-3
         )
-    assert actual.assumption == SENTENCES[assume]
+    assert actual.assumption == SENTENCES[missing]
     findings = " ".join(actual.findings)
     assert (
-        f"Groups are known as probabilities alone: numbers of groups are right {SENTENCES[assume]}"
+        f"Groups are known as probabilities alone: numbers of groups are right {SENTENCES[missing]}"
         in findings
     )
     assert (
-        f"counts in every group by its probability. Rates of groups are right {SENTENCES[assume]}"
+        f"counts in every group by its probability. Rates of groups are right {SENTENCES[missing]}"
         in actual.to_html()
     )
 
 
 def test_the_gap_is_found_where_the_assumption_holds(data):
     """Probabilities are independent of decisions given sex, and do not suffice."""
-    _, _, low, high = (0, *gap_of(report(data, assume="independent")))
+    _, _, low, high = (0, *gap_of(report(data, missing="independent")))
     assert low < 0.2 < high
-    assert gap_of(report(data, assume="sufficient"))[2] < 0.2
+    assert gap_of(report(data, missing="sufficient"))[2] < 0.2
 
 
 def test_rates_by_hand():
@@ -75,7 +75,7 @@ def test_rates_by_hand():
         {"a": np.repeat([0.75, 0.25], 100), "b": np.repeat([0.25, 0.75], 100)}
     )
     table = report_predictions(
-        None, decisions, group_probabilities=probabilities, assume="sufficient"
+        None, decisions, group_probabilities=probabilities, missing="sufficient"
     ).to_frame()
     rows = table[table["measure"] == "selection_rate"].set_index("group")
     assert rows.loc["a", "value"] == pytest.approx(0.75)
@@ -87,8 +87,8 @@ def test_certain_probabilities_are_groups(data):
     y, decisions, sex, _ = data
     certain = pd.DataFrame({"0": 1.0 - sex, "1": sex.astype(float)})
     expected = report_predictions(y, decisions, sensitive_features=sex)
-    for assume in SENTENCES:
-        actual = report(data, group_probabilities=certain, assume=assume)
+    for missing in SENTENCES:
+        actual = report(data, group_probabilities=certain, missing=missing)
         for measure in ("selection_rate", "false_positive_rate", "accuracy"):
             np.testing.assert_allclose(
                 gap_of(actual, measure).astype(float),
@@ -109,7 +109,7 @@ def test_probabilities_narrow_the_intervals_of_missing_groups(data):
 
 def test_reports_are_stored_with_their_assumption(data, tmp_path):
     path = tmp_path / "report.json"
-    original = report(data, assume="independent")
+    original = report(data, missing="independent")
     original.to_json(path)
     assert json.loads(path.read_text())["assumption"] == SENTENCES["independent"]
     assert FairnessReport.from_json(path).findings == original.findings
@@ -120,10 +120,10 @@ def test_reports_are_stored_with_their_assumption(data, tmp_path):
     "settings, message",
     [
         ({}, "need an assumption: pass missing='sufficient' or 'independent'.*got 'error'"),
-        ({"assume": "random"}, "got 'random'"),
+        ({"missing": "random"}, "got 'random'"),
         ({"group_probabilities": None}, "pass sensitive_features, or SensitiveFeatures"),
         (
-            {"assume": "sufficient", "sensitive_features": np.arange(4000) % 2},
+            {"missing": "sufficient", "sensitive_features": np.arange(4000) % 2},
             "where groups have labels",
         ),
         (
@@ -131,17 +131,20 @@ def test_reports_are_stored_with_their_assumption(data, tmp_path):
             "missing='at_random' only; got missing='error'",
         ),
         (
-            {"assume": "sufficient", "X": np.ones((4000, 1))},
+            {"missing": "sufficient", "X": np.ones((4000, 1))},
             "X is about samples whose group is missing",
         ),
-        ({"assume": "sufficient", "sample_weight": np.arange(4000) + 1}, "equal weight"),
-        ({"assume": "sufficient", "metrics": ["f1_score"]}, "Leave out metrics"),
-        ({"assume": "sufficient", "min_published": 10}, "min_published suppresses counts"),
-        ({"assume": "sufficient", "min_group_size": 5}, "needs 30 recorded samples"),
-        ({"assume": "sufficient", "subgroups": True}, "missing must be one of"),
-        ({"assume": "sufficient", "group_probabilities": np.ones((4000, 2))}, "sum to 1"),
-        ({"assume": "sufficient", "group_probabilities": np.ones((4000, 1))}, "two or more groups"),
-        ({"assume": "sufficient", "group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
+        ({"missing": "sufficient", "sample_weight": np.arange(4000) + 1}, "equal weight"),
+        ({"missing": "sufficient", "metrics": ["f1_score"]}, "Leave out metrics"),
+        ({"missing": "sufficient", "min_published": 10}, "min_published suppresses counts"),
+        ({"missing": "sufficient", "min_group_size": 5}, "needs 30 recorded samples"),
+        ({"missing": "sufficient", "subgroups": True}, "missing must be one of"),
+        ({"missing": "sufficient", "group_probabilities": np.ones((4000, 2))}, "sum to 1"),
+        (
+            {"missing": "sufficient", "group_probabilities": np.ones((4000, 1))},
+            "two or more groups",
+        ),
+        ({"missing": "sufficient", "group_probabilities": np.full((9, 2), 0.5)}, "inconsistent"),
     ],
     ids=str,
 )
@@ -154,7 +157,7 @@ def test_small_groups_are_not_compared(data):
     y, _, _, probabilities = data
     rare = probabilities.assign(male=probabilities["male"] - 0.001 * probabilities["male"])
     rare["diverse"] = 0.001 * probabilities["male"]
-    actual = report(data, group_probabilities=rare, assume="sufficient")
+    actual = report(data, group_probabilities=rare, missing="sufficient")
     assert gap_of(actual)[0] == pytest.approx(
-        gap_of(report(data, assume="sufficient"))[0], abs=1e-3
+        gap_of(report(data, missing="sufficient"))[0], abs=1e-3
     )

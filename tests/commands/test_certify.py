@@ -15,6 +15,7 @@ from skfair.constraints import (
     CONSTRAINTS,
     ConditionalDemographicParity,
     DemographicParity,
+    LossParity,
     MaximumRate,
     MinimumRate,
     RateParity,
@@ -84,7 +85,7 @@ def test_scores_have_the_certificate_of_their_model(name):
 def test_numbers_and_several_classes_have_the_certificate_of_their_model():
     target = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X[:500], target[:500])
-    settings = {"constraint": "loss_parity", "loss": "squared", "tolerance": 0.2, **GROUPS}
+    settings = {"constraint": LossParity(loss="squared"), "tolerance": 0.2, **GROUPS}
     expected = certify(model, X[500:], target[500:], **settings)
     predictions = model.predict(X[500:])
     assert certify_predictions(target[500:], predictions, **settings) == expected

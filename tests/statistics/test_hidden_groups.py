@@ -133,8 +133,8 @@ def test_probabilities_of_0_and_1_are_groups():
     groups, _, decisions = draw(3000, np.random.default_rng(5), 3)
     probabilities = pd.DataFrame(np.eye(3)[groups], columns=list("abc"))
     expected = gap_interval(decisions, sensitive_features=groups)
-    for assume in ("sufficient", "independent"):
-        gap = hidden_gap_interval(decisions, group_probabilities=probabilities, assume=assume)
+    for missing in ("sufficient", "independent"):
+        gap = hidden_gap_interval(decisions, group_probabilities=probabilities, missing=missing)
         assert gap.estimate == pytest.approx(expected.estimate)
         assert (gap.low, gap.high) == pytest.approx(expected[1:], abs=0.002)
     bounds = hidden_gap_interval(decisions, group_probabilities=probabilities)
@@ -158,17 +158,17 @@ def test_bounds_by_probabilities_are_those_of_the_best_and_worst_links():
     assert ends[2] == pytest.approx((200 + 0) / 1100)
 
 
-@pytest.mark.parametrize("assume", ["sufficient", "independent"])
-def test_assumptions_on_probabilities_that_are_true(assume):
+@pytest.mark.parametrize("missing", ["sufficient", "independent"])
+def test_assumptions_on_probabilities_that_are_true(missing):
     rng, n, levels = np.random.default_rng(6), 100_000, np.array([0.15, 0.5, 0.9])
     z = rng.choice(levels, size=n)
     groups = (rng.random(n) < z).astype(int)
-    by = z if assume == "sufficient" else groups
+    by = z if missing == "sufficient" else groups
     values = (rng.random(n) < 0.2 + 0.5 * by).astype(int)
     means = [np.average(levels, weights=weights) for weights in (1 - levels, levels)]
-    truth = 0.5 * (np.ptp(means) if assume == "sufficient" else 1.0)
+    truth = 0.5 * (np.ptp(means) if missing == "sufficient" else 1.0)
     probabilities = np.column_stack([1 - z, z])
-    gap = hidden_gap_interval(values, group_probabilities=probabilities, assume=assume)
+    gap = hidden_gap_interval(values, group_probabilities=probabilities, missing=missing)
     assert gap.estimate == pytest.approx(truth, abs=0.015)
     assert gap.low < truth < gap.high
     assert gap.possible_low <= truth <= gap.possible_high
@@ -223,7 +223,7 @@ VALUES = [0, 1, 1, 0, 0] * 40
     [
         ({"sensitive_features": None}, "Pass sensitive_features, .* got neither"),
         ({"values": [0.5, 1.0] * 100}, "values must be 0 or 1"),
-        ({"assume": "sufficient"}, "is about probabilities alone"),
+        ({"missing": "sufficient"}, "is about probabilities alone"),
         ({"odds_ratio": 0.5}, "odds_ratio must be a number from 1 on"),
         ({"within": [0, 1] * 100}, "within must be a mask of booleans"),
         ({"within": [False] * 200}, "within must be a mask"),
@@ -244,10 +244,10 @@ def test_arguments_that_do_not_go_with_probabilities_alone():
     probabilities = np.full((200, 2), 0.5)
     with pytest.raises(ValueError, match="X and odds_ratio are about groups that are missing"):
         hidden_gap_interval(VALUES, group_probabilities=probabilities, odds_ratio=2.0)
-    with pytest.raises(ValueError, match="assume must be one of"):
-        hidden_gap_interval(VALUES, group_probabilities=probabilities, assume="other")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        hidden_gap_interval(VALUES, group_probabilities=probabilities, missing="other")
     with pytest.raises(ValueError, match="nearly collinear"):
-        hidden_gap_interval(VALUES, group_probabilities=probabilities, assume="independent")
+        hidden_gap_interval(VALUES, group_probabilities=probabilities, missing="independent")
 
 
 def test_warnings_name_what_is_left_out():
