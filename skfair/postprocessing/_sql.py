@@ -1,0 +1,45 @@
+"""Rules of predictions as SQL expressions, for databases that compute them from columns."""
+
+import numpy as np
+
+
+def write_rule(score, intercept, factors, weights):
+    """A sum of products as SQL.
+
+    Parameters
+    ----------
+    score : tuple of float and str
+        Coefficient of the score, and the score.
+    intercept : float
+        Number that is added.
+    factors : tuple of str
+        What the probabilities of events are multiplied by.
+    weights : ndarray of shape (n_factors, n_events, n_groups)
+        Coefficients of the products, of which those of 0 are left out.
+
+    Returns
+    -------
+    text : str
+    """
+    coefficient, column = score
+    text = f"{write_number(coefficient)} * {column} + {write_number(intercept)}"
+    for factor, matrix in zip(factors, np.asarray(weights), strict=True):
+        products = [
+            f"{write_number(weight)} * p_{event}_{group}"
+            for (event, group), weight in np.ndenumerate(matrix)
+            if weight
+        ]
+        text += f" + {factor} * ({' + '.join(products)})" if products else ""
+    return text
+
+
+def write_number(number):
+    """A number with all of its digits; by its exponent every database knows it as a real one."""
+    return f"{number:.17e}"
+
+
+def check_rule_format(format):
+    """Whether a rule is exported as SQL; a ValueError for another format than that and a dict."""
+    if format not in ("dict", "sql"):
+        raise ValueError(f'format must be "dict" or "sql"; got {format!r}.')
+    return format == "sql"
