@@ -21,7 +21,7 @@ from skfair.audit._claims import (
 )
 from skfair.audit._data import AuditData, mask_unknown
 from skfair.audit._formats import collect_facts
-from skfair.audit._ledger import count_attempt, divide_level
+from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
@@ -213,20 +213,20 @@ def certify(
     return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level)
 
 
-def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None):
+def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        groups, weights = audit.samples.groups, audit.samples.weights
-        attempt = count_attempt(ledger, audit.columns.get("y_true"), groups, weights)
+        attempt = count_attempt(ledger, audit.samples, audit.columns.get("y_true"))
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     per_class, (constraint, *units) = arrange(audit, constraint)
     claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
-    source = collect_facts(audit.source, **claim.source)
+    digest = digest_with_salt(audit, salt)
+    source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
 
 

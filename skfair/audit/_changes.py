@@ -13,7 +13,7 @@ from skfair.audit._estimators import (
     infer_kind,
     measure_estimators,
 )
-from skfair.audit._formats import PageReport
+from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._sections import (
     difference_text,
     interval_text,
@@ -42,7 +42,7 @@ class Changes(PageReport):
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
     """
 
-    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size")
+    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
     _results = ("findings", "frame", "gaps", "moves")
 
     def __init__(
@@ -56,10 +56,11 @@ class Changes(PageReport):
         confidence_level: float,
         min_group_size: int,
         title: str,
+        source: dict[str, str],
     ):
         self.frame, self.gaps, self.moves, self.names = frame, gaps, moves, names
         self.is_paired, self.confidence_level = is_paired, confidence_level
-        self.min_group_size, self.title = min_group_size, title
+        self.min_group_size, self.title, self.source = min_group_size, title, source
 
     @property
     def findings(self) -> list[str]:
@@ -112,7 +113,18 @@ def compare_audits(before, after, metrics, confidence_level):
         confidence_level=level,
         min_group_size=before.min_group_size,
         title="Change report",
+        source=_collect_sources(before, after, positive),
     )
+
+
+def _collect_sources(before, after, pos_label):
+    """Facts about both audits, where they differ one after the other."""
+    sources = [getattr(one, "source", None) or {} for one in (before, after)]
+    joined = {
+        name: "; ".join(dict.fromkeys(one[name] for one in sources if name in one))
+        for name in {**sources[0], **sources[1]}
+    }
+    return collect_facts(joined, positive_label=pos_label)
 
 
 def _paired_columns(audit, y_pred):
@@ -322,6 +334,7 @@ def change_sections(report):
             ]
         ],
     )
+    yield tabulate_facts(titled_facts(report.source))
 
 
 def _gap_change_table(report):

@@ -556,6 +556,7 @@ def report_audit(
     min_share=0.02,
     subgroups=None,
     title="Fairness report",
+    digest=None,
 ):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
@@ -595,8 +596,9 @@ def report_audit(
         n_missing=n_missing,
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=collect_facts(
-            audit.source,
+            _protect_source(audit.source, min_published),
             positive_label=audit.pos_label,
+            salted_sha256=digest,
             suppressed=suppressed,
             threshold=None if audit.k is None else describe_top_k(audit.k, ties),
         ),
@@ -605,6 +607,12 @@ def report_audit(
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
     )
+
+
+def _protect_source(source, min_published):
+    """Facts about the data without those from which counts could be guessed."""
+    hidden = () if min_published is None else ("sha256", "rows")
+    return source and {name: fact for name, fact in source.items() if name not in hidden}
 
 
 def _report_columns(audit, columns):
