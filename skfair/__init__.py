@@ -19,8 +19,6 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 :mod:`skfair.torch`            PyTorch networks under fairness constraints
 :mod:`skfair.datasets`         real data with sensitive attributes, and generators
 :mod:`skfair.solvers`          optimisation methods
-:mod:`skfair.problems`         optimisation problems: model, loss and constraint
-:mod:`skfair.models`           scores of parameters, and gradients
 :mod:`skfair.losses`           losses of a score
 :mod:`skfair.surrogates`       smooth surrogates of decisions
 :mod:`skfair.callbacks`        monitoring of fits
@@ -44,12 +42,10 @@ _SUBMODULES = (
     "losses",
     "metrics",
     "model_selection",
-    "models",
     "monitoring",
     "groups",
     "plotting",
     "preprocessing",
-    "problems",
     "ranking",
     "regression",
     "solvers",

@@ -27,10 +27,7 @@ __all__ = [
     "AUCLoss",
     "AbsoluteLoss",
     "HingeLoss",
-    "LogisticLoss",
     "Pointwise",
-    "SquaredHingeLoss",
-    "SquaredLoss",
 ]
 
 # Losses of a score: value, slope and curvature per sample.

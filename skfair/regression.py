@@ -25,7 +25,7 @@ from skfair.fitting import (
     estimate_missing_groups,
     estimator_docs,
     fit_partitioned,
-    make_criterion,
+    make_partial_parity,
     resolve_constraints,
     standardize_target,
     status_of,
@@ -321,15 +321,15 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
 
     Parameters
     ----------
-    criterion : {"statistical_parity", "demographic_parity"} or Constraint, \
-            default="statistical_parity"
+    constraint : {"partial_statistical_parity", "partial_demographic_parity"} or Constraint, \
+            default="partial_statistical_parity"
         Whether the groups' shares above every threshold must be equal, or those above 0. An object
         has further settings: ``PartialDemographicParity(interval, threshold=350.0)`` compares the
         shares of predictions above 350, in units of the target;
         ``PartialStatisticalParity(interval, width=1.0)`` is a ramp of one standard deviation.
     {interval}
     tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, unless the criterion has its own tolerance.
+        Largest difference allowed, unless the constraint has its own tolerance.
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
@@ -346,10 +346,10 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         As in :class:`skfair.classification.PartialParityClassifier`, for a target of variance one.
     {warm_start, random_state}
     n_jobs : int or None, default=None
-        Threads for large data ("statistical_parity", solved by "sqp"); None is 1 unless in a
-        :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to the bit
-        for any number. "demographic_parity" uses one thread: it selects samples by rank to count
-        their decisions, which is no sum over blocks.
+        Threads for large data ("partial_statistical_parity", solved by "sqp"); None is 1 unless in
+        a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to the
+        bit for any number. "partial_demographic_parity" uses one thread: it selects samples by rank
+        to count their decisions, which is no sum over blocks.
     {verbose}
 
     Attributes
@@ -401,9 +401,11 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
 
     def __init__(
         self,
-        criterion: Annotated[str, StrOptions({"statistical_parity", "demographic_parity"})]
+        constraint: Annotated[
+            str, StrOptions({"partial_statistical_parity", "partial_demographic_parity"})
+        ]
         | PartialStatisticalParity
-        | PartialDemographicParity = "statistical_parity",
+        | PartialDemographicParity = "partial_statistical_parity",
         *,
         interval: Array | dict | None = None,
         tolerance: Share = 0.05,
@@ -420,7 +422,7 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.criterion = criterion
+        self.constraint = constraint
         self.interval = interval
         self.tolerance = tolerance
         self.min_group_size = min_group_size
@@ -452,7 +454,7 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
-            then: for "statistical_parity", solved by "sqp", without ``group_interactions``.
+            then: for "partial_statistical_parity", solved by "sqp", without ``group_interactions``.
         y : array-like of shape (n_samples,)
             Real target.
         {sensitive_features, sample_weight}
@@ -469,10 +471,9 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
             interval; the message says what must hold.
         """
         validate_params(self)
-        # One criterion on an interval of percentiles is the only constraint.
-        criterion = make_criterion(self.criterion, self.interval)
+        constraint = make_partial_parity(self.constraint, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, [criterion], self._request_text)
+        return self._train(X, y, metadata, [constraint], self._request_text)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.
@@ -553,16 +554,16 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         prediction; predictions are in standard deviations from the mean of the target.
     intercept_ : float
         Intercept, in standard deviations of the target.
-    oof_predictions_ : ndarray of shape (n_samples,)
+    oof_prediction_ : ndarray of shape (n_samples,)
         Out-of-fold ``predict`` of the training samples; nan for those without weight.
     objective_ : float
-        Mean loss of ``oof_predictions_``, in the units of losses, and the small penalty of the
+        Mean loss of ``oof_prediction_``, in the units of losses, and the small penalty of the
         linear model.
     constraint_report_ : DataFrame
-        One row per mean that is compared, of ``oof_predictions_``, an estimate of the means on new
+        One row per mean that is compared, of ``oof_prediction_``, an estimate of the means on new
         data; as in `ConstrainedERMRegressor`.
     constraint_violation_ : float
-        Largest excess of a gap over its tolerance, by ``oof_predictions_``; 0 when all are kept, up
+        Largest excess of a gap over its tolerance, by ``oof_prediction_``; 0 when all are kept, up
         to the solver's ``tol`` for means; nan without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
@@ -608,14 +609,14 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     >>> forest = RandomForestRegressor(n_estimators=50, random_state=0)
     >>> model = ConstrainedRegressorCV(forest, "mean_parity", tolerance=0.05, cv="oob")
     >>> model = model.fit(X, y, sensitive_features=sex)
-    >>> gap = mean_score_difference(model.oof_predictions_, sensitive_features=sex)
+    >>> gap = mean_score_difference(model.oof_prediction_, sensitive_features=sex)
     >>> bool(gap <= 0.05 * model.target_scale_)
     True
     >>> model.predict(X[:2]).shape
     (2,)
     """
 
-    _oof_attribute = "oof_predictions_"
+    _oof_attribute = "oof_prediction_"
 
     def __init__(
         self,
@@ -805,7 +806,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             "coef_": np.array(coef),
             "intercept_": intercept,
             "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
-            "oof_predictions_": unit.from_unit(candidate.scores),
+            "oof_prediction_": unit.from_unit(candidate.scores),
         }
         status = status_of(candidate, "auto")
         return fitted | self._solution_attributes(problem, guarantee, problems, report, status)

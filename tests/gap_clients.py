@@ -131,7 +131,7 @@ def check_any_model(kind, expected, folder):
     model = ConstrainedClassifierCV(LogisticRegression(), kind(tolerance=0.1))
     model.fit(columns.X, columns.y, sensitive_features=columns.group)
     target = 2.0 * np.asarray(columns.y) - 1.0
-    gap = expected(model.oof_scores_, target, np.asarray(columns.group))
+    gap = expected(model.oof_decision_function_, target, np.asarray(columns.group))
     return gap <= 0.1 + 1e-4 and np.isclose(gap, model.constraint_report_["gap"].max(), rtol=1e-6)
 
 

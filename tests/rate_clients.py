@@ -17,7 +17,7 @@ import pandas as pd
 from skfair.audit import FairnessReport, certify
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import MinimumRate, RateParity
-from skfair.metrics import Rate, find_rate, get_scorer, group_report
+from skfair.metrics import Rate, find_rate, group_report, make_scorer
 from skfair.monitoring import GapMonitor
 from skfair.partitions import Blocks, load_rows, open_blocks
 
@@ -93,7 +93,7 @@ def measure(rate, columns, model):
 
 def score(rate, columns, model):
     """The smallest rate of a group, as a scorer for searches."""
-    scorer = get_scorer("minimum", measure=rate)
+    scorer = make_scorer(rate, transform="group_min")
     return scorer(model, columns.X, columns.y, sensitive_features=columns.group)
 
 

@@ -167,7 +167,7 @@ def test_ids_of_households_may_be_renamed():
     other = np.random.default_rng(0).permutation(len(codes))[households]
     model = ConstrainedClassifierCV(LOGISTIC, group_estimator=LOGISTIC, cv=3)
     plain, renamed = (
-        model.fit(X, target > 0, sensitive_features=codes, groups=ids).oof_scores_
+        model.fit(X, target > 0, sensitive_features=codes, groups=ids).oof_decision_function_
         for ids in (households, other)
     )
     np.testing.assert_array_equal(plain, renamed)

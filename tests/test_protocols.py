@@ -103,7 +103,9 @@ def fits():
     for interactions in (True, "intercept"):
         yield ConstrainedERMClassifier(tolerance=0.05, group_interactions=interactions)
     for criterion in ("statistical_parity", "group_auc", "equal_opportunity"):
-        yield PartialParityClassifier(criterion=criterion, interval=(0.0, 0.5), tolerance=0.1)
+        yield PartialParityClassifier(
+            constraint=f"partial_{criterion}", interval=(0.0, 0.5), tolerance=0.1
+        )
     yield PartialParityClassifier(tolerance=0.1, solver="idca")
     solver = SOLVERS["adam-pd"](max_iter=2)
     yield ConstrainedMLPClassifier(hidden_layer_sizes=(4,), solver=solver, random_state=0)

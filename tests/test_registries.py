@@ -98,7 +98,7 @@ def test_a_metric_added_later_has_a_scorer(data, monkeypatch):
         (ConstrainedERMClassifier(solver=PLADA(inner="exakt")), "exact"),
         (FairKMeans(algorithm="homotropy"), "homotopy"),
         (FairSpectralClustering(eigen_solver="chebychev"), "chebyshev"),
-        (FairSpectralClustering(rounding="kmean"), "kmeans"),
+        (FairSpectralClustering(assign_labels="kmean"), "kmeans"),
     ],
     ids=str,
 )

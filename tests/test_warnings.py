@@ -44,7 +44,10 @@ FITS = {
         X, X[:, 0], **columns
     ),
     "PartialParityPostprocessor": lambda **columns: PartialParityPostprocessor(
-        LogisticRegression(), criterion="demographic_parity", interval=(0, 1), tolerance=0.9
+        LogisticRegression(),
+        constraint="partial_demographic_parity",
+        interval=(0, 1),
+        tolerance=0.9,
     ).fit(X, Y, **columns),
     "FairKMeans": lambda **columns: FairKMeans(2, random_state=0).fit(X, **columns),
     "fair_kmeans_front": lambda **columns: fair_kmeans_front(

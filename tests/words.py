@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from skfair.datasets._benchmarks import BENCHMARKS as LOADED_BY_NAME
+from skfair.losses import LOSSES
+from skfair.solvers import SOLVERS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = sorted((ROOT / "skfair").rglob("*.py"))
@@ -26,6 +28,11 @@ EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 HEADERS = sorted((ROOT / "examples").rglob("*.rst"))
 """Headers of the sections of the gallery."""
 CODE = [*PACKAGE, *TESTS, *BENCHMARKS, *EXAMPLES]
+
+INTERFACES = {"ConstrainedProblem", "Evaluation", "Gap", "Model", "check_groups", "check_model"}
+INTERFACES |= {"LinearModel", "MLPModel", "RangeGap", "RatioGap", "TotalRangeGap", "LargestMean"}
+INTERFACES |= {"DistanceToOverall", "ExcessOverOverall", "GapBase", "Shortfall"}
+"""What the developer page asks authors of models, solvers and constraints to read or implement."""
 
 TEXT = re.compile(
     r"\b(everybody|nobody|somebody|whoever|whomever|rehears\w*|in parts|by heart|strangers?|"
@@ -179,10 +186,11 @@ def _tables(path, node, is_public):
 
 
 def public_names():
-    """Names that ``__all__`` lists, their base classes, metrics, and what loads benchmarks."""
+    """Names that ``__all__`` or a registry lists, their base classes, and what loads benchmarks."""
     trees = [parse(path) for path in PACKAGE]
     names = {name for tree in trees for name in _listed(tree)}
-    names |= {function.__name__ for function in LOADED_BY_NAME.values()}
+    for registry in (LOADED_BY_NAME, LOSSES, SOLVERS):
+        names |= {getattr(one, "__name__", "") for one in registry.values()}
     bases = {
         node.name: {ast.unparse(base).split("[")[0] for base in node.bases}
         for tree in trees
@@ -191,7 +199,16 @@ def public_names():
     }
     while more := set().union(*(bases.get(name, set()) for name in names)) - names:
         names |= more
-    return names
+    return names | INTERFACES | {name for tree in trees for name in _results(tree, names)}
+
+
+def _results(tree, public):
+    """Classes of what public functions, and the methods of public classes, return."""
+    for node in tree.body:
+        if getattr(node, "name", "") in public:
+            for function in [node, *ast.iter_child_nodes(node)]:
+                if isinstance(function, ast.FunctionDef) and function.returns:
+                    yield from re.findall(r"\w+", ast.unparse(function.returns))
 
 
 def _listed(tree):

@@ -71,7 +71,7 @@ def _models(split):
 
 def _fit(forest, split, cv):
     model = PartialParityPostprocessor(
-        forest, criterion="demographic_parity", tolerance=TOLERANCE, cv=cv
+        forest, constraint="partial_demographic_parity", tolerance=TOLERANCE, cv=cv
     )
     return model.fit(split.X, split.y, sensitive_features=split.groups)
 

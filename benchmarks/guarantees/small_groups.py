@@ -64,7 +64,7 @@ def _fit_boosting(X, y, groups, **constraint):
     """Out-of-fold decisions of gradient boosting, and the model."""
     model = ConstrainedClassifierCV(BOOSTING, tolerance=TOLERANCE, **constraint)
     model.fit(X, y, sensitive_features=groups)
-    return (model.oof_scores_ > 0).astype(int), model
+    return (model.oof_decision_function_ > 0).astype(int), model
 
 
 MODELS = {"linear": _fit_linear, "boosting": _fit_boosting}

@@ -101,7 +101,7 @@ def noise_gaps(model, train, n_new, constraint, n_draws=50):
 
     A gap is never negative, so in small groups even equal rates show one.
     """
-    rng, decisions = np.random.default_rng(0), (model.oof_scores_ > 0).astype(int)
+    rng, decisions = np.random.default_rng(0), (model.oof_decision_function_ > 0).astype(int)
     draws = (rng.integers(len(decisions), size=n_new) for _ in range(n_draws))
     samples = [(decisions[rows], Split(*(column[rows] for column in train))) for rows in draws]
     return [outcome(drawn, sample, constraint)[1] for drawn, sample in samples]
@@ -232,7 +232,7 @@ def _evaluate_tolerance(split, constraint, tolerance):
     model = fit_final_model(
         train, constraint, tolerance, cached[0], group_estimator=cached[1], cv=2
     )
-    accuracy, gap = outcome((model.oof_scores_ > 0).astype(int), train, constraint)
+    accuracy, gap = outcome((model.oof_decision_function_ > 0).astype(int), train, constraint)
     held_out_accuracy, held_out_gap = outcome(model.predict(split.test.X), split.test, constraint)
     return {
         "constraint": constraint,

@@ -84,7 +84,7 @@ def _compare(name, seed):
         run = time_call(_fit, train, constraint, settings)
         model, excess = run.result, np.nan
         if model.status_ != "infeasible":
-            excess = gap_of(train, model.oof_predictions_, unit) - constraint.tolerance
+            excess = gap_of(train, model.oof_prediction_, unit) - constraint.tolerance
         return describe(gap_of, method, run._replace(result=model.predict(test.X)), excess)
 
     for tolerance in TOLERANCES:
@@ -94,7 +94,7 @@ def _compare(name, seed):
         yield what | describe_ours(mean_gap, FIVE_FOLDS, parity)
         yield what | describe_ours(mean_gap, TWO_FOLDS, parity, cv=2)
 
-    worst = largest_loss(train, _fit(train, None, {}).oof_predictions_, unit)
+    worst = largest_loss(train, _fit(train, None, {}).oof_prediction_, unit)
     for factor in LOSS_FACTORS:
         what = {"constraint": "bounded loss", "bound": factor}
         bound = BoundedGroupLoss(factor * worst)

@@ -101,10 +101,10 @@ def _interpolate(outcomes, held_out):
 def _fit_floor(split, constraint):
     train, test = split.train, split.test
     model, _ = _fit(constraint, train, CachedFit(base()))
-    inside = _rates(train, model.oof_scores_ > 0, constraint.measure)
+    inside = _rates(train, model.oof_decision_function_ > 0, constraint.rate)
     return {
         "out of fold": inside.min(),
-        "held-out": _rates(test, model.predict(test.X), constraint.measure).min(),
+        "held-out": _rates(test, model.predict(test.X), constraint.rate).min(),
         "accuracy": np.mean(model.predict(test.X) == test.y),
     }
 
@@ -174,9 +174,9 @@ def _fit_parity(split, constraints):
     run = time_call(_fit, constraints, train)
     model, conflicts = run.result
     decisions, usual = (one.predict(test.X) for one in (model, plain.result))
-    precision = _rates(train, model.oof_scores_ > 0, "precision")
+    precision = _rates(train, model.oof_decision_function_ > 0, "precision")
     odds = equalized_odds_difference(
-        train.y, model.oof_scores_ > 0, sensitive_features=train.groups
+        train.y, model.oof_decision_function_ > 0, sensitive_features=train.groups
     )
     selection, of_plain = (_rates(test, one, "selection_rate") for one in (decisions, usual))
     return {

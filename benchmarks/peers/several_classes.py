@@ -90,7 +90,7 @@ def _run(columns, constraint, tolerance, base, seed):
 
     plain, fair = time_call(base.fit, X, y), time_call(fit)
     model = fair.result
-    out_of_fold = model.classes_[model.oof_scores_.argmax(axis=1)]
+    out_of_fold = model.classes_[model.oof_decision_function_.argmax(axis=1)]
     decisions, plain_decisions = (run.result.predict(X_new) for run in (fair, plain))
     return {
         "accuracy, plain": np.mean(plain_decisions == y_new),

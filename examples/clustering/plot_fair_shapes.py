@@ -45,7 +45,7 @@ except OSError as error:
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
-published = {"rounding": "kmeans", "min_balance": None}
+published = {"assign_labels": "kmeans", "min_balance": None}
 methods = {
     "without groups": {"min_balance": None},
     "s-FSC": {"eigen_solver": SFSC.from_paper(), **published},

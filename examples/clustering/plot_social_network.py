@@ -44,7 +44,7 @@ print(f"{np.bincount(group)} people, {same_group.mean():.0%} of the links within
 
 plain = SpectralClustering(4, affinity="precomputed", random_state=0).fit(network).labels_
 papers = FairSpectralClustering(
-    4, min_balance=None, affinity="precomputed", rounding="kmeans", random_state=0
+    4, min_balance=None, affinity="precomputed", assign_labels="kmeans", random_state=0
 ).fit_predict(network, sensitive_features=group)
 front = fair_spectral_front(
     network, sensitive_features=group, n_clusters=4, affinity="precomputed", random_state=0

@@ -71,10 +71,10 @@ INTERVAL, TOLERANCE = (0.75, 0.9), 0.05
 settings = {
     "plain": {"tolerance": 1.0},
     "full": {"tolerance": TOLERANCE},
-    "partial": {"tolerance": TOLERANCE, "criterion__interval": INTERVAL},
+    "partial": {"tolerance": TOLERANCE, "constraint__interval": INTERVAL},
     "partial, by group": {
         "tolerance": TOLERANCE,
-        "criterion__interval": INTERVAL,
+        "constraint__interval": INTERVAL,
         "group_interactions": True,
     },
 }

@@ -3,7 +3,7 @@ Fair k-means as a smooth bi-objective problem
 =============================================
 
 The stochastic alternating bi-objective gradient method (SA2GD) of Liu and Vicente [1]_,
-:func:`skfair.solvers.literature.sa2gd_front`, alternates gradient steps on the cost of a
+``skfair.solvers.literature.sa2gd_front``, alternates gradient steps on the cost of a
 clustering and on its imbalance. The numbers of steps weight the two objectives. On a smooth
 relaxation of fair k-means it finds several points of the trade-off, none better than those of
 :func:`~skfair.cluster.fair_kmeans_front`.

@@ -39,7 +39,6 @@ __all__ = [
     "Claim",
     "FairnessReport",
     "SensitiveFeatures",
-    "SubgroupReport",
     "certify",
     "fairness_front",
     "find_subgroups",

@@ -513,7 +513,7 @@ def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95
     Returns
     -------
     metric : Metric
-        To be passed to :func:`skfair.metrics.get_scorer`; smaller is better.
+        To be passed to :func:`skfair.metrics.make_scorer`; smaller is better.
 
     Raises
     ------

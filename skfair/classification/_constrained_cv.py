@@ -173,16 +173,16 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         (2 * n_groups - 1,), coefficients of these without the first.
     intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
-    oof_scores_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+    oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
     constraint_report_ : DataFrame
-        One row per rate of the decisions by ``oof_scores_``, an estimate of the rates on new data:
-        constraint, cell, group, number n of samples, threshold, rate and standard error, and gap
-        and tolerance of the constraint; first the class, where there are more than two.
+        One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
+        new data: constraint, cell, group, number n of samples, threshold, rate and standard error,
+        and gap and tolerance of the constraint; first the class, where there are more than two.
     constraint_violation_ : float
-        Largest excess of a gap over its tolerance, by ``oof_scores_``; 0 when all are kept. It is
-        nan without groups, and if a gap is unknown, because nothing counts in the denominator of a
-        group's rate: the status is then "infeasible".
+        Largest excess of a gap over its tolerance, by ``oof_decision_function_``; 0 when all are
+        kept. It is nan without groups, and if a gap is unknown, because nothing counts in the
+        denominator of a group's rate: the status is then "infeasible".
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
         With joint probabilities the objective is twice the expected share of wrong decisions.
@@ -204,10 +204,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     sklearn.calibration.CalibratedClassifierCV : Probabilities alone.
     sklearn.model_selection.TunedThresholdClassifierCV : One threshold alone.
 
-    Notes
-    -----
-    On new data gaps vary around those of ``constraint_report_``. The mean of the folds' models is a
-    little better than each, so that rates may differ a little from those by ``oof_scores_``.
+    Notes ----- On new data gaps vary around those of ``constraint_report_``. The mean of the folds'
+    models is a little better than each, so that rates may differ a little from those by
+    ``oof_decision_function_``.
 
     Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
     for constraints on rates of decisions in groups or in their classes, but not for a single one on
@@ -239,24 +238,15 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     .. [4] R. Xian and H. Zhao, "A unified post-processing framework for group fairness in
        classification", arXiv:2405.04025, 2024.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from skfair.classification import ConstrainedClassifierCV
-    >>> from skfair.metrics import demographic_parity_difference
-    >>> rng = np.random.default_rng(0)
-    >>> sex = rng.integers(2, size=1000)
-    >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
-    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1.5
-    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
-    >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob")
-    >>> model = model.fit(X, y, sensitive_features=sex)
-    >>> gap = demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=sex)
-    >>> bool(gap <= 0.05)
-    True
-    >>> model.predict(X[:2]).shape
-    (2,)
+    Examples -------- >>> import numpy as np >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skfair.classification import ConstrainedClassifierCV >>> from skfair.metrics import
+    demographic_parity_difference >>> rng = np.random.default_rng(0) >>> sex = rng.integers(2,
+    size=1000) >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis] >>> y = X.sum(axis=1) +
+    rng.normal(size=1000) > 1.5 >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
+    >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob") >>> model = model.fit(X,
+    y, sensitive_features=sex) >>> gap = demographic_parity_difference(y,
+    model.oof_decision_function_ > 0, sensitive_features=sex) >>> bool(gap <= 0.05) True >>>
+    model.predict(X[:2]).shape (2,)
     """
 
     _record_types = (*ConstrainedCV._record_types, FoldModel, JointProbabilities)
@@ -265,7 +255,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
-    _oof_attribute = "oof_scores_"
+    _oof_attribute = "oof_decision_function_"
 
     def __init__(
         self,
@@ -417,7 +407,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
             report["threshold"] = unit.from_unit(report["threshold"])
-        fitted = {"coef_": np.array(coef), "intercept_": intercept, "oof_scores_": scores}
+        fitted = {
+            "coef_": np.array(coef),
+            "intercept_": intercept,
+            "oof_decision_function_": scores,
+        }
         if self.missing != "error":
             fitted |= assumption_attributes(problems[0], self.missing)
         return fitted | self._solution_attributes(problem, guarantee, problems, report, status)

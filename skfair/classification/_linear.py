@@ -24,7 +24,7 @@ from skfair.fitting import (
     estimator_docs,
     fit_partitioned,
     loss_weights,
-    make_criterion,
+    make_partial_parity,
     resolve_constraints,
     to_class_labels,
 )
@@ -405,20 +405,20 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
 
     Parameters
     ----------
-    criterion : str or Constraint, default="statistical_parity"
+    constraint : str or Constraint, default="partial_statistical_parity"
         What must be equal within the interval: the share above every threshold
-        ("statistical_parity"), or above the decision threshold ("demographic_parity"); the same
-        among the positive class ("equal_opportunity"), or in both classes ("equalized_odds"); or
-        the probability that a member of one group scores above one of another ("group_auc"). An
-        object has further settings, such as
-        ``PartialStatisticalParity(interval, scale="raw", n_percentiles=20)``, whose tolerance is in
-        units of whole groups as in the published experiments, or
-        ``PartialEqualOpportunity(interval, rank_within="class")``.
+        ("partial_statistical_parity"), or above the decision threshold
+        ("partial_demographic_parity"); the same among the positive class
+        ("partial_equal_opportunity"), or in both classes ("partial_equalized_odds"); or the
+        probability that a member of one group scores above one of another ("partial_group_auc"). An
+        object has further settings, such as ``PartialStatisticalParity(interval, scale="raw",
+        n_percentiles=20)``, whose tolerance is in units of whole groups as in the published
+        experiments, or ``PartialEqualOpportunity(interval, rank_within="class")``.
     {interval}
     tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, unless the criterion has its own tolerance.
+        Largest difference allowed, unless the constraint has its own tolerance.
     {confidence_level}
-        "group_auc" has none.
+        "partial_group_auc" has none.
     {min_group_size}
         With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
@@ -428,8 +428,8 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
     loss : {"logistic", "squared", "hinge", "auc"} or AUCLoss, default="logistic"
         Loss of a score; the hinge is smoothed at its breakpoint. "auc" and an
         :class:`~skfair.losses.AUCLoss` compare pairs instead ([1]_, D.2): they determine the order
-        of ``decision_function`` alone, for "statistical_parity" and "group_auc", and ``predict``
-        has no meaningful threshold.
+        of ``decision_function`` alone, for "partial_statistical_parity" and "partial_group_auc",
+        and ``predict`` has no meaningful threshold.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss. Groups of less than a few hundred with
         ``group_interactions=True`` need more, of the order of one over their size.
@@ -440,9 +440,9 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         ``SQP(max_iter=20, tol=1e-6)``. "idca" is the algorithm of [1]_.
     {pos_label, warm_start, random_state}
     n_jobs : int or None, default=None
-        Threads for large data ("statistical_parity", solved by "sqp"); None is 1 unless in a
-        :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to the bit
-        for any number. Other criteria use one thread: they select samples by rank to count their
+        Threads for large data ("partial_statistical_parity", solved by "sqp"); None is 1 unless in
+        a :func:`joblib.parallel_config` context, -1 is all processors. The fit is the same to the
+        bit for any number. Others use one thread: they select samples by rank to count their
         decisions, or compare pairs, and neither is a sum over blocks.
     {verbose}
 
@@ -489,9 +489,9 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
 
     def __init__(
         self,
-        criterion: Annotated[
+        constraint: Annotated[
             str | Constraint, StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()
-        ] = "statistical_parity",
+        ] = "partial_statistical_parity",
         *,
         interval: Array | dict | None = None,
         tolerance: Share = 0.05,
@@ -511,7 +511,7 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.criterion = criterion
+        self.constraint = constraint
         self.interval = interval
         self.tolerance = tolerance
         self.confidence_level = confidence_level
@@ -534,7 +534,7 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         cls,
         interval: tuple[float, float],
         tolerance: float,
-        criterion: str = "statistical_parity",
+        constraint: str = "partial_statistical_parity",
         **changes: Any,
     ) -> Self:
         r"""Problem (15) of [1]_ and its algorithm, as the results there have it.
@@ -553,8 +553,8 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
             Largest difference of shares above a threshold, :math:`\kappa` in units of whole groups.
             The print has :math:`\kappa` times the width of the interval, with which the published
             results do not agree; see :ref:`partial_parity`.
-        criterion : str, default="statistical_parity"
-            Name of the criterion. "demographic_parity" is problem (21) with the same
+        constraint : str, default="partial_statistical_parity"
+            Name of the constraint. "partial_demographic_parity" is problem (21) with the same
             :math:`\kappa`, and of its minima the case that is nearest to the plain fit.
             ``benchmarks/papers/partial_fairness/problem_21.py`` has (21) with all its cases.
         **changes
@@ -572,13 +572,13 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         Examples
         --------
         >>> from skfair.classification import PartialParityClassifier
-        >>> PartialParityClassifier.from_paper((0.05, 0.3), 0.1).criterion.scale
+        >>> PartialParityClassifier.from_paper((0.05, 0.3), 0.1).constraint.scale
         'raw'
         """
-        constraint = PARTIAL_CRITERIA[criterion](interval, width=1.0)
-        # Shares of whole groups, as in the paper; some criteria have no scale.
-        if "scale" in constraint.get_params():
-            constraint.set_params(scale="raw")
+        fitted = PARTIAL_CRITERIA[constraint](interval, width=1.0)
+        # Shares of whole groups, as in the paper; some constraints have no scale.
+        if "scale" in fitted.get_params():
+            fitted.set_params(scale="raw")
         settings = {
             "tolerance": tolerance,
             "group_interactions": True,
@@ -586,7 +586,7 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
             "alpha": 0.0,
             "solver": IDCA.from_paper(),
         }
-        return cls(constraint, **(settings | changes))
+        return cls(fitted, **(settings | changes))
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
@@ -605,8 +605,8 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features; also a collection of Dask or `skfair.datasets.open_blocks`, as are the others
-            then: for "statistical_parity", solved by "sqp", without ``confidence_level`` and
-            ``group_interactions``.
+            then: for "partial_statistical_parity", solved by "sqp", without ``confidence_level``
+            and ``group_interactions``.
         {y, sensitive_features, sample_weight, groups}
 
         Returns
@@ -621,7 +621,6 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
             fewer than 20 samples in its interval; the message says what must hold.
         """
         validate_params(self)
-        # One criterion on an interval of percentiles is the only constraint.
-        criterion = make_criterion(self.criterion, self.interval)
+        constraint = make_partial_parity(self.constraint, self.interval)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, groups, [criterion], self._request_text)
+        return self._train(X, y, metadata, groups, [constraint], self._request_text)

@@ -25,7 +25,7 @@ from skfair.fitting import (
     describe_uncertainty,
     estimator_docs,
     guarantee_attributes,
-    make_criterion,
+    make_partial_parity,
     store_fit,
     to_class_labels,
     unconstrained_fit_attributes,
@@ -78,7 +78,7 @@ from skfair.utils._sklearn import (
     with_callbacks,
 )
 
-_CRITERIA = {name for name in PARTIAL_CRITERIA if name != "equalized_odds"}
+_CRITERIA = {name for name in PARTIAL_CRITERIA if name != "partial_equalized_odds"}
 
 
 @estimator_docs
@@ -114,21 +114,22 @@ class PartialParityPostprocessor(
         Classifier with ``decision_function`` or ``predict_proba``. A clone of it is fitted on all
         training data, unless ``cv="prefit"``, or it is in a `~sklearn.frozen.FrozenEstimator`. None
         means `~sklearn.linear_model.LogisticRegression`.
-    criterion : str or Constraint, default="statistical_parity"
-        What the tolerance bounds: "statistical_parity", at all thresholds, or
-        "demographic_parity", "equal_opportunity" or "group_auc", each by the partial metric of that
-        name in :mod:`skfair.metrics`; or an object, such as
-        ``PartialStatisticalParity(interval, scale="raw")``, whose tolerance is in units of whole
-        groups. There is no "equalized_odds": in general no thresholds give two groups both the same
-        true and the same false positive rates, unless decisions are randomised.
+    constraint : str or Constraint, default="partial_statistical_parity"
+        What the tolerance bounds: "partial_statistical_parity", at all thresholds, or
+        "partial_demographic_parity", "partial_equal_opportunity" or "partial_group_auc",
+        each by the partial metric of that name in :mod:`skfair.metrics`; or an object, such
+        as ``PartialStatisticalParity(interval, scale="raw")``, whose tolerance is in units
+        of whole groups. There is no "partial_equalized_odds": in general no thresholds give
+        two groups both the same true and the same false positive rates, unless decisions
+        are randomised.
     {interval}
         Where groups have different intervals, ranks between matching ends of their pairs are
         compared.
     tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, in units of the criterion's metric, unless the criterion has its
-        own tolerance.
+        Largest difference allowed, in units of the constraint's metric, unless the constraint has
+        its own tolerance.
     {confidence_level}
-        "group_auc" has none.
+        "partial_group_auc" has none.
     {min_group_size}
         Their samples are ranked as if they were in the largest group.
     {handle_unknown}
@@ -237,9 +238,9 @@ class PartialParityPostprocessor(
         | ProbabilisticClassifier
         | None = None,
         *,
-        criterion: Annotated[
+        constraint: Annotated[
             str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
-        ] = "statistical_parity",
+        ] = "partial_statistical_parity",
         interval: Annotated[Sequence | dict | None, "no_validation"] = None,
         tolerance: Share = 0.05,
         confidence_level: OpenShare | None = None,
@@ -249,7 +250,7 @@ class PartialParityPostprocessor(
         pos_label: Label | None = None,
     ):
         self.estimator = estimator
-        self.criterion = criterion
+        self.constraint = constraint
         self.interval = interval
         self.tolerance = tolerance
         self.confidence_level = confidence_level
@@ -329,7 +330,7 @@ class PartialParityPostprocessor(
         y_score = training.unit.to_unit(snap_to_levels(scores, levels))
         # Rank the samples of compared groups, within their groups.
         samples = RankedSamples.from_bound(y_score[compared], bound)
-        check_interval_sizes(samples, criterion, self.criterion)
+        check_interval_sizes(samples, criterion, self.constraint)
         rule = {
             "estimator_": estimator,
             "classes_": training.classes,
@@ -386,7 +387,7 @@ class PartialParityPostprocessor(
 
     def _criterion(self):
         """The constraint whose gap is bounded."""
-        criterion = make_criterion(self.criterion, self.interval)
+        criterion = make_partial_parity(self.constraint, self.interval)
         params, defaults = criterion.get_params(), type(criterion)().get_params()
         # Parameters that the rank shift does not implement must have their defaults.
         names = {"threshold", "rank_within", "min_group_size"} & set(params)
@@ -394,16 +395,16 @@ class PartialParityPostprocessor(
         compares_two_rates = criterion.is_correctable and criterion.rate_name is None
         if changed or compares_two_rates:
             raise ValueError(
-                "PartialParityPostprocessor takes one of the criteria "
-                f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but criterion "
-                f"is {criterion}. Leave out {' and '.join(changed) or 'the negative class'}, or "
+                "PartialParityPostprocessor takes one of "
+                f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but "
+                f"constraint is {criterion}. Leave out {' and '.join(changed) or 'the negative class'}, or "
                 "train a PartialParityClassifier."
             )
         return criterion
 
     def _check_input(self, X, y, metadata):
         """Training data of positive weight, without features; positions of the samples."""
-        request = f"criterion={self.criterion!r} compares groups"
+        request = f"constraint={self.constraint!r} compares groups"
         training, rows = check_training_without_features(self, X, y, metadata, request)
         if not training.samples.groups.is_disjoint:
             raise ValueError(

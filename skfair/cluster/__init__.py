@@ -17,7 +17,6 @@ __all__ = [
     "FairSpectralClustering",
     "Homotopy",
     "ParetoFront",
-    "RBFAffinity",
     "fair_embedding",
     "fair_kmeans_front",
     "fair_spectral_front",

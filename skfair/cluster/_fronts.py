@@ -562,7 +562,6 @@ def fair_spectral_front(
     eigen_solver: str | SFSC | DCADMM = "auto",
     eigen_tol: float = 3e-5,
     n_init: int = 10,
-    memory_limit: int = 2**30,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ParetoFront:
@@ -573,7 +572,7 @@ def fair_spectral_front(
 
     Parameters
     ----------
-    X, affinity, gamma, n_neighbors, n_components, eigen_solver, eigen_tol, n_init, memory_limit
+    X, affinity, gamma, n_neighbors, n_components, eigen_solver, eigen_tol, n_init
         As in :class:`FairSpectralClustering` and its ``fit``.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
         Group of each sample.
@@ -621,7 +620,6 @@ def fair_spectral_front(
         eigen_solver=eigen_solver,
         eigen_tol=eigen_tol,
         n_init=n_init,
-        memory_limit=memory_limit,
         random_state=random_state,
         n_jobs=n_jobs,
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ConstraintOnRate(Constraint):
-    """Base of the constraints on a rate of decisions, which is their parameter ``measure``.
+    """Base of the constraints on a rate of decisions, which is their parameter ``rate``.
 
     Where the denominator depends on the target alone, the numerator is averaged over the samples
     that it counts. Otherwise the rate is a quotient of two counts.
@@ -33,30 +33,30 @@ class ConstraintOnRate(Constraint):
     applies_to = ("decisions",)
     unit = "rate"
 
-    measure: Any
+    rate: Any
 
     @property
     def name(self) -> str:
         """What reports and messages call the constraint."""
-        return f"{type(self).__name__}({find_rate(self.measure).name!r}) {self.gap.side}".rstrip()
+        return f"{type(self).__name__}({find_rate(self.rate).name!r}) {self.gap.side}".rstrip()
 
     @property
     def table(self) -> Any:
         """What is averaged, or numerator and denominator of a quotient."""
-        measure = find_rate(self.measure)
-        if _denominator_cells(measure) is None:
-            return measure.numerator, measure.denominator
-        return tuple(count / max(measure.denominator) for count in measure.numerator)
+        rate = find_rate(self.rate)
+        if _denominator_cells(rate) is None:
+            return rate.numerator, rate.denominator
+        return tuple(count / max(rate.denominator) for count in rate.numerator)
 
     @property
     def compared_rate(self) -> Rate:
         """The rate that is compared or bounded."""
-        return find_rate(self.measure)
+        return find_rate(self.rate)
 
     @property
     def largest_gap(self) -> float:
         """Largest possible gap: the largest value of the rate, or 1 of a ratio."""
-        return 1.0 if self.gap.is_ratio else find_rate(self.measure).largest
+        return 1.0 if self.gap.is_ratio else find_rate(self.rate).largest
 
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """The samples that are averaged over, or all.
@@ -71,10 +71,10 @@ class ConstraintOnRate(Constraint):
         cells : dict of str to ndarray of bool, shape (n_samples,)
             One cell.
         """
-        return (_denominator_cells(find_rate(self.measure)) or all_samples)(samples)
+        return (_denominator_cells(find_rate(self.rate)) or all_samples)(samples)
 
     def _check_parameters(self):
-        find_rate(self.measure)  # before anything else asks for it
+        find_rate(self.rate)  # before anything else asks for it
         super()._check_parameters()
 
 
@@ -103,7 +103,7 @@ class RateParity(ConstraintOnRate):
 
     Parameters
     ----------
-    measure : str or Rate
+    rate : str or Rate
         Name of a rate, such as "precision", "f1_score" or "false_discovery_rate", or a
         :class:`skfair.metrics.Rate` of one's own.
     {tolerance, ratio, options}
@@ -125,7 +125,7 @@ class RateParity(ConstraintOnRate):
 
     def __init__(
         self,
-        measure: str | Rate,
+        rate: str | Rate,
         *,
         tolerance: NonNegative | None = None,
         ratio: PositiveShare | None = None,
@@ -142,7 +142,7 @@ class RateParity(ConstraintOnRate):
             attributes=attributes,
             min_group_size=min_group_size,
         )
-        self.measure = measure
+        self.rate = rate
 
 
 class BoundedRate(ConstraintOnRate):
@@ -153,20 +153,20 @@ class BoundedRate(ConstraintOnRate):
 
     def __init__(
         self,
-        measure: str | Rate,
+        rate: str | Rate,
         bound: NonNegative,
         *,
         attributes: Literal["intersections", "each"] = "intersections",
         min_group_size: MinGroupSize | None = None,
     ):
-        self.measure = measure
+        self.rate = rate
         self.bound = bound
         self.attributes = attributes
         self.min_group_size = min_group_size
 
     def _check_parameters(self):
         super()._check_parameters()
-        largest = find_rate(self.measure).largest
+        largest = find_rate(self.rate).largest
         if self.bound > largest:
             raise ValueError(
                 f"bound must be at most {largest:g}, the largest value of a rate of this kind; got "
@@ -183,7 +183,7 @@ class MaximumRate(BoundedRate):
 
     Parameters
     ----------
-    measure : str or Rate
+    rate : str or Rate
         As in :class:`RateParity`.
     bound : float
         Largest rate allowed.
@@ -194,7 +194,7 @@ class MaximumRate(BoundedRate):
     --------
     >>> from skfair.constraints import MaximumRate
     >>> MaximumRate("false_positive_rate", 0.1)
-    MaximumRate(bound=0.1, measure='false_positive_rate')
+    MaximumRate(bound=0.1, rate='false_positive_rate')
     """
 
     gap = LargestMean
@@ -216,7 +216,7 @@ class MinimumRate(BoundedRate):
 
     Parameters
     ----------
-    measure : str or Rate
+    rate : str or Rate
         As in :class:`RateParity`; a rate without a largest value, such as treatment equality, has
         no floor.
     bound : float
@@ -244,7 +244,7 @@ class MinimumRate(BoundedRate):
     @property
     def tolerance(self) -> float:
         """The largest value of the rate less the floor."""
-        return find_rate(self.measure).largest - self.bound
+        return find_rate(self.rate).largest - self.bound
 
     def _check_parameters(self):
         super()._check_parameters()

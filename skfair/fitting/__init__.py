@@ -35,7 +35,7 @@ from skfair.fitting._linear import (
     PartialParityMixin,
     PercentileSolver,
     fit_partitioned,
-    make_criterion,
+    make_partial_parity,
 )
 from skfair.fitting._model import (
     ConstrainedNetwork,

@@ -219,20 +219,20 @@ _PERCENTILE_SOLVERS = {
 PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
 
 
-def make_criterion(criterion, interval):
-    """The constraint on an interval that a criterion is, by name or as an object."""
-    if isinstance(criterion, str):
-        return PARTIAL_CRITERIA[criterion]((0.0, 1.0) if interval is None else interval)
+def make_partial_parity(constraint, interval):
+    """The constraint on an interval, which is passed by name or as an object."""
+    if isinstance(constraint, str):
+        return PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)
     if interval is not None:
         raise ValueError(
-            f"interval can be set only for a criterion chosen by name, but criterion is "
-            f"{criterion}, which has its own; set it there, or leave interval=None."
+            f"interval can be set only for a constraint chosen by name, but constraint is "
+            f"{constraint}, which has its own; set it there, or leave interval=None."
         )
-    return criterion
+    return constraint
 
 
 class PartialParityMixin:
-    """Mixin of linear estimators with the parameters `criterion` and `interval`."""
+    """Mixin of linear estimators with the parameters `constraint` and `interval`."""
 
     _solver_defaults = {"tol": 1e-4}
 
@@ -241,13 +241,12 @@ class PartialParityMixin:
 
     @property
     def _request_text(self):
-        return f"criterion={self.criterion!r} compares groups"
+        return f"constraint={self.constraint!r} compares groups"
 
     def _outcome_attributes(self, fitter, guarantee, training):
         # The auxiliary unknowns of statistical parity are its thresholds.
         thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
-        criterion = make_criterion(self.criterion, self.interval)
-        if not criterion.adds_up:
+        if not make_partial_parity(self.constraint, self.interval).adds_up:
             thresholds = thresholds[:0]
         thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
         return super()._outcome_attributes(fitter, guarantee, training) | thresholds

@@ -174,8 +174,8 @@ def _refuse_threshold_criteria(loss, constraints):
         if one.sums.metric_input != "ranks" or one.gap.is_correctable:
             raise ValueError(
                 f"{type(loss).__name__} ranks samples and has no threshold, but {one.name} is "
-                "on decisions or on the losses of single samples; pass a criterion on ranks "
-                '("statistical_parity" or "group_auc" on an interval of percentiles), or '
+                "on decisions or on the losses of single samples; pass a constraint on ranks "
+                '("partial_statistical_parity" or "partial_group_auc"), or '
                 "loss='logistic'."
             )
 
@@ -538,7 +538,7 @@ verbose : int, default=0
 interval : pair of floats, list of pairs, dict of either by group, or None, default=None
     ``(alpha, beta)`` selects the samples with a rank in [alpha, beta), counted from the highest
     score: (0.0, 0.2) is the top fifth of each group. A list of pairs means their union. None is
-    (0.0, 1.0), or the interval of the object that `criterion` is.
+    (0.0, 1.0), or the interval of the object that `constraint` is.
 """
 
 _ATTRIBUTE_DOCS = """
@@ -588,9 +588,10 @@ n_features_in_ : int
 feature_names_in_ : ndarray of str
     Names of features seen during fit, if X has string column names.
 thresholds_ : ndarray of shape (n_thresholds,)
-    Shared thresholds of the percentiles, on the scale of the scores, for "statistical_parity";
-    empty for the plain fit, and where a search kept the tolerance. There are as many as the
-    criterion has percentiles, or more where so few did not show that groups differ.
+    Shared thresholds of the percentiles, on the scale of the scores, for
+    "partial_statistical_parity"; empty for the plain fit, and where a search kept the tolerance.
+    There are as many as the constraint has percentiles, or more where so few did not show that
+    groups differ.
 """
 
 _FIT_DOCS = """
@@ -629,7 +630,7 @@ estimator_docs = make_docstring_decorator(
     constraint_report_ : DataFrame
         One row per group and threshold: constraint, cell, group, its number of samples, the share
         of those in its interval that scores above the threshold, the standard error of that, and
-        difference and tolerance of the criterion. Where all thresholds count, those midway between
+        difference and tolerance of the constraint. Where all thresholds count, those midway between
         the groups' own percentiles are shown.
     """,
     uncertified="""

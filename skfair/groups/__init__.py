@@ -1,6 +1,6 @@
 """Encodings of groups, events and samples that all subpackages share.
 
-`Groups`, `check_groups` and `Samples` are public. The other names serve the package alone.
+`Samples` is public. The other names serve the package alone.
 """
 
 from skfair.groups._duplicates import merge_duplicate_rows as merge_duplicate_rows
@@ -56,4 +56,6 @@ from skfair.groups._samples import merge_samples as merge_samples
 from skfair.groups._samples import partition_error as partition_error
 from skfair.groups._state import PlainStateMixin as PlainStateMixin
 
-__all__ = ["Groups", "Samples", "check_groups"]
+__all__ = [
+    "Samples",
+]

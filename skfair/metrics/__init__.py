@@ -73,7 +73,7 @@ from skfair.metrics._regression import (
     ranking_parity_difference,
     wasserstein_distance_between_groups,
 )
-from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, get_scorer
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, get_scorer, make_scorer
 from skfair.metrics._synonyms import asks_for_ratio as asks_for_ratio
 from skfair.metrics._synonyms import find_criterion as find_criterion
 
@@ -103,6 +103,7 @@ __all__ = [
     "largest_group_loss",
     "largest_mean_squared_error",
     "loss_parity_difference",
+    "make_scorer",
     "mean_absolute_error_difference",
     "mean_error_difference",
     "mean_score_difference",

@@ -441,12 +441,12 @@ def check_columns_of(measures, columns):
 class GroupComparison:
     """One number of the values of a measure in all groups, called as the metrics are.
 
-    `how` is a key of `COMPARISONS`, or "group" for the value of one `group`. Groups without a value
-    are named in a warning, and the others are compared.
+    `transform` is a key of `COMPARISONS`, or None for the value of one `group`. Groups without a
+    value are named in a warning, and the others are compared.
     """
 
     measure: Any
-    how: str
+    transform: str | None
     group: Any = None
     k: Any = None
 
@@ -466,12 +466,12 @@ class GroupComparison:
         values = np.full(len(groups.labels), np.nan)
         if estimates is not None:
             values[present] = estimates.values
-        if self.how == "group":
+        if self.transform is None:
             return self._value_of_group(values, groups.names)
         if len(values) > 1:
             message = f"{self.measure.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
-        return COMPARISONS[self.how](values)
+        return COMPARISONS[self.transform](values)
 
     @property
     def __name__(self):
@@ -525,7 +525,7 @@ def _extreme(choose, values):
 COMPARISONS = {
     "difference": _largest_difference,
     "ratio": _smallest_ratio,
-    "minimum": partial(_extreme, np.min),
-    "maximum": partial(_extreme, np.max),
+    "group_min": partial(_extreme, np.min),
+    "group_max": partial(_extreme, np.max),
 }
 """Functions of the values of the groups, by name."""

@@ -1,6 +1,7 @@
 """Fairness metrics as scorers for scikit-learn's searches and cross-validation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
@@ -370,20 +371,14 @@ ARGUMENTS_BY_METRIC_KIND = {
 """Functions that make the positional and keyword arguments of a metric, by its kind."""
 
 
-def get_scorer(
-    scoring: str | Metric,
-    *,
-    measure: str | Rate | Measure | Callable | None = None,
-    group: Any = None,
-    k: float | None = None,
-    pos_label: Label | None = None,
-) -> Callable:
-    """Make a scorer for scikit-learn's searches and cross-validation; greater is always better.
+def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
+    """Return the scorer of a name, for scikit-learn's searches; greater is always better.
 
     The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better,
     such as "relative_balance" of a clustering and "neg_equalized_odds_difference" of a classifier.
     Names of scikit-learn's scorers, such as "accuracy", give these scorers, with the groups passed
     to a predict that requests them: models with a threshold or coefficients by group need this.
+    :func:`make_scorer` makes scorers of other metrics.
 
     The positive class is the `pos_label` of the scorer, else that of the classifier, or of one
     inside it, else 1. Metrics of scores take the probability of that class, or the decision
@@ -396,16 +391,7 @@ def get_scorer(
     class in a decision is then its score minus the largest of the others, with the threshold 0.
 
     Regressors are scored by metrics of errors, such as "neg_mean_error_difference", and by metrics
-    of scores, which take the predictions: "neg_mean_score_difference". A metric with other
-    parameters is made of the registered one, as in
-    ``replace(METRICS["partial_group_auc_difference"], params={"interval": (0.0, 0.2)})`` with
-    :func:`dataclasses.replace`.
-
-    With a `measure` the names are "neg_difference", "ratio", "minimum", "maximum" and "group", the
-    largest difference, smallest ratio, smallest or largest value of the groups, or the value of one
-    `group`; ``"neg_"`` before the last three makes less of it better. A function takes the labels
-    of more than two classes, or the numbers of a regressor. Groups without a value are left out,
-    with a warning.
+    of scores, which take the predictions: "neg_mean_score_difference".
 
     Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
     estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them
@@ -418,16 +404,8 @@ def get_scorer(
 
     Parameters
     ----------
-    scoring : str or Metric
-        Name of the scorer, or a custom `Metric`; with a measure, how groups are compared.
-    measure : str, Rate, Measure or callable, default=None
-        What is compared, as in :func:`group_report`: "recall", "f1_score", "brier_score", or a
-        function of :mod:`sklearn.metrics`. None: `scoring` says it.
-    group : label or tuple of labels, default=None
-        The group whose value is the score, with ``scoring="group"``.
-    k : int or float, default=None
-        Decisions are positive for the k highest scores of the samples scored, as in
-        :func:`group_report`, for a measure of decisions.
+    scoring : str
+        Name of the scorer.
     pos_label : int, float, bool or str, default=None
         The positive class. None takes the classifier's parameter of this name, and 1 if it has none
         and the classes are 0 and 1, -1 and 1 or booleans.
@@ -442,8 +420,11 @@ def get_scorer(
     Raises
     ------
     ValueError
-        If there is no scorer of this name, the metric is of an unknown kind, or pos_label is given
-        for a scorer of scikit-learn.
+        If there is no scorer of this name, or pos_label is given for a scorer of scikit-learn.
+
+    See Also
+    --------
+    make_scorer : Scorers of other metrics, and of metrics with other parameters.
 
     Examples
     --------
@@ -465,35 +446,135 @@ def get_scorer(
     >>> scores["test_balance"]
     array([1., 1., 1., 1., 1.])
     """
-    if measure is not None:
-        return FairnessScorer(
-            _comparison_metric(scoring, find_measure(measure), group, k), pos_label
-        )
-    if group is not None or k is not None:
-        raise ValueError("group and k are for the value of a measure; pass measure= too.")
-    # A metric, the name of one, or the name of a scorer of scikit-learn.
-    if isinstance(scoring, Metric):
-        if scoring.kind not in ARGUMENTS_BY_METRIC_KIND:
-            raise ValueError(
-                f"The kind of a metric must be one of {sorted(ARGUMENTS_BY_METRIC_KIND)}, which "
-                "determines its "
-                f"arguments; got {scoring.kind!r}."
-            )
-        return FairnessScorer(scoring, pos_label)
     scorers = {_scorer_name(name, metric): name for name, metric in METRICS.items()}
-    if scoring not in scorers and scoring in get_scorer_names():
+    if scoring in scorers:
+        return FairnessScorer(scorers[scoring], pos_label)
+    if isinstance(scoring, str) and scoring in get_scorer_names():
         if pos_label is not None:
             raise ValueError(
-                f"pos_label is for fairness metrics, but {scoring!r} is a scorer of scikit-learn; "
+                f"pos_label is for scorers of groups, but {scoring!r} is a scorer of scikit-learn; "
                 "name the class with sklearn.metrics.make_scorer(..., pos_label=...)."
             )
         return PerformanceScorer(scoring)
-    if scoring not in scorers:
+    raise ValueError(
+        f"scoring must be one of {sorted(scorers)}, or the name of a scorer of scikit-learn; got "
+        f"{scoring!r}." + _scorer_hint(scoring, scorers)
+    )
+
+
+TRANSFORMS = {"difference": False, "ratio": True, "group_min": True, "group_max": False}
+"""Transforms of `make_scorer` -> whether greater is better, unless said."""
+
+
+def make_scorer(
+    metric: str | Rate | Measure | Metric | Callable,
+    *,
+    transform: str | None = None,
+    group: Any = None,
+    greater_is_better: bool | None = None,
+    k: float | None = None,
+    pos_label: Label | None = None,
+    **params: Any,
+) -> Callable:
+    """Make a scorer of a metric, for scikit-learn's searches and cross-validation.
+
+    With a `transform` the values of the metric in all groups become one number, as those of
+    fairlearn's ``make_derived_metric``: their largest difference, smallest ratio, minimum or
+    maximum. With a `group` the value of this group is the score. Groups without a value are left
+    out, with a warning. Without both the metric compares groups itself, as those in `METRICS` do.
+
+    Positive class, several classes, routing of groups and errors are as with :func:`get_scorer`. A
+    function takes the labels of more than two classes, or the numbers of a regressor.
+
+    Parameters
+    ----------
+    metric : str, Rate, Measure, Metric or callable
+        With a transform or a group what is compared, as in :func:`group_report`: "recall",
+        "f1_score", "brier_score", or a function of :mod:`sklearn.metrics`. Otherwise a name in
+        `METRICS`, or a `Metric`.
+    transform : {"difference", "ratio", "group_min", "group_max"}, default=None
+        How the values of the groups become one number.
+    group : label or tuple of labels, default=None
+        The group whose value is the score.
+    greater_is_better : bool, default=None
+        Whether larger values are better; the scorer negates others. None: it is so of ratios,
+        minima, and the value of one group, not of differences and maxima, and a metric that
+        compares groups says it itself.
+    k : int or float, default=None
+        Decisions are positive for the k highest scores of the samples scored, as in
+        :func:`group_report`, for a metric of decisions with a transform or a group.
+    pos_label : int, float, bool or str, default=None
+        The positive class, as in :func:`get_scorer`.
+    **params
+        Parameters of a metric in `METRICS`, such as ``interval=(0.0, 0.2)``.
+
+    Returns
+    -------
+    scorer : callable
+        Called as ``scorer(estimator, X, y=None, *, sensitive_features, sample_weight=None)``; it
+        can be pickled and cloned.
+
+    Raises
+    ------
+    ValueError
+        If metric or transform is unknown, or arguments do not go together.
+
+    See Also
+    --------
+    get_scorer : Scorers by name.
+
+    Examples
+    --------
+    The smallest recall of a group, which a search maximises:
+
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skfair.metrics import make_scorer
+    >>> X, group = np.arange(8.0).reshape(-1, 1), ["a", "b"] * 4
+    >>> model = LogisticRegression().fit(X, X[:, 0] > 3)
+    >>> scorer = make_scorer("recall", transform="group_min")
+    >>> scorer(model, X, X[:, 0] > 1, sensitive_features=group)
+    0.6666666666666666
+    """
+    if transform is not None or group is not None:
+        if params:
+            raise ValueError(
+                f"{join_names(params)} must be parameters of a metric in METRICS, without "
+                "transform and group; set those of a function with functools.partial."
+            )
+        compared = _compare_groups(find_measure(metric), transform, group, k)
+        return FairnessScorer(_directed(compared, greater_is_better), pos_label)
+    if k is not None:
+        raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
+    metric = _find_metric(metric)
+    metric = replace(metric, params={**metric.params, **params})
+    return FairnessScorer(_directed(metric, greater_is_better), pos_label)
+
+
+def _find_metric(metric):
+    """The record of a metric that compares groups: a name, a function of METRICS, or a record."""
+    if not isinstance(metric, Metric):
+        name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
+        registered = METRICS.get(name)
+        if registered is None or (callable(metric) and registered.function is not metric):
+            raise ValueError(
+                f"metric must be in METRICS, or a Metric, which compare groups themselves, or "
+                f"transform one of {[*TRANSFORMS]}; got metric={metric!r} and transform=None."
+            )
+        return registered
+    if metric.kind not in ARGUMENTS_BY_METRIC_KIND:
         raise ValueError(
-            f"scoring must be one of {sorted(scorers)}, a Metric, or the name of a scorer of "
-            f"scikit-learn; got {scoring!r}." + _scorer_hint(scoring, scorers)
+            f"The kind of a metric must be one of {sorted(ARGUMENTS_BY_METRIC_KIND)}; got "
+            f"{metric.kind!r}."
         )
-    return FairnessScorer(scorers[scoring], pos_label)
+    return metric
+
+
+def _directed(metric, greater_is_better):
+    """The metric with the requested direction, or with its own one for None."""
+    if greater_is_better is None:
+        return metric
+    return replace(metric, greater_is_better=greater_is_better)
 
 
 _KIND_BY_RESPONSE = {
@@ -504,20 +585,17 @@ _KIND_BY_RESPONSE = {
 """Responses of measures -> kinds of metrics."""
 
 
-def _comparison_metric(scoring, measure, group, k):
-    """The metric that compares a measure between groups."""
-    names = {"neg_difference": "difference", "ratio": "ratio"}
-    names |= {sign + how: how for how in ("minimum", "maximum", "group") for sign in ("", "neg_")}
-    if scoring not in names:
+def _compare_groups(measure, transform, group, k):
+    """The metric that compares a measure between groups, or takes its value in one group."""
+    if (transform is None) == (group is None):
         raise ValueError(
-            f"With a measure, scoring must be one of {sorted(names)}; got {scoring!r}."
-            + spelling_hint(str(scoring), names)
+            f"Pass transform or group, the group whose value is the score; got both, "
+            f"transform={transform!r} and group={group!r}."
         )
-    how = names[scoring]
-    if (group is None) == (how == "group"):
+    if group is None and transform not in TRANSFORMS:
         raise ValueError(
-            f"group names the group whose value is the score, with scoring='group' alone; got "
-            f"scoring={scoring!r} and group={group!r}."
+            f"transform must be one of {[*TRANSFORMS]}; got {transform!r}."
+            + spelling_hint(str(transform), TRANSFORMS)
         )
     kind = "classification" if isinstance(measure, Rate) else _KIND_BY_RESPONSE[measure.response]
     if k is not None:
@@ -527,9 +605,9 @@ def _comparison_metric(scoring, measure, group, k):
                 "k out."
             )
         kind = "labelled_score"
-    greater_is_better = not scoring.startswith("neg_")
+    greater_is_better = TRANSFORMS.get(transform, True)
     best = 1.0 if greater_is_better else 0.0
-    return Metric(GroupComparison(measure, how, group, k), kind, greater_is_better, best)
+    return Metric(GroupComparison(measure, transform, group, k), kind, greater_is_better, best)
 
 
 def _scorer_hint(scoring, scorers):
@@ -539,8 +617,7 @@ def _scorer_hint(scoring, scorers):
         return (
             f" Pass its name, {of_function[0]!r}."
             if of_function
-            else " Of a function make a Metric, as in Metric(function, kind='classification', "
-            "greater_is_better=False, best=0.0)."
+            else " Of a function make a scorer by make_scorer(function, transform=...)."
         )
     known = [*scorers, *get_scorer_names()]
     if not isinstance(scoring, str) or "partial" in scoring or not mentions_comparison(scoring):
@@ -550,6 +627,6 @@ def _scorer_hint(scoring, scorers):
         return spelling_hint(scoring, known)
     metric = criterion.ratio if asks_for_ratio(scoring) else criterion.difference
     if metric is None:
-        return " No such metric is offered; pass a Metric of your own."
+        return " No such metric is offered; make a scorer of your own by make_scorer."
     name = next(name for name, key in scorers.items() if key == metric)
     return f" Did you mean {name!r}?"

@@ -17,5 +17,3 @@ from skfair.models._model import Model, check_model
 from skfair.models._model import moments as moments
 from skfair.models._model import pull_back_sparse_rows as pull_back_sparse_rows
 from skfair.models._model import times_vector as times_vector
-
-__all__ = ["LinearModel", "MLPModel", "Model", "check_model"]

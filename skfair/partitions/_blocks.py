@@ -23,17 +23,6 @@ class Blocks:
 
     Selecting columns reads nothing. Iterating gives the blocks in memory, one after the other.
 
-    Parameters
-    ----------
-    read : callable
-        (number, columns) -> DataFrame or ndarray of this block.
-    lengths : sequence of int
-        Rows of every block.
-    columns : list
-        Columns to be read.
-    is_series : bool, default=False
-        Whether blocks are one column and no table.
-
     Attributes
     ----------
     columns : list
@@ -78,32 +67,12 @@ class Blocks:
         return Blocks(self._read, self._lengths, wanted, is_series)
 
     def drop(self, columns):
-        """All columns but some.
-
-        Parameters
-        ----------
-        columns : list of labels
-            Those to leave out.
-
-        Returns
-        -------
-        blocks : Blocks
-        """
+        """All columns but some."""
         self[list(columns)]  # which are all there
         return self[[name for name in self.columns if name not in set(columns)]]
 
     def read(self, number):
-        """One block, in memory.
-
-        Parameters
-        ----------
-        number : int
-            Which one.
-
-        Returns
-        -------
-        block : DataFrame, Series or ndarray
-        """
+        """One block, in memory."""
         block = self._read(number, self.columns)
         if not self._is_series:
             return block

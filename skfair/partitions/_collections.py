@@ -220,18 +220,6 @@ def partitions_of(n_jobs=None, **columns):
     They are read for every pass: by the workers of the active client, where the collections are
     Dask's, and without one, and for `Blocks`, by threads.
 
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        Threads, where they read.
-    **columns : collection or None
-        Collections of Dask, or `Blocks`, by name; None is left out.
-
-    Returns
-    -------
-    partitions : Partitions
-        Of `Block`, a dict of arrays, series or dataframes in memory, by name.
-
     Raises
     ------
     TypeError
@@ -455,16 +443,6 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     of a dataframe of Dask a series, or a dataframe where it gives several columns, with the same
     index. `Blocks` of a file are read one by one, and the answer is an array in memory. About all
     others it answers at once.
-
-    Parameters
-    ----------
-    empty : callable
-        estimator -> what the method answers about no rows: an array of 0 rows.
-
-    Returns
-    -------
-    decorator : callable
-        For methods of X and, by keyword, of other arrays with the same rows.
 
     Examples
     --------

@@ -30,13 +30,6 @@ class DaskWorkers:
     added in a tree. Partitions of a worker that is lost are computed again by Dask. As the order of
     additions is that of the partitions, sums are the same to the bit.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        The cluster.
-    partitions : sequence of distributed.Future, or of dask.delayed.Delayed
-        Lists of blocks: those that workers store, or those that they read for every pass.
-
     Examples
     --------
     >>> import numpy as np

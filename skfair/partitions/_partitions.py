@@ -36,13 +36,6 @@ class Partitions:
     do not change a block. Their arguments are small and the same for every block. An argument that
     is itself `Partitions`, of as many blocks and computed already, is handed out block by block.
 
-    Parameters
-    ----------
-    engine : Threads or DaskWorkers
-        Stores partitions, and calls functions of them.
-    steps : tuple of (callable, tuple), default=()
-        Functions that make the blocks from those that are stored, and their arguments.
-
     Examples
     --------
     >>> import numpy as np
@@ -67,17 +60,6 @@ class Partitions:
 
         In memory it is computed at once. Elsewhere it is computed in every pass, unless `persist`
         or `keep` follows.
-
-        Parameters
-        ----------
-        function : callable
-            ``(block, *arguments)`` -> block.
-        *arguments : object
-            Handed to the function.
-
-        Returns
-        -------
-        partitions : Partitions
         """
         # A single block in memory needs no engine: most fits have no more, and many small steps.
         if self.engine.only_block is not None:
@@ -94,21 +76,6 @@ class Partitions:
         The order depends on the numbers of blocks and partitions alone: eight neighbouring blocks
         are added from the first to the last, then eight neighbouring sums, and so on, in each
         partition, then in the same way over partitions.
-
-        Parameters
-        ----------
-        function : callable
-            ``(block, *arguments)`` -> a number, an array, or a tuple of such or of tuples.
-        *arguments : object
-            Handed to the function.
-        is_small : bool, default=False
-            Results are so small that those of few partitions are best added in this process,
-            which saves messages between workers.
-
-        Returns
-        -------
-        total : number, array or tuple
-            As the function returns it.
         """
         if self.engine.only_block is not None:
             return function(self.engine.only_block[0], *map(_only_block, arguments))
@@ -117,20 +84,7 @@ class Partitions:
         )
 
     def gather(self, function, *arguments):
-        """What a function makes of every block, brought to this process.
-
-        Parameters
-        ----------
-        function : callable
-            ``(block, *arguments)`` -> something small.
-        *arguments : object
-            Handed to the function.
-
-        Returns
-        -------
-        results : list
-            One per block, in their order.
-        """
+        """What a function makes of every block, brought to this process."""
         if self.engine.only_block is not None:
             return [function(self.engine.only_block[0], *map(_only_block, arguments))]
         results = self.engine.results(*self._partition_function((function, arguments)))
@@ -156,20 +110,7 @@ class Partitions:
             self.engine.release()
 
     def concatenate(self, lengths, empty):
-        """Blocks that are arrays, as one array.
-
-        Parameters
-        ----------
-        lengths : sequence of int
-            Rows of every partition.
-        empty : ndarray of shape (0, ...)
-            Such an array without rows: its shape but for these, and its type.
-
-        Returns
-        -------
-        array : array of shape (sum(lengths), ...)
-            Of Dask where the rows are on a cluster, and stay there.
-        """
+        """Blocks that are arrays, as one array."""
         return self.engine.concatenate(*self._partition_function(), lengths, empty)
 
     def _partition_function(self, *last, combine=list):
@@ -221,15 +162,7 @@ SMALL_PARTITION_THRESHOLDS = 64, 1 << 12
 
 
 def warn_of_small_partitions(partitions, lengths):
-    """Warn of many small partitions, with the number of partitions that would serve.
-
-    Parameters
-    ----------
-    partitions : Partitions
-        On a cluster or in files.
-    lengths : list of int
-        Rows of every partition.
-    """
+    """Warn of many small partitions, with the number of partitions that would serve."""
     in_memory = partitions.engine.is_stored and not partitions.engine.is_cluster
     number, n_rows = len(lengths), sum(lengths)
     max_number, min_rows = SMALL_PARTITION_THRESHOLDS
@@ -250,17 +183,6 @@ def _only_block(argument):
 
 def blocks(n_samples, size=BLOCK):
     """Divide rows into blocks of equal size; the last one may be smaller.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of all rows.
-    size : int, default=65536
-        Rows of a block.
-
-    Returns
-    -------
-    blocks : list of slice
 
     Examples
     --------
@@ -302,13 +224,6 @@ def sum_all(results):
 class Reader:
     """Partitions that are read for every pass and forgotten after it, for data beyond memory.
 
-    Parameters
-    ----------
-    read : callable
-        number -> list of the blocks of this partition.
-    n_partitions : int
-        How many there are.
-
     Examples
     --------
     >>> import numpy as np
@@ -329,16 +244,7 @@ class Reader:
 
 
 class Threads:
-    """Engine of partitions of this process; numpy and kernels let threads run side by side.
-
-    Parameters
-    ----------
-    partitions : list of lists, or Reader
-        The blocks of every partition.
-    n_jobs : int or None, default=None
-        Threads; None is 1 unless in a `joblib.parallel_config` context, -1 is all processors. Each
-        holds one of the partitions of a `Reader`.
-    """
+    """Engine of partitions of this process; numpy and kernels let threads run side by side."""
 
     is_cluster = False
     n_workers = 1
@@ -383,17 +289,6 @@ class Threads:
 def make_partitions(blocks, n_jobs=None):
     """Partitions in memory, of one block each.
 
-    Parameters
-    ----------
-    blocks : iterable
-        The blocks.
-    n_jobs : int or None, default=None
-        Threads, as in `Threads`.
-
-    Returns
-    -------
-    partitions : Partitions
-
     Examples
     --------
     >>> import numpy as np
@@ -411,16 +306,6 @@ def _call_on_partition(task, engines, number):
 
 def n_threads_of(n_jobs):
     """Threads that ``n_jobs`` asks for, where fits that run side by side may have them already.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As scikit-learn has it. Less than 0 is one thread within tasks of joblib, such as the fits
-        of a search.
-
-    Returns
-    -------
-    n_threads : int
 
     Examples
     --------
@@ -500,16 +385,6 @@ def sampling_rates(counts, size):
     A cell is drawn at the common rate, or at a higher one if it would have less than a quarter of
     an even division.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_cells,)
-        Rows of each cell.
-    size : int
-
-    Returns
-    -------
-    rates : ndarray of shape (n_cells,)
-
     Examples
     --------
     >>> import numpy as np
@@ -526,15 +401,6 @@ def random_keys(numbers):
 
     So a row is drawn or not wherever partitions begin, and on any number of workers (SplitMix64,
     Steele et al. 2014).
-
-    Parameters
-    ----------
-    numbers : ndarray of int
-        Row numbers.
-
-    Returns
-    -------
-    keys : ndarray of float
 
     Examples
     --------

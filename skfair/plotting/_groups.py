@@ -306,7 +306,7 @@ class SubgroupDisplay(Display):
     ----------
     table : DataFrame
         One row for each subgroup, as the attribute ``subgroups`` of
-        :class:`skfair.audit.SubgroupReport`, of one measure.
+        ``SubgroupReport``, of one measure.
     measure : str
         Name of the measure.
     largest_possible : float

@@ -324,7 +324,7 @@ def check_interval_sizes(samples, criterion, name):
     if len(small) and len(groups.labels) > 1:
         listed = join_names(f"{groups.names[code]!r} ({n_compared[code]})" for code in small)
         raise ValueError(
-            f"criterion={name!r} needs at least {_MIN_SAMPLES} samples of every group with a rank "
+            f"constraint={name!r} needs at least {_MIN_SAMPLES} samples of every group with a rank "
             f"in the interval, but some groups have fewer: {listed}. Widen the interval, merge or "
             "leave out small groups, or use a classifier whose scores have fewer ties: tied "
             "samples share the rank of the first."

@@ -12,11 +12,3 @@ from skfair.problems._problem import ConstrainedProblem, example_problem
 from skfair.problems._problem import Problem as Problem
 from skfair.problems._problem import needs_subsample as needs_subsample
 from skfair.problems._problem import original_multipliers as original_multipliers
-
-__all__ = [
-    "Ball",
-    "Box",
-    "ConstrainedProblem",
-    "Evaluation",
-    "example_problem",
-]

@@ -543,11 +543,6 @@ def _split_by_constraint(sums, events, axis):
 class Box(BaseEstimator):
     """Parameters between bounds.
 
-    Parameters
-    ----------
-    lower, upper : float or ndarray of shape (n_parameters,)
-        Bounds, of all parameters or of each; infinite where there is none.
-
     Examples
     --------
     >>> import numpy as np
@@ -561,27 +556,12 @@ class Box(BaseEstimator):
         self.upper = upper
 
     def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The nearest point of the set.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        nearest : ndarray of shape (n_parameters,)
-        """
+        """The nearest point of the set."""
         return np.clip(parameters, self.lower, self.upper)
 
 
 class Ball(BaseEstimator):
     """Parameters of bounded Euclidean norm.
-
-    Parameters
-    ----------
-    radius : float
-        Largest norm.
 
     Examples
     --------
@@ -595,16 +575,6 @@ class Ball(BaseEstimator):
         self.radius = radius
 
     def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The nearest point of the set.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Model parameters.
-
-        Returns
-        -------
-        nearest : ndarray of shape (n_parameters,)
-        """
+        """The nearest point of the set."""
         norm = np.sqrt(parameters @ parameters)
         return parameters * (self.radius / norm) if norm > self.radius else parameters

@@ -113,17 +113,7 @@ class Problem(ABC):
         """Parameters, followed by auxiliary unknowns at which the rows are smallest."""
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """The nearest unknowns whose model parameters are in the region.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
-
-        Returns
-        -------
-        x : ndarray of shape (n_unknowns,)
-        """
+        """The nearest unknowns whose model parameters are in the region."""
         if self.region is None:
             return x
         parameters = self.region.project(x[: self.n_parameters])
@@ -531,18 +521,6 @@ def example_problem(n_samples: int = 200, tolerance: float = 0.02) -> Constraine
     """Make a small problem to try a solver on: logistic loss under demographic parity.
 
     The smooth rates of its two groups differ by .2.
-
-    Parameters
-    ----------
-    n_samples : int, default=200
-        Number of samples.
-    tolerance : float, default=0.02
-        Largest difference of smooth rates.
-
-    Returns
-    -------
-    problem : ConstrainedProblem
-        With one row and three parameters.
 
     Examples
     --------

@@ -66,7 +66,6 @@ __all__ = [
     "StochasticGhost",
     "StochasticIDCA",
     "StochasticPLADA",
-    "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
     "check_solver",

@@ -68,10 +68,7 @@ from skfair.statistics._pilots import DrawnFits, FitPilot
 from skfair.statistics._planning import required_sample_size
 
 __all__ = [
-    "DrawnFits",
     "FitPilot",
-    "HiddenGap",
-    "Interval",
     "balance_limit",
     "gap_interval",
     "hidden_gap_interval",

@@ -13,7 +13,6 @@ __all__ = [
     "ConstrainedObjective",
     "ConstrainedTorchClassifier",
     "RecentScores",
-    "TorchModel",
     "constraint_values",
     "gather_samples",
 ]

@@ -310,22 +310,6 @@ class TorchModel:
     batch norm learns, unless the submodule was set to ``eval()`` before. Otherwise all of them are
     in evaluation mode.
 
-    Parameters
-    ----------
-    module : torch.nn.Module
-        The network. It is not changed, except that lazy layers get their sizes.
-    X : array-like of shape (n_samples, ...), torch.Tensor, Dataset or DataLoader
-        Samples along the first axis. Real numbers are passed to the module in the dtype of its
-        layers, integers as they are unless the module computes with real numbers alone. A dataset
-        has ``len`` and gives a sample by its index, alone or as the first of a tuple; it is read
-        when samples are needed. A DataLoader reads its dataset, in an order that the fit chooses,
-        by its workers and its ``collate_fn``. A sample that is a tuple or dict has several inputs,
-        which are passed to the module by position or by name.
-    device : str or torch.device, default="cpu"
-        Device of the computations.
-    random_state : int or None, default=None
-        Seed of what the module draws, such as dropout. None draws from PyTorch's own generators.
-
     Raises
     ------
     ImportError
@@ -384,13 +368,7 @@ class TorchModel:
         self.network = FlatModule(module, name, is_training, stream)
 
     def inputs(self) -> Any:
-        """Arguments of the module for all samples.
-
-        Returns
-        -------
-        inputs : torch.Tensor, or tuple or dict of them
-            On the device, in the dtype that the module takes.
-        """
+        """Arguments of the module for all samples."""
         return self._cast(self.samples.read(slice(None)))
 
     def _cast(self, inputs):
@@ -399,20 +377,7 @@ class TorchModel:
         return cast_floating(inputs if self._takes_integers else cast_all(inputs, dtype), dtype)
 
     def iter_batches(self, batches: list) -> Iterator:
-        """Arguments of the module for each of several batches, read ahead by a DataLoader.
-
-        Parameters
-        ----------
-        batches : list of slice or ndarray of int
-            Positions of the samples of each batch.
-
-        Yields
-        ------
-        rows : slice or ndarray of int
-            The positions.
-        inputs : torch.Tensor, or tuple or dict of them
-            On the device, in the dtype that the module takes.
-        """
+        """Arguments of the module for each of several batches, read ahead by a DataLoader."""
         for rows, inputs in zip(batches, self.samples.read_batches(batches), strict=True):
             yield rows, self._cast(inputs)
 
@@ -439,30 +404,11 @@ class TorchModel:
         return model
 
     def initial(self, random_state: RandomState = None) -> np.ndarray:
-        """Initial parameters: those of the module.
-
-        Parameters
-        ----------
-        random_state : int, RandomState instance or None, default=None
-            Not used: modules have parameters.
-
-        Returns
-        -------
-        parameters : ndarray of shape (n_parameters,)
-        """
+        """Initial parameters: those of the module."""
         return self.parameters(self.network.module)
 
     def parameters(self, module: Any) -> np.ndarray:
         """Parameters of another module of the same architecture, such as that of `module_at`.
-
-        Parameters
-        ----------
-        module : torch.nn.Module
-            With tensors of the same names and shapes.
-
-        Returns
-        -------
-        parameters : ndarray of shape (n_parameters,)
 
         Raises
         ------
@@ -472,64 +418,21 @@ class TorchModel:
         return self.network.parameters(module)
 
     def module_at(self, parameters: np.ndarray) -> Any:
-        """A copy of the module with other parameters, in evaluation mode.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        module : torch.nn.Module
-        """
+        """A copy of the module with other parameters, in evaluation mode."""
         network = self.network.copy()
         network.load(parameters)
         return network.module.eval()
 
     def take(self, rows: np.ndarray | slice) -> TorchModel:
-        """The same model on some of the samples.
-
-        Parameters
-        ----------
-        rows : ndarray of int, or slice
-            Positions in any order, with or without repetitions.
-
-        Returns
-        -------
-        model : TorchModel
-            It shares the module.
-        """
+        """The same model on some of the samples."""
         return self._replace(samples=self.samples.take(rows))
 
     def batch(self, rows: np.ndarray | slice) -> TorchModel:
-        """The model on a mini-batch, in training mode.
-
-        Parameters
-        ----------
-        rows : ndarray of int, or slice
-            Positions in any order, with or without repetitions.
-
-        Returns
-        -------
-        model : TorchModel
-            Its submodules are in the modes in which they were passed.
-        """
+        """The model on a mini-batch, in training mode."""
         return self._replace(samples=self.samples.take(rows), is_training=True)
 
     def evaluate(self, parameters: np.ndarray) -> TorchPoint | ChunkedPoint:
-        """The model at given parameters.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        point : TorchPoint or ChunkedPoint
-            Scores, and derivatives by the parameters; see `skfair.models.Model.evaluate`.
-        """
+        """The model at given parameters."""
         if self.is_training:
             return TorchPoint(self, parameters)
         if isinstance(self.samples, LoaderSamples):
@@ -545,34 +448,12 @@ class TorchModel:
         return self._latest
 
     def ridge(self, alpha: float) -> np.ndarray:
-        """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter.
-
-        Parameters
-        ----------
-        alpha : float
-            Strength of the penalty on tensors with two axes or more, the weights of layers; biases
-            and the scales of normalisations have none.
-
-        Returns
-        -------
-        ridge : ndarray of shape (n_parameters,)
-        """
+        """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter."""
         each = [alpha if tensor.ndim > 1 else 0.0 for tensor in self.network.tensors.values()]
         return np.repeat(each, self.network.sizes)
 
     def last_layer(self, parameters: np.ndarray) -> LinearModel:
-        """The linear model on the inputs of the last layer, the layers before it held fixed.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the model.
-
-        Returns
-        -------
-        model : LinearModel
-            Its parameters are the last ones of this model.
-        """
+        """The linear model on the inputs of the last layer, the layers before it held fixed."""
         # Hidden units are used as they are, so that parameters are those of the module's layer.
         body: Any
         hidden: Any
@@ -587,16 +468,6 @@ class TorchModel:
 
         In training they follow mini-batches, in which groups may have other shares, and lag behind
         the parameters.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters at which they are estimated.
-
-        Returns
-        -------
-        model : TorchModel
-            With a copy of the module; the model itself where it has no batch norm to update.
         """
         is_norm = [
             training and _has_running_statistics(layer) for layer, training in self.network.modes
@@ -628,18 +499,6 @@ class TorchModel:
         The output layer computes in double precision. Where the scores of a sample are not linear
         in its parameters, all others held fixed, a new one is appended to the trained module.
 
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters at the end of the training.
-
-        Returns
-        -------
-        model : TorchModel
-            With a copy of the module. Its scores are linear in the parameters of its last layer.
-        parameters : ndarray of shape (n_parameters,)
-            Those of the model.
-
         Raises
         ------
         ValueError
@@ -660,18 +519,7 @@ class TorchModel:
         return self._finished[1]
 
     def append_layer(self, parameters: np.ndarray) -> TorchModel:
-        """The same scores, as the input of a new last layer.
-
-        Parameters
-        ----------
-        parameters : ndarray of shape (n_parameters,)
-            Parameters of the module in front of the new layer.
-
-        Returns
-        -------
-        model : TorchModel
-            With a copy of the module, and two parameters more.
-        """
+        """The same scores, as the input of a new last layer."""
         return self._replace_output_layer(parameters, _append_output_layer)
 
     def _replace_output_layer(self, parameters, find):

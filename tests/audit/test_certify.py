@@ -31,7 +31,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import SquaredLoss, step_function
-from skfair.metrics import METRICS, get_scorer
+from skfair.metrics import METRICS, get_scorer, make_scorer
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import (
     gap_interval,
@@ -89,7 +89,7 @@ def test_every_constraint_can_be_certified(name):
 def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
     certificate = certify_held_out(constraint=make(ratio=0.5))
     ratio = certificate.estimate
-    scorer = get_scorer(make().ratio_metric)
+    scorer = make_scorer(make().ratio_metric)
     assert ratio == pytest.approx(scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP))
     assert certificate.is_shown and certificate.threshold == 0.5 and not certificate.is_exact
     assert "is at least 0.5 times the largest. Observed: " in str(certificate)
@@ -486,7 +486,7 @@ def test_partial_limits_hold():
 
 def test_limits_are_metrics_of_which_scorers_are_made():
     limit = limit_metric("equal_opportunity", confidence_level=0.9)
-    scorer = get_scorer(limit)
+    scorer = make_scorer(limit)
     certificate = scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
     expected = certify_held_out(tolerance=0.3, constraint="equal_opportunity", confidence_level=0.9)
     assert certificate == pytest.approx(-expected.high)

@@ -77,7 +77,7 @@ SPLIT = Split(np.zeros((400, 1)), np.tile([0, 1], 200), np.repeat(["a", "b"], [4
 
 
 def mean_noise_gap(scores, n_new):
-    model = SimpleNamespace(oof_scores_=scores)
+    model = SimpleNamespace(oof_decision_function_=scores)
     return np.mean(noise_gaps(model, SPLIT, n_new, "demographic_parity"))
 
 

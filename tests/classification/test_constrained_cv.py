@@ -85,14 +85,14 @@ def gap(metric, data, scores):
 def test_out_of_fold_decisions_keep_the_tolerance(data, model_of, constraint):
     model = fit(data, constraint, tolerance=0.03)
     metric = CONSTRAINTS[constraint].metric
-    assert gap(metric, data, model.oof_scores_) <= 0.03
+    assert gap(metric, data, model.oof_decision_function_) <= 0.03
     plain = model_of(None)
-    assert gap(metric, data, plain.oof_scores_) > 0.03
+    assert gap(metric, data, plain.oof_decision_function_) > 0.03
     assert model.multipliers_.any()
     assert model.status_ in ("optimal", "feasible")
     assert model.constraint_violation_ == 0.0
     report = model.constraint_report_
-    assert report["gap"].iloc[0] == pytest.approx(gap(metric, data, model.oof_scores_))
+    assert report["gap"].iloc[0] == pytest.approx(gap(metric, data, model.oof_decision_function_))
     assert set(report["group"]) == {"a", "b", "c"}
 
 
@@ -107,8 +107,10 @@ def test_out_of_fold_scores_keep_every_other_constraint(data, model_of, constrai
     metric = METRICS[CONSTRAINTS[constraint].metric]
     if metric.kind == "score":
         group = data[2]
-        assert metric(model.oof_scores_, sensitive_features=group) == pytest.approx(reached)
-        assert metric(plain.oof_scores_, sensitive_features=group) > 0.15
+        assert metric(model.oof_decision_function_, sensitive_features=group) == pytest.approx(
+            reached
+        )
+        assert metric(plain.oof_decision_function_, sensitive_features=group) > 0.15
 
 
 def test_bounded_group_loss(data):
@@ -122,8 +124,8 @@ def test_bounded_group_loss(data):
 def test_each_of_several_constraints_keeps_its_tolerance(data):
     parity = DemographicParity(tolerance=0.1)
     model = fit(data, [parity, EqualizedOdds(tolerance=0.06)])
-    assert gap("demographic_parity_difference", data, model.oof_scores_) <= 0.1
-    assert gap("equalized_odds_difference", data, model.oof_scores_) <= 0.06
+    assert gap("demographic_parity_difference", data, model.oof_decision_function_) <= 0.1
+    assert gap("equalized_odds_difference", data, model.oof_decision_function_) <= 0.06
     both = fit(data, [parity, PartialStatisticalParity((0.1, 0.5), tolerance=0.2)])
     assert both.constraint_violation_ == 0.0
     # Both have features of two groups' probabilities; where ranks are compared, times the score.
@@ -139,7 +141,7 @@ def test_samples_are_compared_within_strata(data):
     for stratum in (False, True):
         inside = (X[:, 2] > 0) == stratum
         reached = demographic_parity_difference(
-            y[inside], model.oof_scores_[inside] > 0, sensitive_features=group[inside]
+            y[inside], model.oof_decision_function_[inside] > 0, sensitive_features=group[inside]
         )
         assert reached <= 0.05
     assert len(model.coef_) == 1 + 2 * 2  # groups in strata, whose probabilities are learned
@@ -150,7 +152,10 @@ def test_groups_may_overlap(data):
     members = sparse.csr_array(np.column_stack((group == "b", X[:, 3] > 0)))
     model = fit((X, y, members))
     assert (
-        demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=members) <= 0.05
+        demographic_parity_difference(
+            y, model.oof_decision_function_ > 0, sensitive_features=members
+        )
+        <= 0.05
     )
 
 
@@ -160,7 +165,7 @@ def test_groups_of_every_attribute(data):
     model = fit((X, y, two), DemographicParity(attributes="each"))
     for attribute in two.T:
         reached = demographic_parity_difference(
-            y, model.oof_scores_ > 0, sensitive_features=attribute
+            y, model.oof_decision_function_ > 0, sensitive_features=attribute
         )
         assert reached <= 0.05
 
@@ -197,14 +202,14 @@ def test_the_final_linear_model_errs_less_than_one_threshold(data, model_of):
     """Decisions use the probability of each group, which errs less than one threshold for all."""
     X, y, group = data
     model = fit(data, "demographic_parity", tolerance=0.02)
-    odds = model_of(None).oof_scores_
+    odds = model_of(None).oof_decision_function_
     order = np.sort(odds)
     alone = [
         np.mean((odds > t) == y)
         for t in order[::5]
         if demographic_parity_difference(y, odds > t, sensitive_features=group) <= 0.02
     ]
-    assert np.mean((model.oof_scores_ > 0) == y) > max(alone) + 0.015
+    assert np.mean((model.oof_decision_function_ > 0) == y) > max(alone) + 0.015
 
 
 # Predictions -------------------------------------------------------------------------
@@ -227,14 +232,14 @@ def test_sensitive_features_at_predict_are_used(data, new_data):
     model = fit(data, "equalized_odds", group_estimator="sensitive_features", tolerance=0.02)
     X, y, group = new_data
     scores = model.decision_function(X, sensitive_features=group)
-    assert gap("equalized_odds_difference", data, model.oof_scores_) <= 0.02
+    assert gap("equalized_odds_difference", data, model.oof_decision_function_) <= 0.02
     swapped = np.where(group == "a", "b", "a")
     assert (model.predict(X, sensitive_features=swapped) != (scores > 0)).any()
     with pytest.raises(ValueError, match=r"as in predict\(X, sensitive_features=\.\.\.\)"):
         model.predict(X)
     blind = fit(data, "equalized_odds", tolerance=0.02)
-    assert np.mean((model.oof_scores_ > 0) == data[1]) >= np.mean(
-        (blind.oof_scores_ > 0) == data[1]
+    assert np.mean((model.oof_decision_function_ > 0) == data[1]) >= np.mean(
+        (blind.oof_decision_function_ > 0) == data[1]
     )
 
 
@@ -293,7 +298,9 @@ def test_the_positive_class_may_be_the_first(data):
     np.testing.assert_array_equal(success.predict(X) == "no", model.predict(X) == 1)
     assert success.classes_.tolist() == ["no", "yes"]
     np.testing.assert_allclose(success.decision_function(X), -model.decision_function(X), atol=1e-6)
-    np.testing.assert_allclose(success.oof_scores_, -model.oof_scores_, atol=1e-6)
+    np.testing.assert_allclose(
+        success.oof_decision_function_, -model.oof_decision_function_, atol=1e-6
+    )
     np.testing.assert_allclose(
         success.predict_proba(X)[:, 0], model.predict_proba(X)[:, 1], atol=1e-6
     )
@@ -306,7 +313,7 @@ def test_a_frozen_classifier_is_not_changed(data, new_data):
     boosting = HistGradientBoostingClassifier(max_iter=5).fit(*new_data[:2])
     model = fit(data, estimator=FrozenEstimator(boosting), cv=5)
     assert model.estimators_[0].estimator is boosting
-    calibrated = fit(data, None, FrozenEstimator(boosting)).oof_scores_
+    calibrated = fit(data, None, FrozenEstimator(boosting)).oof_decision_function_
     assert np.corrcoef(boosting.decision_function(data[0]), calibrated)[0, 1] > 1 - 1e-9
     prefit = fit(data, estimator=boosting, cv="prefit")
     X = new_data[0]
@@ -324,10 +331,10 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
 
     model = fit(data, estimator=Counted(n_estimators=60, random_state=0), cv="oob")
     assert Counted.fits == 1
-    assert gap("demographic_parity_difference", data, model.oof_scores_) <= 0.05
+    assert gap("demographic_parity_difference", data, model.oof_decision_function_) <= 0.05
     # Its training samples are memorised: their scores show nothing.
     assert np.mean(model.estimators_[0].predict(data[0]) == data[1]) > 0.99
-    assert np.mean((model.oof_scores_ > 0) == data[1]) < 0.8
+    assert np.mean((model.oof_decision_function_ > 0) == data[1]) < 0.8
 
 
 @pytest.mark.parametrize(
@@ -342,7 +349,7 @@ def test_one_classifier_per_fold_or_one_of_all(data, cv):
     mean = np.mean([one.decision_function(X) for one in ensemble.estimators_], axis=0)
     single = fit(data, cv=cv, ensemble=False)
     assert len(single.estimators_) == 1
-    np.testing.assert_array_equal(single.oof_scores_, ensemble.oof_scores_)
+    np.testing.assert_array_equal(single.oof_decision_function_, ensemble.oof_decision_function_)
     np.testing.assert_array_equal(single.estimators_[0].coef_, clone(BASE).fit(X, data[1]).coef_)
     np.testing.assert_allclose(mean, single.estimators_[0].decision_function(X), atol=0.2)
 
@@ -355,11 +362,11 @@ def test_samples_without_weight_are_absent(data):
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0 + (np.arange(len(y)) % 3))
     model = ConstrainedClassifierCV(BASE, tolerance=0.05, cv=3, group_estimator=BASE)
     model.fit(X, y, sensitive_features=group, sample_weight=weights)
-    assert np.isnan(model.oof_scores_).tolist() == (weights == 0).tolist()
+    assert np.isnan(model.oof_decision_function_).tolist() == (weights == 0).tolist()
     present = weights > 0
     reached = demographic_parity_difference(
         y[present],
-        model.oof_scores_[present] > 0,
+        model.oof_decision_function_[present] > 0,
         sensitive_features=group[present],
         sample_weight=weights[present],
     )

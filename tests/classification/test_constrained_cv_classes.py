@@ -65,7 +65,7 @@ def model_of(data):
 
 
 def out_of_fold_decisions(model):
-    return model.classes_[model.oof_scores_.argmax(axis=1)]
+    return model.classes_[model.oof_decision_function_.argmax(axis=1)]
 
 
 def largest_gap(metric, data, decisions, **params):
@@ -145,8 +145,8 @@ def test_groups_may_overlap_and_samples_have_weights(data):
     model = ConstrainedClassifierCV(BASE, tolerance=0.04, cv=3, group_estimator=BASE).fit(
         X, y, sensitive_features=members, sample_weight=weights
     )
-    assert np.isnan(model.oof_scores_[weights == 0]).all()
-    decisions = model.classes_[np.nan_to_num(model.oof_scores_).argmax(axis=1)]
+    assert np.isnan(model.oof_decision_function_[weights == 0]).all()
+    decisions = model.classes_[np.nan_to_num(model.oof_decision_function_).argmax(axis=1)]
     for label in model.classes_:
         gap = demographic_parity_difference(
             y == label, decisions == label, sensitive_features=members, sample_weight=weights
@@ -160,7 +160,7 @@ def test_accuracy_is_at_least_that_of_random_shifts():
     X, y, group = data
     model = fit(data, tolerance=0.08, group_estimator="sensitive_features")
     accuracy = np.mean(out_of_fold_decisions(model) == y)
-    odds = fit(data, None).oof_scores_
+    odds = fit(data, None).oof_decision_function_
     rng, best = np.random.default_rng(0), 0.0
     codes = np.unique(group, return_inverse=True)[1]
     for _ in range(4000):

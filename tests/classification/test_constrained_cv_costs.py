@@ -86,7 +86,7 @@ def test_no_thresholds_of_the_groups_cost_a_hundredth_less(weights, tolerance):
         gap = demographic_parity_difference(y, decisions, sensitive_features=group)
         return gap, cost @ (decisions != y)
 
-    gap, reached = outcome((model.oof_scores_ > 0).astype(int))
+    gap, reached = outcome((model.oof_decision_function_ > 0).astype(int))
     assert gap <= tolerance
     # Every pair of thresholds of the two groups.
     outcomes = [
@@ -102,9 +102,11 @@ def test_balanced_weights_maximise_balanced_accuracy():
     rare = (y == 1) & (np.arange(len(y)) % 5 > 0)
     X, y, group = data = X[~rare], y[~rare], group[~rare]
     plain, balanced = (fit(data, class_weight=one, tolerance=0.05) for one in (None, "balanced"))
-    scores = [balanced_accuracy_score(y, one.oof_scores_ > 0) for one in (plain, balanced)]
+    scores = [
+        balanced_accuracy_score(y, one.oof_decision_function_ > 0) for one in (plain, balanced)
+    ]
     assert scores[1] > scores[0] + 0.05
-    decisions = balanced.oof_scores_ > 0
+    decisions = balanced.oof_decision_function_ > 0
     assert demographic_parity_difference(y, decisions, sensitive_features=group) <= 0.05
     # The inverse sizes of the classes are the same costs.
     by_hand = fit(data, class_weight={0: 1 / (y == 0).sum(), 1: 1 / (y == 1).sum()}, tolerance=0.05)
@@ -129,7 +131,7 @@ def test_weights_do_not_reach_the_rates_and_the_estimator(data):
         np.testing.assert_array_equal(one.coef_, other.coef_)
     np.testing.assert_array_equal(model.calibration_, plain.calibration_)
     X, y, group = data
-    decisions = model.oof_scores_ > 0
+    decisions = model.oof_decision_function_ > 0
     rates = [decisions[group == name].mean() for name in ("a", "b")]
     np.testing.assert_allclose(model.constraint_report_["rate"], rates)
 
@@ -156,7 +158,7 @@ def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     model = model.set_callbacks(monitor).fit(X, y, sensitive_features=group)
     weights = np.where(y == 1, 3.0, 1.0)
     # Without constraint it is the log-loss of scores that may be scaled.
-    z = model.oof_scores_[:, np.newaxis]
+    z = model.oof_decision_function_[:, np.newaxis]
     platt = LogisticRegression(C=1e8, tol=1e-10).fit(z, y, sample_weight=weights)
     expected = log_loss(y, platt.predict_proba(z), sample_weight=weights)
     assert monitor.log["objective"].iloc[-1] == pytest.approx(expected, rel=1e-3)

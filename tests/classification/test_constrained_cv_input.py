@@ -58,7 +58,9 @@ def fit(data, estimator=NB, weights=None, **params):
 
 def gap(data, model):
     _, y, sex = data
-    return demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=sex)
+    return demographic_parity_difference(
+        y, model.oof_decision_function_ > 0, sensitive_features=sex
+    )
 
 
 class Labels(ClassifierMixin, BaseEstimator):
@@ -272,7 +274,7 @@ def test_weights_that_the_classifier_does_not_take(data):
         model = fit(data, KNeighborsClassifier(), weights)
     _, y, sex = data
     reached = demographic_parity_difference(
-        y, model.oof_scores_ > 0, sensitive_features=sex, sample_weight=weights
+        y, model.oof_decision_function_ > 0, sensitive_features=sex, sample_weight=weights
     )
     assert reached <= 0.05
 
@@ -472,7 +474,9 @@ def test_a_constrained_classifier_may_be_inside(data):
 
 @pytest.mark.slow
 def test_several_jobs_give_the_same(data):
-    np.testing.assert_array_equal(fit(data, n_jobs=2).oof_scores_, fit(data).oof_scores_)
+    np.testing.assert_array_equal(
+        fit(data, n_jobs=2).oof_decision_function_, fit(data).oof_decision_function_
+    )
 
 
 # Export -------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
 def test_decisions_of_any_model_keep_the_ratio(data):
     model = fit(ConstrainedClassifierCV(LogisticRegression(), EqualizedOdds(ratio=RATIO)), data)
     _, y, groups, _ = data
-    assert ratio_of(model.constraint, y, model.oof_scores_ > 0, groups) >= RATIO
+    assert ratio_of(model.constraint, y, model.oof_decision_function_ > 0, groups) >= RATIO
     assert model.multipliers_.any()
 
 
@@ -158,7 +158,7 @@ def test_decisions_of_each_class_keep_the_ratio(data):
     y = y + (X[:, 1] > 0.8)
     model = ConstrainedClassifierCV(LogisticRegression(), DemographicParity(ratio=RATIO))
     model.fit(X, y, sensitive_features=groups)
-    classes = model.classes_[model.oof_scores_.argmax(axis=1)]
+    classes = model.classes_[model.oof_decision_function_.argmax(axis=1)]
     for label in model.classes_:
         selected = (classes == label).astype(int)
         assert ratio_of(model.constraint, (y == label).astype(int), selected, groups) >= RATIO

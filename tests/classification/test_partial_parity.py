@@ -42,7 +42,7 @@ def data():
     return X, y, np.where(sex == 1, "man", "woman")
 
 
-def fit_model(data, criterion="statistical_parity", **settings):
+def fit_model(data, criterion="partial_statistical_parity", **settings):
     X, y, sex = data
     interval = INTERVAL if isinstance(criterion, str) else None
     settings = {"interval": interval, "tolerance": 0.1} | settings
@@ -54,15 +54,21 @@ def difference(model, data, interval=INTERVAL, **settings):
     scores = model.decision_function(X, sensitive_features=sex)
     known = {"sensitive_features": sex, "interval": interval} | settings
     return {
-        "statistical_parity": lambda: partial_statistical_parity_difference(scores, **known),
-        "demographic_parity": lambda: partial_demographic_parity_difference(scores, **known),
-        "group_auc": lambda: partial_group_auc_difference(scores, **known),
-        "equal_opportunity": lambda: partial_equal_opportunity_difference(y, scores, **known),
-        "equalized_odds": lambda: partial_equalized_odds_difference(y, scores, **known),
+        "partial_statistical_parity": lambda: partial_statistical_parity_difference(
+            scores, **known
+        ),
+        "partial_demographic_parity": lambda: partial_demographic_parity_difference(
+            scores, **known
+        ),
+        "partial_group_auc": lambda: partial_group_auc_difference(scores, **known),
+        "partial_equal_opportunity": lambda: partial_equal_opportunity_difference(
+            y, scores, **known
+        ),
+        "partial_equalized_odds": lambda: partial_equalized_odds_difference(y, scores, **known),
         PartialStatisticalParity: lambda: partial_statistical_parity_difference(scores, **known),
         PartialEqualOpportunity: lambda: partial_equal_opportunity_difference(y, scores, **known),
         PartialEqualizedOdds: lambda: partial_equalized_odds_difference(y, scores, **known),
-    }[model.criterion if isinstance(model.criterion, str) else type(model.criterion)]()
+    }[model.constraint if isinstance(model.constraint, str) else type(model.constraint)]()
 
 
 # Tolerances -------------------------------------------------------------------------
@@ -80,11 +86,11 @@ def test_the_difference_is_just_below_the_tolerance(data, tolerance, interaction
 @pytest.mark.parametrize(
     ("criterion", "settings"),
     [
-        ("demographic_parity", {}),
-        ("group_auc", {}),
-        ("equal_opportunity", {}),
+        ("partial_demographic_parity", {}),
+        ("partial_group_auc", {}),
+        ("partial_equal_opportunity", {}),
         (PartialEqualOpportunity(INTERVAL, rank_within="class"), {"rank_within": "class"}),
-        ("equalized_odds", {}),
+        ("partial_equalized_odds", {}),
         (PartialEqualizedOdds(INTERVAL, rank_within="class"), {"rank_within": "class"}),
     ],
 )
@@ -225,7 +231,7 @@ def test_overlapping_groups(data):
 
 
 @pytest.mark.covering(1)
-@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 @pytest.mark.parametrize(
     "solver", ["sqp", IDCA(tol=1e-3), AugmentedLagrangian(tol=1e-3), SQP(tol=1e-3)], ids=str
 )
@@ -238,8 +244,8 @@ def test_every_solver_ends_just_below_the_tolerance(data, solver, criterion):
 def test_switching_subgradients_end_near_the_tolerance(data):
     solver = SwitchingSubgradient(max_iter=1000, tol=5e-3)
     with pytest.warns(ConvergenceWarning, match="try solver='sqp'"):
-        model = fit_model(data, "demographic_parity", enforcement=None, solver=solver)
-    exact = fit_model(data, "demographic_parity", enforcement=None)
+        model = fit_model(data, "partial_demographic_parity", enforcement=None, solver=solver)
+    exact = fit_model(data, "partial_demographic_parity", enforcement=None)
     assert model.objective_ == pytest.approx(exact.objective_, abs=5e-3)
     assert difference(model, data) == pytest.approx(difference(exact, data), abs=0.05)
 
@@ -262,7 +268,7 @@ def test_the_report_shows_the_difference(data):
 
 
 def test_the_report_of_odds_has_both_classes_at_the_one_threshold(data):
-    model = fit_model(data, "equalized_odds")
+    model = fit_model(data, "partial_equalized_odds")
     report = model.constraint_report_
     assert report["threshold"].tolist() == [0.0] * 4
     rates = report.pivot(index="cell", columns="group", values="rate")
@@ -445,7 +451,9 @@ def test_another_pandas_index_is_refused(data):
 
 def test_without_groups_the_fit_is_unconstrained_and_warns(data):
     X, y, _ = data
-    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
+    with pytest.warns(
+        MissingSensitiveFeaturesWarning, match="constraint='partial_statistical_parity'"
+    ):
         model = PartialParityClassifier(interval={"man": (0.1, 0.2)}).fit(X, y)
     assert model.status_ == "unconstrained"
     assert np.isnan(model.constraint_violation_)

@@ -127,10 +127,12 @@ def test_a_criterion_object_sets_interval_and_tolerance(estimator, data, model_o
     X, _, groups = data
     by_name = model_of(estimator)
     criterion = PartialStatisticalParity(INTERVAL, tolerance=0.15)
-    by_object = fit(estimator(criterion=criterion, tolerance=0.9), *data)
+    by_object = fit(estimator(constraint=criterion, tolerance=0.9), *data)
     np.testing.assert_array_equal(scores_of(by_object, X, groups), scores_of(by_name, X, groups))
-    with pytest.raises(ValueError, match="interval can be set only for a criterion chosen by name"):
-        fit(make(estimator, criterion=criterion), *data)
+    with pytest.raises(
+        ValueError, match="interval can be set only for a constraint chosen by name"
+    ):
+        fit(make(estimator, constraint=criterion), *data)
 
 
 @every
@@ -146,7 +148,7 @@ def test_a_tolerance_is_between_0_and_1(estimator, tolerance, data):
 )
 def test_a_tolerance_of_0_is_approached_and_the_violation_reported(estimator, scale):
     data = population(200)
-    criterion = {"criterion": PartialStatisticalParity(INTERVAL, scale=scale), "interval": None}
+    criterion = {"constraint": PartialStatisticalParity(INTERVAL, scale=scale), "interval": None}
     model = make(estimator, tolerance=0.0, **criterion)
     X, _, groups = data
     plain = fit(make(estimator, tolerance=1.0, **criterion), *data)
@@ -187,7 +189,9 @@ def test_one_group_gives_the_plain_fit(estimator, data):
     # No groups are compared: neither the size of the interval nor its names matter.
     with pytest.warns(MissingSensitiveFeaturesWarning, match="in the group 'all of us'"):
         model = fit(make(estimator, interval=(0.5, 0.501)), X, y, np.full(len(y), "all of us"))
-    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion=.*enable_metadata_routing"):
+    with pytest.warns(
+        MissingSensitiveFeaturesWarning, match="constraint=.*enable_metadata_routing"
+    ):
         without = fit(make(estimator, interval=(0.5, 0.501)), X, y, None)
     np.testing.assert_array_equal(scores_of(model, X, None), scores_of(without, X, None))
     assert model.status_ == without.status_ == "unconstrained"

@@ -1,7 +1,6 @@
 """The estimators of partial parity among scikit-learn's pipelines, searches and ensembles."""
 
 import pickle
-from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -26,7 +25,12 @@ from skfair.exceptions import (
     MissingSensitiveFeaturesError,
     MissingSensitiveFeaturesWarning,
 )
-from skfair.metrics import METRICS, Metric, get_scorer, partial_statistical_parity_difference
+from skfair.metrics import (
+    METRICS,
+    Metric,
+    make_scorer,
+    partial_statistical_parity_difference,
+)
 from skfair.model_selection import best_subject_to
 from skfair.regression import PartialParityRegressor
 
@@ -61,7 +65,7 @@ def make(kind, **params):
 
 def on_interval(name):
     """The scorer of a partial metric on the interval of the models."""
-    return get_scorer(replace(METRICS[name], params={"interval": INTERVAL}))
+    return make_scorer(name, interval=INTERVAL)
 
 
 def accuracy(y_true, y_pred, *, sensitive_features, sample_weight, pos_label):
@@ -69,7 +73,7 @@ def accuracy(y_true, y_pred, *, sensitive_features, sample_weight, pos_label):
 
 
 # score(X, y) cannot have groups, which some of the models need; a scorer of ours passes them on.
-ACCURACY = get_scorer(Metric(accuracy, "classification", True, 1.0))
+ACCURACY = make_scorer(Metric(accuracy, "classification", True, 1.0))
 
 
 def gap(scores, groups):
@@ -226,7 +230,11 @@ def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, 
     "model",
     [
         make(PartialParityClassifier),
-        make(PartialParityClassifier, criterion="demographic_parity", group_interactions=True),
+        make(
+            PartialParityClassifier,
+            constraint="partial_demographic_parity",
+            group_interactions=True,
+        ),
         make(PartialParityRegressor, tolerance=0.2),
         make(PartialParityPostprocessor, estimator=LogisticRegression(C=0.1)),
     ],

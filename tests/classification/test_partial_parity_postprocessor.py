@@ -59,39 +59,39 @@ def make_prefit(X, y, **params):
 
 def difference(criterion, y, scores, groups, **params):
     metric = {
-        "statistical_parity": partial_statistical_parity_difference,
-        "demographic_parity": partial_demographic_parity_difference,
-        "equal_opportunity": partial_equal_opportunity_difference,
-        "group_auc": partial_group_auc_difference,
+        "partial_statistical_parity": partial_statistical_parity_difference,
+        "partial_demographic_parity": partial_demographic_parity_difference,
+        "partial_equal_opportunity": partial_equal_opportunity_difference,
+        "partial_group_auc": partial_group_auc_difference,
     }[criterion]
-    labels = (y,) if criterion == "equal_opportunity" else ()
+    labels = (y,) if criterion == "partial_equal_opportunity" else ()
     return metric(*labels, scores, sensitive_features=groups, **params)
 
 
 @pytest.mark.covering(2)
-@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 @pytest.mark.parametrize("scale", ["normalized", "raw"])
 @pytest.mark.parametrize("tolerance", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_the_tolerance_holds_on_the_training_data(criterion, scale, tolerance, n_groups):
     X, y, groups = population(n_groups=n_groups)
     constraint = PARTIAL_CRITERIA[criterion](INTERVAL, scale=scale)
-    model = make_prefit(X, y, criterion=constraint, tolerance=tolerance)
+    model = make_prefit(X, y, constraint=constraint, tolerance=tolerance)
     model.fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     reached = difference(criterion, y, scores, groups, interval=INTERVAL, scale=scale)
     assert reached <= tolerance + 1e-12
     assert model.constraint_violation_ == 0.0
-    assert model.status_ == ("optimal" if criterion == "demographic_parity" else "feasible") or (
-        model.n_iter_ == 1
-    )
+    assert model.status_ == (
+        "optimal" if criterion == "partial_demographic_parity" else "feasible"
+    ) or (model.n_iter_ == 1)
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.1])
-@pytest.mark.parametrize("criterion", ["equal_opportunity", "group_auc"])
+@pytest.mark.parametrize("criterion", ["partial_equal_opportunity", "partial_group_auc"])
 def test_other_criteria_hold_on_the_training_data(criterion, tolerance):
     X, y, groups = population()
-    model = make_prefit(X, y, criterion=criterion, interval=INTERVAL, tolerance=tolerance)
+    model = make_prefit(X, y, constraint=criterion, interval=INTERVAL, tolerance=tolerance)
     scores = model.fit(X, y, sensitive_features=groups).decision_function(
         X, sensitive_features=groups
     )
@@ -306,7 +306,9 @@ def test_callbacks_get_every_gap_and_may_end_the_search():
 def test_the_report_names_groups_and_their_rates():
     X, y, groups = population()
     names = np.array(["men", "women"])[groups]
-    model = make_prefit(X, y, criterion="demographic_parity", interval=INTERVAL, tolerance=0.1)
+    model = make_prefit(
+        X, y, constraint="partial_demographic_parity", interval=INTERVAL, tolerance=0.1
+    )
     report = model.fit(X, y, sensitive_features=names).constraint_report_
     assert report["group"].tolist() == ["men", "women"]
     assert report["tolerance"].tolist() == [0.1, 0.1]
@@ -447,7 +449,9 @@ def test_groups_are_needed_to_predict_and_must_be_known():
 
 def test_without_groups_there_is_a_warning_and_one_group():
     X, y, _ = population()
-    with pytest.warns(MissingSensitiveFeaturesWarning, match="criterion='statistical_parity'"):
+    with pytest.warns(
+        MissingSensitiveFeaturesWarning, match="constraint='partial_statistical_parity'"
+    ):
         model = make_prefit(X, y).fit(X, y)
     assert model.rates_.shape == (1,)
     assert model.score(X, y) == pytest.approx(1 - model.objective_)
@@ -473,7 +477,7 @@ def test_positives_count_for_opportunity():
     X, y, groups = population()
     rare = y & (np.cumsum(y) <= 20)
     with pytest.raises(ValueError, match="at least 20 samples of every group"):
-        PartialParityPostprocessor(criterion="equal_opportunity").fit(
+        PartialParityPostprocessor(constraint="partial_equal_opportunity").fit(
             X, rare, sensitive_features=groups
         )
 
@@ -544,14 +548,14 @@ def test_constant_decisions_are_warned_of():
         ({"interval": {0: (0.1, 0.5)}}, "entry for every group"),
         ({"interval": {0: (0.1, 0.5), 1: [(0.1, 0.2), (0.3, 0.5)]}}, "same number of pairs"),
         ({"tolerance": -0.1}, "tolerance"),
-        ({"criterion": "equalized_odds"}, "criterion"),
-        ({"criterion": PartialStatisticalParity(scale="absolute")}, "scale"),
-        ({"criterion": PartialDemographicParity(threshold=0.5)}, "Leave out threshold"),
+        ({"constraint": "partial_equalized_odds"}, "constraint"),
+        ({"constraint": PartialStatisticalParity(scale="absolute")}, "scale"),
+        ({"constraint": PartialDemographicParity(threshold=0.5)}, "Leave out threshold"),
         (
-            {"criterion": PartialEqualOpportunity(rank_within="class", min_group_size=9)},
+            {"constraint": PartialEqualOpportunity(rank_within="class", min_group_size=9)},
             "Leave out min_group_size and rank_within",
         ),
-        ({"criterion": PartialEqualizedOdds()}, "Leave out the negative class"),
+        ({"constraint": PartialEqualizedOdds()}, "Leave out the negative class"),
     ],
 )
 def test_bad_parameters(change, message):

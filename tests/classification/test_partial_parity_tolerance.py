@@ -53,7 +53,7 @@ def scores_of(model, X, groups):
 
 def difference(model, X, y, groups, sample_weight=None):
     """The public metric of the model's criterion, from its scores alone."""
-    scores, criterion = scores_of(model, X, groups), model.criterion
+    scores, criterion = scores_of(model, X, groups), model.constraint
     known = {
         "sensitive_features": groups,
         "interval": criterion.interval,
@@ -95,7 +95,7 @@ def models(draw):
     return (
         kind(criterion, tolerance=tolerance, **params)
         if params
-        else kind(criterion=criterion, tolerance=tolerance)
+        else kind(constraint=criterion, tolerance=tolerance)
     )
 
 

@@ -166,7 +166,7 @@ def test_idca_ends_where_sqp_does():
     y = X.sum(axis=1) + rng.logistic(size=400) > 0.5
     fits = [
         PartialParityClassifier(
-            "group_auc",
+            "partial_group_auc",
             interval=(0.1, 0.6),
             tolerance=0.1,
             enforcement=None,

@@ -33,11 +33,11 @@ def bind(criterion, data, tolerance, pairs=((0.2, 0.6),), **settings):
 @pytest.mark.parametrize(
     ("criterion", "n_rows", "n_aux"),
     [
-        ("statistical_parity", 20, 10),
-        ("demographic_parity", 2, 1),
-        ("equal_opportunity", 2, 1),
-        ("equalized_odds", 4, 2),
-        ("group_auc", 1, 0),
+        ("partial_statistical_parity", 20, 10),
+        ("partial_demographic_parity", 2, 1),
+        ("partial_equal_opportunity", 2, 1),
+        ("partial_equalized_odds", 4, 2),
+        ("partial_group_auc", 1, 0),
     ],
 )
 def test_rows_and_unknowns(criterion, n_rows, n_aux, data):
@@ -50,9 +50,9 @@ def test_rows_and_unknowns(criterion, n_rows, n_aux, data):
 
 def test_opportunity_is_about_the_positive_class(data):
     samples, scores = data
-    bound = bind("equal_opportunity", data, 0.1, rank_within="class")
+    bound = bind("partial_equal_opportunity", data, 0.1, rank_within="class")
     assert (samples.target[bound.sums.events.memberships[0]] > 0).all()
-    odds = bind("equalized_odds", data, 0.1, rank_within="class")
+    odds = bind("partial_equalized_odds", data, 0.1, rank_within="class")
     members, events, shares = odds.sums.events.memberships
     np.testing.assert_array_equal(samples.target[members] > 0, events < 2)
     # Shares of every event sum to 1.
@@ -61,14 +61,14 @@ def test_opportunity_is_about_the_positive_class(data):
 
 def test_raw_tolerances_are_shares_of_the_group(data):
     samples, scores = data
-    normalized = bind("statistical_parity", data, 0.1).rows
-    raw = bind("statistical_parity", data, 0.04, scale="raw").rows
+    normalized = bind("partial_statistical_parity", data, 0.1).rows
+    raw = bind("partial_statistical_parity", data, 0.04, scale="raw").rows
     np.testing.assert_allclose(raw.upper, normalized.upper)
     np.testing.assert_allclose(raw.upper - raw.lower, 0.04)
 
 
 def test_percentiles_reach_from_one_end_to_the_other(data):
-    bound = bind("statistical_parity", data, 0.2, n_percentiles=4).rows
+    bound = bind("partial_statistical_parity", data, 0.2, n_percentiles=4).rows
     np.testing.assert_allclose(bound.lower[:4], 0.2 + 0.4 * np.arange(4) / 3)
 
 
@@ -79,7 +79,7 @@ def test_ranks_within_a_group_are_read_off_its_scores(data):
     share = np.bincount(samples.groups.codes, samples.weights * (samples.target > 0))
     share /= np.bincount(samples.groups.codes, samples.weights)
     pairs = ((0.0, 0.5 * share.min()),)
-    bound = bind("equal_opportunity", (samples, sorted_out), 0.1, pairs).rows
+    bound = bind("partial_equal_opportunity", (samples, sorted_out), 0.1, pairs).rows
     # All positive samples are above the threshold: past the ends of their intervals, less a tenth.
     np.testing.assert_allclose(bound.lower, 0.9 * pairs[0][1] / share, atol=0.02)
 
@@ -110,10 +110,12 @@ def test_a_group_without_a_class_is_refused_by_name(data):
     samples, scores = data
     samples = samples._replace(target=np.where(samples.groups.codes == 0, 1.0, samples.target))
     with pytest.raises(ValueError, match=r"fewer in 1 of 4: negatives of group 0 \(0\)"):
-        assert bind("equalized_odds", (samples, scores), 0.1).rows
+        assert bind("partial_equalized_odds", (samples, scores), 0.1).rows
 
 
-@pytest.mark.parametrize("criterion", ["statistical_parity", "group_auc", "demographic_parity"])
+@pytest.mark.parametrize(
+    "criterion", ["partial_statistical_parity", "partial_group_auc", "partial_demographic_parity"]
+)
 def test_small_groups_are_refused_before_any_fit(criterion, data):
     samples, _ = data
     samples = samples._replace(
@@ -130,7 +132,8 @@ def test_the_gap_is_the_public_metric_and_a_single_group_has_none(criterion, dat
     metric = getattr(metrics, bound.gap.criterion.metric)
     truth = (
         ()
-        if criterion in ("statistical_parity", "demographic_parity", "group_auc")
+        if criterion
+        in ("partial_statistical_parity", "partial_demographic_parity", "partial_group_auc")
         else (samples.target,)
     )
     expected = metric(
@@ -151,11 +154,13 @@ def test_the_gap_is_the_public_metric_and_a_single_group_has_none(criterion, dat
 def test_settings_are_checked_when_they_are_bound(data):
     samples, _ = data
     with pytest.raises(ValueError, match="'scale' parameter of PartialDemographicParity"):
-        PARTIAL_CRITERIA["demographic_parity"](scale="percent").bind(samples, None, None, 0.1)
+        PARTIAL_CRITERIA["partial_demographic_parity"](scale="percent").bind(
+            samples, None, None, 0.1
+        )
     with pytest.raises(ValueError, match="0 <= alpha < beta <= 1"):
-        PARTIAL_CRITERIA["group_auc"]((0.5, 0.2)).bind(samples, None, None, 0.1)
+        PARTIAL_CRITERIA["partial_group_auc"]((0.5, 0.2)).bind(samples, None, None, 0.1)
     with pytest.raises(ValueError, match="'tolerance' parameter"):
-        PARTIAL_CRITERIA["group_auc"](tolerance=1.5).bind(samples, None, None, 0.1)
+        PARTIAL_CRITERIA["partial_group_auc"](tolerance=1.5).bind(samples, None, None, 0.1)
 
 
 @pytest.mark.parametrize("criterion", sorted(PARTIAL_CRITERIA))
@@ -178,14 +183,14 @@ def test_a_subset_is_bound_as_if_it_were_all_samples(criterion, data):
 @pytest.mark.parametrize("rows", [np.arange(0, 600, 2), np.arange(30)])
 def test_too_few_samples_are_refused(rows, data):
     with pytest.raises(ValueError, match="needs"):
-        bind("statistical_parity", data, 0.1).take(rows)
+        bind("partial_statistical_parity", data, 0.1).take(rows)
 
 
 @pytest.mark.parametrize(
     ("criterion", "make"),
     [
-        ("statistical_parity", PartialStatisticalParity),
-        ("demographic_parity", PartialDemographicParity),
+        ("partial_statistical_parity", PartialStatisticalParity),
+        ("partial_demographic_parity", PartialDemographicParity),
     ],
 )
 def test_a_fit_by_the_sigmoid_keeps_its_tolerance_and_uses_it(criterion, make):
@@ -196,7 +201,7 @@ def test_a_fit_by_the_sigmoid_keeps_its_tolerance_and_uses_it(criterion, make):
     y = X.sum(axis=1) + rng.logistic(size=1200) > 0.7
     model = ConstrainedERMClassifier(make((0.1, 0.5), surrogate="sigmoid"), tolerance=0.1)
     model.fit(X, y, sensitive_features=sex)
-    gap = getattr(metrics, f"partial_{criterion}_difference")(
+    gap = getattr(metrics, f"{criterion}_difference")(
         model.decision_function(X), sensitive_features=sex, interval=(0.1, 0.5)
     )
     assert 0.08 <= gap <= 0.1
@@ -209,7 +214,7 @@ def test_an_unknown_surrogate_is_named(make, data):
         make(surrogate="step").bind(samples, None, None, 0.1)
 
 
-@pytest.mark.parametrize("criterion", ["demographic_parity", "equal_opportunity"])
+@pytest.mark.parametrize("criterion", ["partial_demographic_parity", "partial_equal_opportunity"])
 def test_rows_at_one_threshold_exist_where_they_are_linearised(criterion, data):
     samples, scores = data
     bound = PARTIAL_CRITERIA[criterion]((0.2, 0.6)).bind(samples, None, None, 0.1)

@@ -133,10 +133,10 @@ def test_the_error_about_bad_values_names_the_partition():
     ("settings", "message"),
     [
         (
-            {"criterion": "demographic_parity"},
+            {"constraint": "partial_demographic_parity"},
             "sums over partitions.*'statistical_parity' bounds the same",
         ),
-        ({"criterion": "group_auc"}, "sums over partitions"),
+        ({"constraint": "partial_group_auc"}, "sums over partitions"),
         ({"loss": "auc"}, "cannot be compared in pairs"),
         ({"solver": "idca"}, "need solver='sqp'"),
         ({"confidence_level": 0.9}, "confidence_level=None"),

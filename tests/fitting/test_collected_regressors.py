@@ -223,7 +223,7 @@ def test_ranks_of_predictions_keep_the_tolerance_on_all_samples(data, tmp_path):
     one, two = (fit_ranks(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
     with pytest.raises(ValueError, match="sums over partitions"):
-        fit_ranks(*make_chunks(*data), criterion="demographic_parity")
+        fit_ranks(*make_chunks(*data), constraint="partial_demographic_parity")
 
 
 @pytest.mark.slow

@@ -267,6 +267,10 @@ def test_other_models_warn_of_nearly_constant_decisions(model, monkeypatch):
         model.fit(X, y, sensitive_features=groups)
     ((weights, scores, plain_scores),) = calls
     assert len(weights) == len(scores) == len(plain_scores) == 1200
-    oof = model.oof_scores_ if hasattr(model, "oof_scores_") else model.decision_function(X)
+    oof = (
+        model.oof_decision_function_
+        if hasattr(model, "oof_decision_function_")
+        else model.decision_function(X)
+    )
     np.testing.assert_array_equal(scores > 0, oof > 0)
     assert np.mean((plain_scores > 0) == y) > 0.6

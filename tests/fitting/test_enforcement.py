@@ -285,7 +285,7 @@ def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch
     assert best.error <= exact.error + 0.01
 
 
-@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
     def fit(n_many):
         monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", n_many)

@@ -250,7 +250,9 @@ def test_any_classifier_is_guaranteed_on_out_of_fold_scores():
         inner.append(model.fit(X, y, sensitive_features=groups).tightened_tolerances_[0])
     assert model.guarantee_probability_ >= 0.9
     assert inner[1] < inner[0] == 0.1
-    gap = demographic_parity_difference(y, model.oof_scores_ > 0, sensitive_features=groups)
+    gap = demographic_parity_difference(
+        y, model.oof_decision_function_ > 0, sensitive_features=groups
+    )
     assert gap <= inner[1] + 1e-9
 
 
@@ -269,7 +271,7 @@ def test_networks_are_trained_once_per_fold():
     assert model.n_iter_ == 6 * 5  # the fit to all samples and one fit per fold
 
 
-@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_criteria_on_an_interval_can_be_guaranteed(criterion):
     X, y, groups = draw(3000, seed=10)
     model = PartialParityClassifier(
@@ -281,12 +283,14 @@ def test_criteria_on_an_interval_can_be_guaranteed(criterion):
     assert model.tightened_tolerances_[0] < 0.08
 
 
-@pytest.mark.parametrize("criterion", ["statistical_parity", "demographic_parity"])
+@pytest.mark.parametrize("criterion", ["partial_statistical_parity", "partial_demographic_parity"])
 def test_a_guarantee_shifts_ranks_less_far_apart(criterion):
     X, y, groups = draw(3000, seed=14, shift=1.5)
     constraint = PARTIAL_CRITERIA[criterion]((0.1, 0.6), scale="raw")
     plain, certain = (
-        PartialParityPostprocessor(criterion=constraint, tolerance=0.1, confidence_level=confidence)
+        PartialParityPostprocessor(
+            constraint=constraint, tolerance=0.1, confidence_level=confidence
+        )
         for confidence in (None, 0.9)
     )
     assert plain.fit(X, y, sensitive_features=groups).tightened_tolerances_ == [0.1]
@@ -306,7 +310,7 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
 
 def test_pairs_of_samples_have_no_guarantee():
     X, y, groups = draw(600, seed=11)
-    model = PartialParityClassifier("group_auc", confidence_level=0.9)
+    model = PartialParityClassifier("partial_group_auc", confidence_level=0.9)
     with pytest.raises(ValueError, match="cannot be guaranteed for PartialGroupAUC"):
         model.fit(X, y, sensitive_features=groups)
 
@@ -345,7 +349,7 @@ WITH_GROUPS = [
         PartialStatisticalParity((0.1, 0.8), scale="raw"), tolerance=0.3, confidence_level=0.9
     ),
     PartialParityPostprocessor(
-        criterion=PartialStatisticalParity((0.1, 0.8), scale="raw"),
+        constraint=PartialStatisticalParity((0.1, 0.8), scale="raw"),
         tolerance=0.2,
         confidence_level=0.9,
     ),
@@ -417,9 +421,9 @@ def test_groups_reach_the_folds_of_any_model(cv):
         DecisionTreeClassifier(random_state=0), None, cv=cv, group_estimator=LogisticRegression()
     )
     model.fit(X, y, sensitive_features=sex, groups=ids)
-    assert np.mean((model.oof_scores_ > 0) == y) < 0.85
+    assert np.mean((model.oof_decision_function_ > 0) == y) < 0.85
     recalled = model.set_params(cv=5).fit(X, y, sensitive_features=sex)
-    assert np.mean((recalled.oof_scores_ > 0) == y) > 0.95
+    assert np.mean((recalled.oof_decision_function_ > 0) == y) > 0.95
 
 
 def test_groups_of_a_search_reach_splitter_and_fit():

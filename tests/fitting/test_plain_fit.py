@@ -44,7 +44,8 @@ OF_SCORES = (
     "partial_equal_opportunity",
     "partial_group_auc",
 )
-CRITERIA = ("statistical_parity", "demographic_parity", "equal_opportunity", "group_auc")
+CRITERIA = [f"partial_{name}" for name in ("statistical_parity", "demographic_parity")]
+CRITERIA += ["partial_equal_opportunity", "partial_group_auc"]
 N_FAST, N_SLOW = 100, 2000
 
 
@@ -144,8 +145,8 @@ def draw_partial_parity(rng):
 def draw_postprocessor(rng):
     """Ranks within groups, by the scores of any classifier."""
     X, y, _, groups = draw_samples(rng)
-    criterion = str(rng.choice(["statistical_parity", "equal_opportunity"]))
-    estimator = PartialParityPostprocessor(LogisticRegression(), criterion=criterion)
+    criterion = str(rng.choice(["partial_statistical_parity", "partial_equal_opportunity"]))
+    estimator = PartialParityPostprocessor(LogisticRegression(), constraint=criterion)
     fits = fit_pair(rng, estimator, {"X": X, "y": y, "sensitive_features": groups})
     return *fits, lambda one: (0, one.objective_)
 
@@ -164,7 +165,7 @@ def draw_any_model(rng):
     sign = np.where(y == 1, 1.0, -1.0)
 
     def judge(one):
-        margins = sign * one.oof_scores_
+        margins = sign * one.oof_decision_function_
         return (margins <= 0).sum(), np.logaddexp(0.0, -margins).mean()
 
     return *fits, judge

@@ -215,7 +215,7 @@ def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
     assert loss <= model.objective_ <= loss + 1e-3
 
 
-@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("criterion", ["partial_demographic_parity", "partial_equalized_odds"])
 def test_criteria_at_a_cut_off_are_refused(criterion):
     X, y, groups = draw_data(200)
     with pytest.raises(ValueError, match="AUCLoss ranks samples and has no threshold, but Partial"):

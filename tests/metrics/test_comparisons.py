@@ -10,10 +10,10 @@ import sklearn.metrics as sk
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import LinearSVC
 
-from skfair.metrics import Rate, get_scorer, group_report
+from skfair.metrics import Rate, equalized_odds_difference, group_report, make_scorer
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -39,39 +39,57 @@ def values(measure, **params):
 
 
 COMPARED = {
-    "neg_difference": lambda v: -np.ptp(v),
-    "ratio": lambda v: v.min() / v.max(),
-    "minimum": np.min,
-    "neg_minimum": lambda v: -v.min(),
-    "maximum": np.max,
-    "neg_maximum": lambda v: -v.max(),
+    ("difference", None): lambda v: -np.ptp(v),
+    ("ratio", None): lambda v: v.min() / v.max(),
+    ("group_min", None): np.min,
+    ("group_min", False): lambda v: -v.min(),
+    ("group_max", True): np.max,
+    ("group_max", None): lambda v: -v.max(),
 }
 
 
-@pytest.mark.parametrize("scoring", COMPARED)
+@pytest.mark.parametrize("transform, direction", COMPARED)
 @pytest.mark.parametrize(
     "measure",
     ["recall", COST, "mcc", "brier_score", "roc_auc", sk.f1_score],
     ids=["recall", "cost", "mcc", "brier_score", "roc_auc", "f1_score"],
 )
-def test_scores_compare_the_group_report(scoring, measure):
-    scorer = get_scorer(scoring, measure=measure, pos_label="yes")
+def test_scores_compare_the_group_report(transform, direction, measure):
+    scorer = make_scorer(measure, transform=transform, greater_is_better=direction, pos_label="yes")
     score = scorer(MODEL, X, Y, sensitive_features=GROUP, sample_weight=WEIGHTS)
-    assert score == pytest.approx(COMPARED[scoring](values(measure)))
+    assert score == pytest.approx(COMPARED[transform, direction](values(measure)))
+
+
+def test_metrics_that_compare_groups_take_their_parameters():
+    scorer = make_scorer(equalized_odds_difference, agg="mean", pos_label="yes")
+    score = scorer(MODEL, X, Y, sensitive_features=GROUP)
+    settings = {"sensitive_features": GROUP, "agg": "mean", "pos_label": "yes"}
+    assert score == -equalized_odds_difference(Y, MODEL.predict(X), **settings)
+    by_name = make_scorer("equalized_odds_difference", agg="mean", pos_label="yes")
+    assert by_name(MODEL, X, Y, sensitive_features=GROUP) == score
+
+
+def test_a_search_selects_the_best_worst_group():
+    scorer = make_scorer("recall", transform="group_min", pos_label="yes")
+    grid = {"C": [1e-4, 1.0]}
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(LogisticRegression(), grid, scoring=scorer, cv=3)
+        search.fit(X, Y, sensitive_features=GROUP)
+    assert search.best_params_ == {"C": 1.0}
 
 
 def test_the_value_of_one_group():
-    scorer = get_scorer("group", measure="precision", group="b", pos_label="yes")
+    scorer = make_scorer("precision", group="b", pos_label="yes")
     score = scorer(MODEL, X, Y, sensitive_features=GROUP, sample_weight=WEIGHTS)
     assert score == pytest.approx(values("precision")[1])
     with pytest.raises(ValueError, match="group must be one of the groups 'a', 'b', 'c'"):
-        get_scorer("group", measure="recall", group="x", pos_label="yes")(
-            MODEL, X, Y, sensitive_features=GROUP
-        )
+        make_scorer("recall", group="x", pos_label="yes")(MODEL, X, Y, sensitive_features=GROUP)
 
 
 def test_in_cross_validation_after_clone_and_pickle():
-    scorer = pickle.loads(pickle.dumps(get_scorer("minimum", measure="recall", pos_label="yes")))
+    scorer = pickle.loads(
+        pickle.dumps(make_scorer("recall", transform="group_min", pos_label="yes"))
+    )
     with sklearn.config_context(enable_metadata_routing=True):
         scores = cross_val_score(
             LogisticRegression(), X, Y, scoring=scorer, params={"sensitive_features": GROUP}, cv=3
@@ -84,9 +102,9 @@ def test_several_classes():
     model = LogisticRegression().fit(X, y)
     predicted = model.predict(X)
     macro = partial(sk.recall_score, average="macro")
-    score = get_scorer("minimum", measure=macro)(model, X, y, sensitive_features=GROUP)
+    score = make_scorer(macro, transform="group_min")(model, X, y, sensitive_features=GROUP)
     assert score == min(macro(y[GROUP == g], predicted[GROUP == g]) for g in "abc")
-    one = get_scorer("minimum", measure="selection_rate", pos_label="x")
+    one = make_scorer("selection_rate", transform="group_min", pos_label="x")
     expected = min(np.mean(predicted[GROUP == g] == "x") for g in "abc")
     assert one(model, X, y, sensitive_features=GROUP) == expected
 
@@ -95,40 +113,42 @@ def test_regressors():
     y = X.sum(axis=1) + RNG.normal(size=N)
     model = LinearRegression().fit(X, y)
     errors = np.abs(model.predict(X) - y)
-    scorer = get_scorer("neg_maximum", measure="mean_absolute_error")
+    scorer = make_scorer("mean_absolute_error", transform="group_max")
     expected = -max(errors[GROUP == g].mean() for g in "abc")
     assert scorer(model, X, y, sensitive_features=GROUP) == pytest.approx(expected)
     with pytest.raises(ValueError, match="true_positive_rate is not a metric of a regressor"):
-        get_scorer("minimum", measure="recall")(model, X, y, sensitive_features=GROUP)
+        make_scorer("recall", transform="group_min")(model, X, y, sensitive_features=GROUP)
 
 
 def test_groups_without_a_value_are_named():
     rejecting = LogisticRegression().fit(np.zeros((4, 3)), ["no", "no", "no", "yes"])
-    scorer = get_scorer("minimum", measure="precision", pos_label="yes")
+    scorer = make_scorer("precision", transform="group_min", pos_label="yes")
     with pytest.warns(UndefinedMetricWarning, match="precision|positive_predictive_value"):
         assert np.isnan(scorer(rejecting, X, Y, sensitive_features=GROUP))
 
 
 def test_probabilities_need_a_method():
     model = LinearSVC().fit(X, Y)
-    auc = get_scorer("minimum", measure="auc", pos_label="yes")
+    auc = make_scorer("auc", transform="group_min", pos_label="yes")
     assert 0.5 < auc(model, X, Y, sensitive_features=GROUP) <= 1.0
     with pytest.raises(ValueError, match="no predict_proba"):
-        get_scorer("neg_maximum", measure="brier_score", pos_label="yes")(
+        make_scorer("brier_score", transform="group_max", pos_label="yes")(
             model, X, Y, sensitive_features=GROUP
         )
 
 
 @pytest.mark.parametrize(
-    "scoring, params, message",
+    "metric, params, message",
     [
-        ("difference", {"measure": "recall"}, "Did you mean 'neg_difference'"),
-        ("minimum", {"measure": "recal"}, "Did you mean 'recall'"),
-        ("group", {"measure": "recall"}, "group names the group"),
-        ("minimum", {"measure": "recall", "group": "a"}, "group names the group"),
-        ("neg_equalized_odds_difference", {"group": "a"}, "pass measure= too"),
+        ("recall", {"transform": "diference"}, "Did you mean 'difference'"),
+        ("recal", {"transform": "group_min"}, "Did you mean 'recall'"),
+        ("recall", {}, "or transform one of"),
+        ("recall", {"transform": "group_min", "group": "a"}, "Pass transform or group"),
+        ("recall", {"transform": "group_min", "agg": "mean"}, "agg must be parameters of a metric"),
+        ("equalized_odds_difference", {"k": 3}, "pass transform= too"),
+        (sk.f1_score, {}, "or transform one of"),
     ],
 )
-def test_refused_requests(scoring, params, message):
+def test_refused_requests(metric, params, message):
     with pytest.raises(ValueError, match=message):
-        get_scorer(scoring, **params)
+        make_scorer(metric, **params)

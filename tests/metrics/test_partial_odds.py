@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skfair.metrics import (
     METRICS,
     get_scorer,
+    make_scorer,
     partial_demographic_parity_difference,
     partial_equal_opportunity_difference,
     partial_equalized_odds_difference,
@@ -233,7 +234,7 @@ def test_scorers_use_the_threshold_of_the_estimator(data, name, estimator, metho
     if metric.kind != "score":
         options["threshold"] = threshold
     expected = metric(*inputs, sensitive_features=group, **options)
-    scorer = get_scorer(metric, pos_label="yes")
+    scorer = make_scorer(name, interval=(0.0, 0.8), pos_label="yes")
     assert scorer(model, X, y_true, sensitive_features=group) == -expected
     assert 0 < expected < 1
 
@@ -243,11 +244,11 @@ def test_parameters_of_a_metric_prevail_over_the_estimators(data):
     X = score[:, np.newaxis]
     model = RidgeClassifier().fit(X, y_true)
     params = {"interval": (0, 1), "threshold": 0.4}
-    metric = replace(METRICS["partial_demographic_parity_difference"], params=params)
     expected = partial_demographic_parity_difference(
         model.decision_function(X), sensitive_features=group, **params
     )
-    assert get_scorer(metric)(model, X, y_true, sensitive_features=group) == -expected
+    scorer = make_scorer("partial_demographic_parity_difference", **params)
+    assert scorer(model, X, y_true, sensitive_features=group) == -expected
 
 
 def test_scorers_work_in_cross_validation(data):

@@ -24,6 +24,7 @@ from skfair.metrics import (
     additive_violation,
     demographic_parity_difference,
     get_scorer,
+    make_scorer,
     wasserstein_distance_between_groups,
 )
 from skfair.metrics import balance_score as balance
@@ -223,7 +224,7 @@ def test_a_custom_metric(data):
 
     metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
     kmeans = clone(PLAIN).fit(X)
-    assert get_scorer(metric)(kmeans, X, sensitive_features=groups) == -2
+    assert make_scorer(metric)(kmeans, X, sensitive_features=groups) == -2
 
 
 # Classifiers --------------------------------------------------------------------------
@@ -461,10 +462,10 @@ def test_decisions_for_a_class_are_those_of_argmax(three_classes):
         position = model.classes_.tolist().index(label)
         beaten = margins[:, position] - np.delete(margins, position, axis=1).max(axis=1)
         expected = -metric(beaten, threshold=0.0, **metadata)
-        score = get_scorer(metric, pos_label=label)(model, X, y, **metadata)
+        score = make_scorer(metric, pos_label=label)(model, X, y, **metadata)
         assert score == pytest.approx(expected, rel=1e-12)
         assert -demographic_parity_difference(y == label, beaten > 0, **metadata) == decided
-        by_probability = get_scorer(metric, pos_label=label)(
+        by_probability = make_scorer(metric, pos_label=label)(
             WithoutMargins(model), X, y, **metadata
         )
         assert np.isfinite(by_probability)
@@ -580,7 +581,7 @@ def test_a_classifier_trained_on_one_class_has_no_gap(data, label):
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(ValueError, match="one of .*'clustering'.* got 'ranking of dogs'"):
-        get_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
+        make_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
 
 
 def test_unknown_names_are_refused():

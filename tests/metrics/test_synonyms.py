@@ -224,7 +224,7 @@ def test_everything_that_takes_a_constraint_knows_synonyms():
         ("disparate_impact", "Did you mean 'demographic_parity_ratio'?"),
         ("true_positive_rate_difference", "Did you mean 'neg_equal_opportunity_difference'?"),
         ("neg_average_odds_difference", "Did you mean 'neg_equalized_odds_difference'?"),
-        ("precision_difference", "pass a Metric of your own."),
+        ("precision_difference", "make a scorer of your own by make_scorer."),
         ("recal_macro", "Did you mean 'recall_macro'?"),
         ("neg_partial_group_auc_diference", "Did you mean 'neg_partial_group_auc_difference'?"),
     ],
@@ -238,5 +238,5 @@ def test_scorers_know_synonyms_too(name, expected):
 def test_scorers_of_functions_are_explained():
     with pytest.raises(ValueError, match="Pass its name, 'neg_demographic_parity_difference'"):
         get_scorer(demographic_parity_difference)
-    with pytest.raises(ValueError, match=r"make a Metric, as in Metric\(function, kind='class"):
+    with pytest.raises(ValueError, match=r"make a scorer by make_scorer\(function, transform"):
         get_scorer(lambda y_true, y_pred, **params: 0.0)

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from skfair.groups import Groups, Samples
-from skfair.metrics import RATES, get_scorer, group_report
+from skfair.metrics import RATES, group_report, make_scorer
 from skfair.metrics._top_k import select_top
 from skfair.statistics import FixedTotalRates, pairwise_contrasts
 from skfair.statistics import interval_of_largest_contrast as interval_of
@@ -170,7 +170,7 @@ def test_scorers_of_the_highest_scores():
         sensitive_features=group,
         measures=["recall"],
     )
-    scorer = get_scorer("minimum", measure="recall", k=0.2)
+    scorer = make_scorer("recall", transform="group_min", k=0.2)
     assert scorer(model, X, y, sensitive_features=group) == report["recall"].iloc[:2].min()
     with pytest.raises(ValueError, match="k makes decisions of scores"):
-        get_scorer("minimum", measure="roc_auc", k=3)
+        make_scorer("roc_auc", transform="group_min", k=3)

@@ -114,7 +114,7 @@ def test_rules_are_the_best_thresholds(constraint, n_groups, is_weighted):
     def gap(y, decisions):
         return GAPS[constraint](y, decisions, sensitive_features=groups, sample_weight=weights)
 
-    decisions = model.oof_scores_ > 0
+    decisions = model.oof_decision_function_ > 0
     assert gap(y, decisions) <= 0.1 + 1e-9
     error = np.average(decisions != y, weights=weights)
     scores = X["score"].to_numpy()
@@ -131,7 +131,7 @@ def test_rules_of_ratios_are_the_best_thresholds():
     model = ConstrainedClassifierCV(
         ScoreColumn("score"), DemographicParity(ratio=0.8), group_estimator="sensitive_features"
     )
-    decisions = model.fit(X, y, sensitive_features=groups).oof_scores_ > 0
+    decisions = model.fit(X, y, sensitive_features=groups).oof_decision_function_ > 0
 
     def gap(y, decisions):
         return 1.0 - demographic_parity_ratio(y, decisions, sensitive_features=groups)

@@ -167,7 +167,7 @@ def test_counted_decisions_keep_the_tolerance(data, constraint):
     assert model.status_ in ("optimal", "feasible")
     X, y, _ = data
     constant = max(y.mean(), 1.0 - y.mean())
-    assert np.mean((model.oof_scores_ > 0) == y) > constant
+    assert np.mean((model.oof_decision_function_ > 0) == y) > constant
 
 
 def test_the_rule_that_is_exported_decides_as_predict_does(data):
@@ -217,7 +217,10 @@ def test_weights_count_as_repeated_samples(data):
     model = ConstrainedClassifierCV(BASE, tolerance=0.05)
     model.fit(X, y, sensitive_features=group, sample_weight=weights)
     gap = METRICS["demographic_parity_difference"](
-        y, (model.oof_scores_ > 0).astype(int), sensitive_features=group, sample_weight=weights
+        y,
+        (model.oof_decision_function_ > 0).astype(int),
+        sensitive_features=group,
+        sample_weight=weights,
     )
     assert gap <= 0.05
 

@@ -79,10 +79,10 @@ def mean_gap(data, predictions):
 def test_means_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     _, y, group = data
     model = fit(data, loss=loss)
-    predictions = model.oof_predictions_
+    predictions = model.oof_prediction_
     assert mean_gap(data, predictions) == pytest.approx(0.05, abs=1e-4)
     assert mean_gap(data, predictions) <= 0.05
-    assert mean_gap(data, fit(data, None, loss=loss).oof_predictions_) > 0.4
+    assert mean_gap(data, fit(data, None, loss=loss).oof_prediction_) > 0.4
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
     assert model.multipliers_.any()
@@ -94,9 +94,9 @@ def test_means_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_losses_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
-    before = losses(data, fit(data, None, loss=loss).oof_predictions_, loss)
+    before = losses(data, fit(data, None, loss=loss).oof_prediction_, loss)
     model = fit(data, "loss_parity", loss=loss, tolerance=0.8 * np.ptp(before))
-    after = losses(data, model.oof_predictions_, loss)
+    after = losses(data, model.oof_prediction_, loss)
     # The absolute loss is smoothed near 0.
     assert np.ptp(after) == pytest.approx(
         0.8 * np.ptp(before), abs=1e-4 + 1e-2 * (loss != "squared")
@@ -105,10 +105,10 @@ def test_losses_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
 
 
 def test_the_loss_of_every_group_keeps_its_bound(data):
-    before = losses(data, fit(data, None).oof_predictions_)
+    before = losses(data, fit(data, None).oof_prediction_)
     bound = 0.99 * before.max()
     model = fit(data, BoundedGroupLoss(bound))
-    after = losses(data, model.oof_predictions_)
+    after = losses(data, model.oof_prediction_)
     assert after.max() == pytest.approx(bound, abs=1e-4)
     assert after.max() <= bound
     np.testing.assert_allclose(model.constraint_report_["rate"], after, atol=1e-9)
@@ -116,10 +116,10 @@ def test_the_loss_of_every_group_keeps_its_bound(data):
 
 def test_each_of_several_constraints_keeps_its_tolerance(data):
     parity = MeanParity(tolerance=0.5)
-    alone = losses(data, fit(data, parity).oof_predictions_).max()
+    alone = losses(data, fit(data, parity).oof_prediction_).max()
     model = fit(data, [parity, BoundedGroupLoss(0.99 * alone)])
-    assert mean_gap(data, model.oof_predictions_) == pytest.approx(0.5, abs=1e-4)
-    assert losses(data, model.oof_predictions_).max() == pytest.approx(0.99 * alone, abs=1e-4)
+    assert mean_gap(data, model.oof_prediction_) == pytest.approx(0.5, abs=1e-4)
+    assert losses(data, model.oof_prediction_).max() == pytest.approx(0.99 * alone, abs=1e-4)
     assert np.count_nonzero(model.multipliers_) >= 2
     assert set(model.constraint_report_["constraint"]) == {"MeanParity", "BoundedGroupLoss"}
 
@@ -128,7 +128,7 @@ def test_ranks_of_predictions_keep_the_tolerance(data):
     models = [fit(data, one, tolerance=0.1) for one in ("partial_statistical_parity", None)]
     reached, plain = (
         partial_statistical_parity_difference(
-            one.oof_predictions_, sensitive_features=data[2], interval=(0.0, 1.0)
+            one.oof_prediction_, sensitive_features=data[2], interval=(0.0, 1.0)
         )
         for one in models
     )
@@ -198,7 +198,7 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
             return [0.05 - a + b for a in means for b in means if a is not b]
 
     else:
-        plain = fit(part, None, frozen, **known).oof_predictions_
+        plain = fit(part, None, frozen, **known).oof_prediction_
         # Half-way between the fit of all samples and that of the worst group alone.
         bound = losses(part, plain).max()
         worst = int(np.argmax(losses(part, plain)))
@@ -211,14 +211,14 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
             return [bound - np.mean((scores - target)[one] ** 2) / 2 for one in inside]
 
     expected, fun = minimize_by_hand(columns, y, constraint)
-    np.testing.assert_allclose(model.oof_predictions_, expected, atol=5e-3 * y.std())
+    np.testing.assert_allclose(model.oof_prediction_, expected, atol=5e-3 * y.std())
     assert model.objective_ == pytest.approx(fun, abs=1e-4)
 
 
 def test_the_objective_is_the_mean_loss(data, model_of):
     _, y, _ = data
     model = model_of("mean_parity")
-    by_hand = np.mean((model.oof_predictions_ - y) ** 2) / y.var() / 2
+    by_hand = np.mean((model.oof_prediction_ - y) ** 2) / y.var() / 2
     assert model.objective_ == pytest.approx(by_hand, rel=1e-3)
     assert model.objective_ > model_of(None).objective_
 
@@ -226,7 +226,7 @@ def test_the_objective_is_the_mean_loss(data, model_of):
 def test_without_constraint_predictions_are_recalibrated_ones(data):
     X, y, group = data
     model = fit(data, None)
-    f = model.oof_predictions_
+    f = model.oof_prediction_
     # A linear model of out-of-fold predictions: its errors are uncorrelated with them.
     assert np.corrcoef(f, y - f)[0, 1] == pytest.approx(0.0, abs=1e-4)
     assert np.mean(f) == pytest.approx(y.mean())
@@ -270,10 +270,10 @@ def test_several_attributes_and_overlapping_groups(data):
     both = pd.DataFrame({"first": group, "second": other})
     model = fit((X, y, both), MeanParity(attributes="each"))
     for one in (group, other):
-        assert mean_gap((X, y, one), model.oof_predictions_) <= 0.05
+        assert mean_gap((X, y, one), model.oof_prediction_) <= 0.05
     members = sparse.csr_array(np.column_stack((group == "a", other == "x", group != "a")))
     overlapping = fit((X, y, members))
-    means = [overlapping.oof_predictions_[one].mean() / y.std() for one in members.toarray().T > 0]
+    means = [overlapping.oof_prediction_[one].mean() / y.std() for one in members.toarray().T > 0]
     assert np.ptp(means) <= 0.05
 
 
@@ -288,7 +288,7 @@ def test_a_frozen_regressor_is_not_changed(data):
     prefit = fit(held_out, estimator=fitted, cv="prefit")
     np.testing.assert_array_equal(frozen.predict(X), prefit.predict(X))
     assert prefit.estimators_ == [fitted]
-    assert mean_gap(held_out, prefit.oof_predictions_) <= 0.05
+    assert mean_gap(held_out, prefit.oof_prediction_) <= 0.05
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_predictions(data, forest):
     model = fit(data, None, forest, cv="oob")
     (fitted,) = model.estimators_
     expected = np.polynomial.Polynomial.fit(fitted.oob_prediction_, y, 1)(fitted.oob_prediction_)
-    np.testing.assert_allclose(model.oof_predictions_, expected, rtol=1e-4)
-    assert mean_gap(data, fit(data, estimator=forest, cv="oob").oof_predictions_) <= 0.05
+    np.testing.assert_allclose(model.oof_prediction_, expected, rtol=1e-4)
+    assert mean_gap(data, fit(data, estimator=forest, cv="oob").oof_prediction_) <= 0.05
 
 
 def test_out_of_bag_predictions_need_enough_trees(data):
@@ -325,7 +325,7 @@ def test_one_regressor_per_fold_or_one_of_all(data, cv):
     assert len(many.estimators_) == (cv if isinstance(cv, int) else 4)
     (alone,) = one.estimators_
     np.testing.assert_allclose(alone.coef_, clone(BASE).fit(X, y).coef_)
-    np.testing.assert_array_equal(many.oof_predictions_, one.oof_predictions_)
+    np.testing.assert_array_equal(many.oof_prediction_, one.oof_prediction_)
     np.testing.assert_allclose(many.predict(X), one.predict(X), atol=0.1 * y.std())
 
 
@@ -335,7 +335,7 @@ def test_folds_have_equal_shares_of_the_groups_of_a_target_of_few_values(data):
     grades[0] = 17.0  # a value of a single sample is no class
     model = fit((X, grades, group))
     assert len(model.estimators_) == 3
-    assert mean_gap((X, grades, group), model.oof_predictions_) <= 0.05
+    assert mean_gap((X, grades, group), model.oof_prediction_) <= 0.05
 
 
 def test_samples_without_weight_are_absent(data):
@@ -344,8 +344,8 @@ def test_samples_without_weight_are_absent(data):
     present = weights > 0
     model = fit(data, weights=weights)
     alone = fit((X[present], y[present], group[present]))
-    np.testing.assert_allclose(model.oof_predictions_[present], alone.oof_predictions_, rtol=1e-9)
-    assert np.isnan(model.oof_predictions_[~present]).all()
+    np.testing.assert_allclose(model.oof_prediction_[present], alone.oof_prediction_, rtol=1e-9)
+    assert np.isnan(model.oof_prediction_[~present]).all()
 
 
 def test_a_weight_of_two_is_a_sample_twice(data):
@@ -401,9 +401,9 @@ def test_a_tolerance_that_few_samples_cannot_guarantee(data):
 
 
 def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
-    before = losses(data, fit(data, None).oof_predictions_)
+    before = losses(data, fit(data, None).oof_prediction_)
     model = fit(data, LossParity(tolerance=0.7 * np.ptp(before)), tolerance=0.0)
-    assert np.ptp(losses(data, model.oof_predictions_)) <= 0.7 * np.ptp(before)
+    assert np.ptp(losses(data, model.oof_prediction_)) <= 0.7 * np.ptp(before)
 
 
 @pytest.mark.slow

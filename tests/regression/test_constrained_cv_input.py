@@ -52,7 +52,7 @@ def fit(data, estimator=BASE, **params):
 
 
 def gap(data, model):
-    difference = mean_score_difference(model.oof_predictions_, sensitive_features=data[2])
+    difference = mean_score_difference(model.oof_prediction_, sensitive_features=data[2])
     return difference / model.target_scale_
 
 
@@ -301,7 +301,7 @@ def test_folds_may_be_of_a_splitter(data):
     X, y, sex = data
     folds = list(KFold(3).split(X))
     np.testing.assert_array_equal(
-        fit(data, cv=folds).oof_predictions_, fit(data, cv=KFold(3)).oof_predictions_
+        fit(data, cv=folds).oof_prediction_, fit(data, cv=KFold(3)).oof_prediction_
     )
 
 

@@ -79,7 +79,7 @@ def test_pairwise_constraints_need_full_data():
     groups = {"sensitive_features": samples.groups.codes}
     solver = StochasticIDCA(max_iter=3, tol=0.1)
     with pytest.raises(ValueError, match="StochasticIDCA needs a constraint whose majorant is"):
-        PartialParityClassifier("group_auc", solver=solver, tolerance=0.05).fit(
+        PartialParityClassifier("partial_group_auc", solver=solver, tolerance=0.05).fit(
             X, samples.target, **groups
         )
     for criterion in (PartialGroupAUC, PartialDemographicParity):

@@ -145,8 +145,8 @@ def test_attributes_of_an_abstract_base_are_checked_in_classes_without_hints():
     "cls", [PartialParityClassifier, PartialParityRegressor, PartialParityPostprocessor]
 )
 def test_a_criterion_is_a_name_or_a_constraint(cls):
-    validate_params(cls(criterion=PartialDemographicParity((0.1, 0.3))))
-    hint = inspect.get_annotations(cls.__init__, eval_str=True)["criterion"]
+    validate_params(cls(constraint=PartialDemographicParity((0.1, 0.3))))
+    hint = inspect.get_annotations(cls.__init__, eval_str=True)["constraint"]
     # Type checkers see a union with a constraint, whatever is checked of it at run time.
     types = get_args(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
     assert any(issubclass(one if isinstance(one, type) else str, Constraint) for one in types)

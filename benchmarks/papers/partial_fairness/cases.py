@@ -215,8 +215,8 @@ def fit_as_printed(
     """
     interval = problem.interval if interval is None else interval
     changes = {"solver": "sqp"} | changes
-    model = PartialParityClassifier.from_paper(interval, kappa, criterion, **changes)
-    model.criterion.set_params(**dict(settings))
+    model = PartialParityClassifier.from_paper(interval, kappa, f"partial_{criterion}", **changes)
+    model.constraint.set_params(**dict(settings))
     return model.fit(problem.train.X, problem.train.y, sensitive_features=problem.train.groups)
 
 
@@ -227,7 +227,7 @@ def shift_ranks(rows, interval, tolerance):
     """Fit the postprocessor to training rows, above a logistic regression."""
     model = PartialParityPostprocessor(
         LogisticRegression(C=RIDGE, max_iter=1000).fit(rows.X, rows.y),
-        criterion=PartialStatisticalParity(interval, scale="raw"),
+        constraint=PartialStatisticalParity(interval, scale="raw"),
         tolerance=tolerance,
         cv="prefit",
     )

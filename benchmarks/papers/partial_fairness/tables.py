@@ -342,7 +342,7 @@ def calibration(budget):
 def _fit_blind(problem, criterion, tolerance, solver="sqp"):
     """Fit a group-blind model whose training scores meet a tolerance of the public metric."""
     settings = {"interval": problem.interval, "tolerance": tolerance, "solver": solver}
-    model, rows = PartialParityClassifier(criterion, **settings), problem.train
+    model, rows = PartialParityClassifier(f"partial_{criterion}", **settings), problem.train
     return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 

@@ -66,15 +66,6 @@ class RBFAffinity:
 
     .. math:: K_{ij} = \exp(-\gamma \|x_i - x_j\|^2)
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows.
-    gamma : float, default=1.0
-        Inverse squared width of the kernel, positive.
-    n_jobs : int or None, default=None
-        Threads that multiply tiles; None is 1 unless in a ``joblib.parallel_config`` context.
-
     Examples
     --------
     >>> import numpy as np
@@ -94,13 +85,7 @@ class RBFAffinity:
         self._half_norms = 0.5 * np.einsum("ij,ij->i", X, X)
 
     def astype(self, dtype: Any) -> RBFAffinity:
-        """The same kernel computed in another precision.
-
-        Parameters
-        ----------
-        dtype : dtype
-            Floating point type.
-        """
+        """The same kernel computed in another precision."""
         return RBFAffinity(self.X.astype(dtype), self.gamma, self.n_jobs)
 
     def __getitem__(self, rows):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
@@ -326,6 +327,11 @@ def _block_asymmetry(a, rows, affinity, root):
 # Similarities of the rows of a fit to each other and of new rows to them.
 
 
+def working_memory():
+    """Bytes that scikit-learn's configuration allows for a temporary array."""
+    return get_config()["working_memory"] * 2**20
+
+
 class Affinity:
     """The affinity of rows, by the parameters of a `FairSpectralClustering`."""
 
@@ -334,11 +340,10 @@ class Affinity:
         self.gamma = parameters.gamma
         self.n_neighbors = parameters.n_neighbors
         self.n_jobs = parameters.n_jobs
-        self.memory_limit = parameters.memory_limit
         self.can_tile = self.kind == "rbf" and parameters.eigen_solver != "nullspace"
 
     def compute(self, X):
-        """The affinity of the rows of X: stored within ``memory_limit``, else an RBFAffinity.
+        """The affinity of the rows of X: stored within working memory, else an RBFAffinity.
 
         Raises a MemoryError if it exceeds the limit and cannot be recomputed tile by tile.
         """
@@ -354,13 +359,14 @@ class Affinity:
             return sparse.csr_array(0.5 * (graph + graph.T))
         # Store the kernel if it fits, else recompute it tile by tile in every product.
         n_bytes = 8 * n_samples**2
-        if n_bytes <= self.memory_limit:
+        if n_bytes <= working_memory():
             return check_affinity(self._kernel(X, X), self.n_jobs)
         if sparse.issparse(X) or not self.can_tile:
             raise MemoryError(
-                f"The affinity of {n_samples} rows would take {n_bytes} bytes, above "
-                f"memory_limit={self.memory_limit}. Raise memory_limit, or use affinity='rbf' with "
-                "dense rows and another eigen_solver, which recomputes the kernel tile by tile, or "
+                f"The affinity of {n_samples} rows would take {n_bytes} bytes, but working memory "
+                f"has {working_memory():.0f}. Raise it by sklearn.set_config(working_memory="
+                f"{-(-n_bytes // 2**20)}), in MiB; or use affinity='rbf' with dense rows and "
+                "another eigen_solver, which recomputes the kernel tile by tile, or "
                 "affinity='nearest_neighbors'."
             )
         return RBFAffinity(X, self.gamma, self.n_jobs)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
-from skfair.cluster.spectral._fair_embedding import Affinity
+from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
 from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
 from skfair.metrics import normalized_cut
 from skfair.partitions import row_by_row
@@ -54,7 +54,9 @@ class FairSpectralClustering(FairClusterer):
         four-fifths rule.
     affinity : {"rbf", "nearest_neighbors", "precomputed"} or callable, default="rbf"
         As in :class:`sklearn.cluster.SpectralClustering`; "precomputed" takes a graph or kernel
-        (array or sparse), a callable ``f(X, Y)`` returns similarities of shape (n_x, n_y).
+        (array or sparse), a callable ``f(X, Y)`` returns similarities of shape (n_x, n_y). An "rbf"
+        kernel above the ``working_memory`` of :func:`sklearn.set_config` is recomputed tile by
+        tile.
     gamma : float, default=1.0
         Inverse squared width of the "rbf" kernel ``exp(-gamma |x - y|^2)``.
     n_neighbors : int, default=10
@@ -65,7 +67,7 @@ class FairSpectralClustering(FairClusterer):
         See :func:`fair_embedding`.
     eigen_tol : float, default=3e-5
         Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
-    rounding : {"ncut", "kmeans"}, default="ncut"
+    assign_labels : {"ncut", "kmeans"}, default="ncut"
         "ncut": degree-weighted k-means, then a local search for the normalised cut within bounds on
         the counts of groups. "kmeans": the papers' plain k-means on the rows, without balance.
     n_init : int, default=10
@@ -74,10 +76,8 @@ class FairSpectralClustering(FairClusterer):
         Number of landmarks: k-means centres of a subsample of 20 rows per landmark. With
         "nearest_neighbors" there should be many times ``n_neighbors`` in every cluster. None uses
         the similarities of all pairs in memory, and on partitioned data 500 landmarks, or ten per
-        component if that is more. Landmarks need ``eigen_solver="auto"``, ``rounding="ncut"`` and
-        an affinity other than "precomputed".
-    memory_limit : int, default=2**30
-        Maximum bytes of the affinity; above it the "rbf" kernel is recomputed tile by tile.
+        component if that is more. Landmarks need ``eigen_solver="auto"``, ``assign_labels="ncut"``
+        and an affinity other than "precomputed".
     random_state : int, RandomState instance or None, default=None
         Determines the starts of the solver and of k-means.
     n_jobs : int or None, default=None
@@ -197,10 +197,9 @@ class FairSpectralClustering(FairClusterer):
         | SFSC
         | DCADMM = "auto",
         eigen_tol: Positive = 3e-5,
-        rounding: Annotated[str, StrOptions(ROUNDINGS)] = "ncut",
+        assign_labels: Annotated[str, StrOptions(ROUNDINGS)] = "ncut",
         n_init: PositiveInt = 10,
         n_landmarks: PositiveInt | None = None,
-        memory_limit: PositiveInt = 2**30,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: Verbose = 0,
@@ -214,10 +213,9 @@ class FairSpectralClustering(FairClusterer):
         self.n_components = n_components
         self.eigen_solver = eigen_solver
         self.eigen_tol = eigen_tol
-        self.rounding = rounding
+        self.assign_labels = assign_labels
         self.n_init = n_init
         self.n_landmarks = n_landmarks
-        self.memory_limit = memory_limit
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -257,8 +255,8 @@ default=None
         TypeError
             If X is sparse and landmarks are used.
         MemoryError
-            If the affinity would exceed ``memory_limit`` and cannot be recomputed tile by tile;
-            nothing is allocated.
+            If the affinity would exceed scikit-learn's ``working_memory`` and cannot be recomputed
+            tile by tile; nothing is allocated.
         """
         validate_params(self)
         return self._fit(X, self._check(X, sensitive_features))
@@ -285,8 +283,8 @@ default=None
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        # Blocks of rows, so that their similarities to the training rows fit into memory_limit.
-        block = max(1, self.memory_limit // (8 * len(self._extension)))
+        # Blocks of rows, so that their similarities to the training rows fit into memory.
+        block = max(1, int(working_memory() / (8 * len(self._extension))))
         starts = range(0, X.shape[0], block)
         affinity = Affinity(self)
         coordinates = [
@@ -339,7 +337,7 @@ default=None
         return problem.label_attributes(self, labels)
 
     def _advice(self, problem):
-        otherwise = "" if self.rounding == "ncut" else ", or use rounding='ncut'"
+        otherwise = "" if self.assign_labels == "ncut" else ", or use assign_labels='ncut'"
         return f"Use a smaller min_balance or fewer clusters{otherwise}."
 
     def _explain_early_stop(self, problem, is_stopped):

@@ -589,13 +589,17 @@ def check_landmark_parameters(estimator):
             "partitioned data need. Pass features and a callable affinity f(X, Y), or a graph in "
             "memory with n_landmarks=None."
         )
-    for name, default in (("eigen_solver", "auto"), ("rounding", "ncut")):
+    for name, default in (("eigen_solver", "auto"), ("assign_labels", "ncut")):
         if getattr(estimator, name) != default:
             raise ValueError(
                 f"{name}={getattr(estimator, name)!r} needs the affinity of all pairs of samples, "
                 "but n_landmarks and partitioned data use similarities to landmarks. Leave it at "
                 f"{default!r}"
-                + (", and set min_balance=None for k-means alone." if name == "rounding" else ".")
+                + (
+                    ", and set min_balance=None for k-means alone."
+                    if name == "assign_labels"
+                    else "."
+                )
             )
 
 
@@ -714,7 +718,7 @@ class SpectralProblem(NamedTuple):
 
     def cluster(self, parameters, random_state, rounds):
         """Fitted attributes of the best clustering of the embedding."""
-        labels = ROUNDINGS[parameters.rounding](
+        labels = ROUNDINGS[parameters.assign_labels](
             self,
             self.embedding.embedding,
             RunSettings(parameters.n_clusters, n_init=parameters.n_init),

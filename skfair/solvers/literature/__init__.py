@@ -3,13 +3,3 @@
 from skfair.solvers.literature._descent import GDA, MultiplierModel, ProxyLagrangian, sa2gd
 from skfair.solvers.literature._descent import sa2gd_front as sa2gd_front
 from skfair.solvers.literature._proximal import IPPSSG, IPPConEx
-
-__all__ = [
-    "GDA",
-    "IPPSSG",
-    "IPPConEx",
-    "MultiplierModel",
-    "ProxyLagrangian",
-    "sa2gd",
-    "sa2gd_front",
-]

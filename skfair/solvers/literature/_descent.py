@@ -207,26 +207,6 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     expected gap of that sum among the first T iterates is O(1 / T) (Theorem 5.1). `sa2gd_front`
     makes one run for each split of :math:`n_a + n_b`.
 
-    Parameters
-    ----------
-    grad_a, grad_b : callable
-        (x, random_state) -> ndarray of the shape of x: unbiased estimates of the gradients.
-    x0 : ndarray
-        Starting point; it is not changed.
-    n_a, n_b : int
-        Steps of an iteration for either objective, not both 0.
-    n_iter : int
-        Number of iterations T.
-    strong_convexity : float
-        The constant c, positive.
-    random_state : int, RandomState instance or None, default=None
-        Passed to the gradients as a RandomState.
-
-    Returns
-    -------
-    x : ndarray
-        The last iterate.
-
     Raises
     ------
     ValueError
@@ -272,21 +252,6 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
 
 def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
     """One run of `sa2gd` for each split of the steps of an iteration between two objectives.
-
-    Parameters
-    ----------
-    grad_a, grad_b, x0
-        As in `sa2gd`.
-    n_total : int
-        Steps of an iteration for both objectives together.
-    **settings
-        The other parameters of `sa2gd`.
-
-    Returns
-    -------
-    points : ndarray
-        The last iterates with 0, 1, ..., n_total steps for the first objective, along a first axis
-        of length ``n_total + 1``.
 
     References
     ----------

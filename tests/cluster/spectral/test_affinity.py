@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from skfair.cluster import FairSpectralClustering, RBFAffinity
@@ -45,7 +46,9 @@ def test_a_precomputed_affinity_is_itself():
 
 def test_what_does_not_fit_is_tiled_if_it_may_be():
     n_bytes = 8 * 30**2
-    assert isinstance(affinity_of(memory_limit=n_bytes).compute(X), np.ndarray)
-    assert isinstance(affinity_of(memory_limit=n_bytes - 1).compute(X), RBFAffinity)
-    with pytest.raises(MemoryError, match=f"would take {n_bytes} bytes"):
-        affinity_of(memory_limit=n_bytes - 1, eigen_solver="nullspace").compute(X)
+    with config_context(working_memory=n_bytes / 2**20):
+        assert isinstance(affinity_of().compute(X), np.ndarray)
+    with config_context(working_memory=(n_bytes - 1) / 2**20):
+        assert isinstance(affinity_of().compute(X), RBFAffinity)
+        with pytest.raises(MemoryError, match=rf"would take {n_bytes} bytes.*working_memory=1\)"):
+            affinity_of(eigen_solver="nullspace").compute(X)

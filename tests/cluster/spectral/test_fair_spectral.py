@@ -148,7 +148,7 @@ def test_the_guaranteed_balance_holds(seed, n_clusters, n_groups, min_balance, r
         storage = {"dense": np.asarray, "csr": sparse.csr_array, "coo": sparse.coo_array}[kind]
         X, affinity = storage(random_graph(rng, n_samples)), "precomputed"
     fitted = model(
-        n_clusters, min_balance=min_balance, affinity=affinity, rounding=rounding, n_init=2
+        n_clusters, min_balance=min_balance, affinity=affinity, assign_labels=rounding, n_init=2
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -227,7 +227,7 @@ def test_the_warning_of_missing_groups_points_to_the_caller(blobs):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"rounding": "kmeans"}, {"affinity": "nearest_neighbors"}, {"n_landmarks": 30}],
+    [{}, {"assign_labels": "kmeans"}, {"affinity": "nearest_neighbors"}, {"n_landmarks": 30}],
     ids=str,
 )
 @pytest.mark.parametrize("n_groups", [2, 3])
@@ -265,7 +265,9 @@ def test_the_rounding_of_the_paper_guarantees_nothing(islands):
     with pytest.warns(
         InfeasibleConstraintWarning, match=r"min_balance=1 is not reached.* 0\.0000 .*'ncut'"
     ) as caught:
-        fitted = model(min_balance=1, rounding="kmeans", gamma=0.1).fit(X, sensitive_features=blob)
+        fitted = model(min_balance=1, assign_labels="kmeans", gamma=0.1).fit(
+            X, sensitive_features=blob
+        )
     assert caught[0].filename == __file__
     assert fitted.status_ == "infeasible"
     assert fitted.constraint_violation_ == 1 - fitted.relative_balance_ > 0
@@ -277,7 +279,7 @@ def test_what_lacks_is_relative_to_the_balance_of_the_data(blobs):
     X, groups = blobs
     present = (groups == "a") | (np.arange(120) % 3 > 0)
     with pytest.warns(InfeasibleConstraintWarning):
-        fitted = model(min_balance=1, rounding="kmeans").fit(
+        fitted = model(min_balance=1, assign_labels="kmeans").fit(
             X[present], sensitive_features=groups[present]
         )
     assert fitted.data_balance_ < 1
@@ -291,7 +293,7 @@ def test_the_guarantee_tolerates_one_sample(n_rare, status):
     # 8 + 1 >= 0.8 * (12 - 1), but 7 + 1 < 0.8 * (13 - 1).
     clique = np.arange(40) // 20
     groups = (np.arange(40) % 20 < n_rare) ^ (clique == 1)
-    fitted = graph_model(min_balance=0.8, rounding="kmeans")
+    fitted = graph_model(min_balance=0.8, assign_labels="kmeans")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InfeasibleConstraintWarning)
         fitted.fit((clique[:, None] == clique).astype(float), sensitive_features=groups)

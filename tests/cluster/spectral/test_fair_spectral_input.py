@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import linalg, sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
@@ -58,14 +59,16 @@ def two_cliques():
 def test_tiles_give_the_labels_of_the_stored_kernel(blobs, min_balance):
     X, groups = blobs
     stored = model(min_balance=min_balance).fit(X, sensitive_features=groups)
-    tiled = clone(stored).set_params(memory_limit=8 * 120**2 - 1).fit(X, sensitive_features=groups)
+    with config_context(working_memory=(8 * 120**2 - 1) / 2**20):
+        tiled = clone(stored).fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(tiled.labels_, stored.labels_)
     np.testing.assert_array_equal(tiled.predict(X), stored.predict(X))
     assert tiled.objective_ == pytest.approx(stored.objective_)
     assert tiled.score(X) == pytest.approx(stored.score(X))
     assert hasattr(stored, "affinity_matrix_")
     assert not hasattr(tiled, "affinity_matrix_")
-    stored.set_params(memory_limit=1).fit(X, sensitive_features=groups)
+    with config_context(working_memory=2**-20):
+        stored.fit(X, sensitive_features=groups)
     assert not hasattr(stored, "affinity_matrix_")
 
 
@@ -87,8 +90,9 @@ def test_too_little_memory_is_reported_before_allocation(storage, params):
     groups = np.arange(5000) % 2
     tracemalloc.start()
     try:
-        with pytest.raises(MemoryError, match="200000000 bytes.*tile by tile.*nearest_neighbors"):
-            model(memory_limit=10**8, **params).fit(X, sensitive_features=groups)
+        message = "200000000 bytes.*tile by tile.*nearest_neighbors"
+        with config_context(working_memory=100), pytest.raises(MemoryError, match=message):
+            model(**params).fit(X, sensitive_features=groups)
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
@@ -259,7 +263,7 @@ def test_affinities_of_the_wrong_shape_are_refused(blobs):
         ({"min_balance": 1.5}, "'min_balance' parameter"),
         ({"affinity": "cosine"}, "'affinity' parameter .*'nearest_neighbors'"),
         ({"eigen_solver": "lobpcg"}, "'eigen_solver' parameter .*'chebyshev'"),
-        ({"rounding": "qr"}, "'rounding' parameter .*'ncut'"),
+        ({"assign_labels": "qr"}, "'assign_labels' parameter .*'ncut'"),
         ({"gamma": 0.0}, "'gamma' parameter"),
     ],
 )

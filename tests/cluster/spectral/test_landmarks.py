@@ -259,7 +259,7 @@ def test_partitioned_data_use_landmarks_by_default():
     [
         ({"affinity": "precomputed"}, "no similarities to landmarks"),
         ({"eigen_solver": "chebyshev"}, "eigen_solver='chebyshev' needs the affinity"),
-        ({"rounding": "kmeans"}, "set min_balance=None"),
+        ({"assign_labels": "kmeans"}, "set min_balance=None"),
         ({"n_landmarks": 401}, "at most n_samples=400, got 401"),
         ({"n_landmarks": 3}, "at least n_components=4 .*, got 3"),
         ({"affinity": lambda X, Y: np.zeros((len(X), len(Y)))}, "not all 0"),
