@@ -225,9 +225,9 @@ class Claim(PageReport):
         same = {name: getattr(self, name) for name in _DESCRIPTIONS}
         compared = replace(other, **same)
         names = (*self._settings, "text")
-        names = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+        differ = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
         digests = {one.source.get("salted_sha256") for one in (self, other)} - {None}
-        return [*names, "salted_sha256"] if len(digests) > 1 else names
+        return [*differ, "salted_sha256"] if len(digests) > 1 else differ
 
     @property
     def is_shown(self) -> bool:

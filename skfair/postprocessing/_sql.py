@@ -4,22 +4,9 @@ import numpy as np
 
 
 def write_rule(score, intercept, factors, weights):
-    """A sum of products as SQL.
+    """A sum as SQL: of a score times its coefficient, and of factors times weighted probabilities.
 
-    Parameters
-    ----------
-    score : tuple of float and str
-        Coefficient of the score, and the score.
-    intercept : float
-        Number that is added.
-    factors : tuple of str
-        What the probabilities of events are multiplied by.
-    weights : ndarray of shape (n_factors, n_events, n_groups)
-        Coefficients of the products, of which those of 0 are left out.
-
-    Returns
-    -------
-    text : str
+    `weights` are of shape (n_factors, n_events, n_groups); those of 0 are left out.
     """
     coefficient, column = score
     text = f"{write_number(coefficient)} * {column} + {write_number(intercept)}"
