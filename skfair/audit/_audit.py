@@ -143,7 +143,7 @@ class Audit(AuditData):
         confidence_level : float, default=0.95
             Probability with which a model that violates the tolerance is not certified, at least.
         ledger : str or path-like, default=None
-            File that counts the certificates tried on these samples: attempt t has the error of the
+            File that counts the claims tried on these samples: attempt t has the error of the
             level over t (t + 1).
         salt : str, default=None
             Secret text with which the claim states a digest of the samples. Its owner keeps it, and

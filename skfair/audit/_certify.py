@@ -114,7 +114,7 @@ def certify(
     which hold for large samples.
 
     Of models that break the tolerance at most one in twenty is certified at .95. The level is that
-    of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one is
+    of one claim, read once: of 24 monthly ones on the edge of the tolerance at least one is
     false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
     Predictions of any model are certified by :meth:`Audit.certify`.
 
@@ -144,7 +144,7 @@ def certify(
         the target (of a classifier, of its predicted probability, else of its decision function),
         for losses in units of the loss, for "partial_group_auc" in units of the area. Regressors of
         this package read the tolerance of their fit in standard deviations of the target
-        (``target_scale_``, and its square for the squared loss): the certificate prints both.
+        (``target_scale_``, and its square for the squared loss): the claim prints both.
     confidence_level : float, default=0.95
         Probability with which a model that violates the tolerance is not certified, at least.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -153,7 +153,7 @@ def certify(
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
     min_group_size : int, default=30
         Number of samples below which a group is not compared, unless the constraint has a number of
-        its own. The certificate names these groups.
+        its own. The claim names these groups.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the training data, if available: rows of X that are among them are reported.
 
@@ -175,7 +175,7 @@ def certify(
     Warns
     -----
     UserWarning
-        If groups are too small for any certificate of rates, or their values too skewed for one of
+        If groups are too small for any claim of rates, or their values too skewed for one of
         means (the message names them); if some rows of X are in `X_fit`; if weights are very
         uneven; if samples look like several of one person or household, which are not independent.
 
@@ -427,7 +427,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     (estimates, contrasts), (level, excess_level) = bound.estimates(scores), levels
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
-            f"A certificate needs two groups to be compared by {bound.name}, but these samples "
+            f"A claim needs two groups to be compared by {bound.name}, but these samples "
             "have one at most that is large enough. Pass sensitive_features with two groups or "
             "more, or a smaller min_group_size."
         )
@@ -636,7 +636,7 @@ def _warn_of_skewed_values(bound, estimates):
     if len(uncertain):
         warn(
             f"Values of these groups are too skewed for so few samples, or all equal: "
-            f"{_name_events(bound, estimates, uncertain)}. A certificate may be wrong more often "
+            f"{_name_events(bound, estimates, uncertain)}. A claim may be wrong more often "
             "than confidence_level says. Use more held-out samples, or a bounded loss."
         )
 

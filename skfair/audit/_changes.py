@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -35,6 +37,7 @@ from skfair.utils._checks import join_names
 # The report of two models or two periods.
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
@@ -42,25 +45,18 @@ class Changes(PageReport):
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
     """
 
+    frame: pd.DataFrame
+    gaps: pd.DataFrame
+    moves: pd.DataFrame | None
+    names: tuple[str, str]
+    is_paired: bool
+    confidence_level: float
+    min_group_size: int
+    source: dict[str, str]
+
+    title = "Change report"
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
     _results = ("findings", "frame", "gaps", "moves")
-
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        gaps: pd.DataFrame,
-        moves: pd.DataFrame | None,
-        *,
-        names: tuple[str, str],
-        is_paired: bool,
-        confidence_level: float,
-        min_group_size: int,
-        title: str,
-        source: dict[str, str],
-    ):
-        self.frame, self.gaps, self.moves, self.names = frame, gaps, moves, names
-        self.is_paired, self.confidence_level = is_paired, confidence_level
-        self.min_group_size, self.title, self.source = min_group_size, title, source
 
     @property
     def findings(self) -> list[str]:
@@ -105,14 +101,13 @@ def compare_audits(before, after, metrics, confidence_level):
     if is_paired and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
     return Changes(
-        frame,
-        gaps,
-        moves,
+        frame=frame,
+        gaps=gaps,
+        moves=moves,
         names=("before", "after"),
         is_paired=is_paired,
         confidence_level=level,
         min_group_size=before.min_group_size,
-        title="Change report",
         source=_collect_sources(before, after, positive),
     )
 
