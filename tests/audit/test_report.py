@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import numpy as np
