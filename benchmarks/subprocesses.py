@@ -4,6 +4,7 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 from statistics import median
 
 from benchmarks import ROOT
@@ -28,6 +29,13 @@ def median_record(module, *arguments, n_runs):
 
 
 def peak_gigabytes():
-    """Peak memory of this process so far."""
+    """Peak memory of this process so far, without that of the process which started it.
+
+    Linux counts the memory of the parent, of which a new process is a copy at first, in ru_maxrss.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024 / 1e9
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9

@@ -34,7 +34,7 @@ from skfair.fitting import (
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV, Folds
+from skfair.postprocessing import ConstrainedCV, Folds, check_rule_format, write_rule
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name
@@ -709,7 +709,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         _, predictions = self._columns_and_scores(X, sensitive_features)
         return self._unit.from_unit(predictions[:, 0])
 
-    def export_rule(self) -> dict:
+    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> Any:
         r"""Describe the prediction in plain numbers, to serve it elsewhere.
 
         With f the prediction of the regressor, and P the probabilities of events, both as
@@ -717,11 +717,22 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
         .. math:: a f + b + \sum_{e, g} (v_{0eg} + v_{1eg} f) P_{eg}.
 
+        Parameters
+        ----------
+        format : {"dict", "sql"}, default="dict"
+            Numbers, or an expression of SQL. Its columns are ``score``, which is f, and ``p_e_g``
+            for each event e and group g of `rule_inputs`, as ``p_0_1``.
+
         Returns
         -------
-        rule : dict
+        rule : dict or str
             Numbers and lists, which can be stored as JSON. ``prediction`` is a, ``intercept`` is b,
-            ``weights`` is v of shape (2, n_events, n_groups).
+            ``weights`` is v of shape (2, n_events, n_groups). Or the expression.
+
+        Raises
+        ------
+        ValueError
+            If there is no such format.
 
         Examples
         --------
@@ -741,11 +752,15 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         center, spread = self._unit
         _, (constant, _, slope, _) = self._event_features.weights(self.coef_)
         # The linear model applies to predictions in units of the target's spread: undo this.
-        return {
+        rule = {
             "prediction": float(self.coef_[0]),
             "intercept": float(center + spread * self.intercept_ - self.coef_[0] * center),
             "weights": [(spread * constant - center * slope).tolist(), slope.tolist()],
         }
+        if not check_rule_format(format):
+            return rule
+        score, intercept = (rule["prediction"], "score"), rule["intercept"]
+        return write_rule(score, intercept, ("1.0e0", "score"), rule["weights"])
 
     @property
     def _base(self):

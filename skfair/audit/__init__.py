@@ -8,6 +8,7 @@ report can be attached to a model card.
 from skfair.audit._audit import Audit
 from skfair.audit._certify import certify, limit_metric
 from skfair.audit._claims import Claim, verify
+from skfair.audit._claims import check_states_digest as check_states_digest
 from skfair.audit._claims import find_unit as find_unit
 from skfair.audit._claims import number_text as number_text
 from skfair.audit._data import check_counts as check_counts

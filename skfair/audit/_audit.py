@@ -14,6 +14,7 @@ from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
@@ -70,6 +71,7 @@ class Audit(AuditData):
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
         title: str = "Fairness report",
+        salt: str | None = None,
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
@@ -94,6 +96,8 @@ class Audit(AuditData):
             A section of the page, made by :meth:`subgroups`. Its departures are findings too.
         title : str, default="Fairness report"
             Heading of the page.
+        salt : str, default=None
+            Secret text with which the report states a digest of the samples, as in :meth:`certify`.
 
         Returns
         -------
@@ -113,6 +117,7 @@ class Audit(AuditData):
             min_share=check_share(min_share),
             subgroups=subgroups,
             title=title,
+            digest=digest_with_salt(self, salt),
         )
 
     def certify(
@@ -122,6 +127,7 @@ class Audit(AuditData):
         *,
         confidence_level: float = 0.95,
         ledger: str | PathLike[str] | None = None,
+        salt: str | None = None,
     ) -> Claim:
         """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
 
@@ -137,7 +143,11 @@ class Audit(AuditData):
         confidence_level : float, default=0.95
             Probability with which a model that violates the tolerance is not certified, at least.
         ledger : str or path-like, default=None
-            File that counts the certificates tried on these samples, as in :func:`certify`.
+            File that counts the claims tried on these samples: attempt t has the error of the
+            level over t (t + 1).
+        salt : str, default=None
+            Secret text with which the claim states a digest of the samples. Its owner keeps it, and
+            passes it to :func:`verify`.
 
         Returns
         -------
@@ -154,6 +164,7 @@ class Audit(AuditData):
             tolerance,
             confidence_level=confidence_level,
             ledger=ledger,
+            salt=salt,
         )
 
     def subgroups(

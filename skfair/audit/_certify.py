@@ -21,7 +21,7 @@ from skfair.audit._claims import (
 )
 from skfair.audit._data import AuditData, mask_unknown
 from skfair.audit._formats import collect_facts
-from skfair.audit._ledger import count_attempt, divide_level
+from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
@@ -114,7 +114,7 @@ def certify(
     which hold for large samples.
 
     Of models that break the tolerance at most one in twenty is certified at .95. The level is that
-    of one certificate, read once: of 24 monthly ones on the edge of the tolerance at least one is
+    of one claim, read once: of 24 monthly ones on the edge of the tolerance at least one is
     false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
     Predictions of any model are certified by :meth:`Audit.certify`.
 
@@ -144,7 +144,7 @@ def certify(
         the target (of a classifier, of its predicted probability, else of its decision function),
         for losses in units of the loss, for "partial_group_auc" in units of the area. Regressors of
         this package read the tolerance of their fit in standard deviations of the target
-        (``target_scale_``, and its square for the squared loss): the certificate prints both.
+        (``target_scale_``, and its square for the squared loss): the claim prints both.
     confidence_level : float, default=0.95
         Probability with which a model that violates the tolerance is not certified, at least.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -153,7 +153,7 @@ def certify(
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
     min_group_size : int, default=30
         Number of samples below which a group is not compared, unless the constraint has a number of
-        its own. The certificate names these groups.
+        its own. The claim names these groups.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the training data, if available: rows of X that are among them are reported.
 
@@ -175,7 +175,7 @@ def certify(
     Warns
     -----
     UserWarning
-        If groups are too small for any certificate of rates, or their values too skewed for one of
+        If groups are too small for any claim of rates, or their values too skewed for one of
         means (the message names them); if some rows of X are in `X_fit`; if weights are very
         uneven; if samples look like several of one person or household, which are not independent.
 
@@ -213,20 +213,20 @@ def certify(
     return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level)
 
 
-def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None):
+def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        groups, weights = audit.samples.groups, audit.samples.weights
-        attempt = count_attempt(ledger, audit.columns.get("y_true"), groups, weights)
+        attempt = count_attempt(ledger, audit.samples, audit.columns.get("y_true"))
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     per_class, (constraint, *units) = arrange(audit, constraint)
     claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
-    source = collect_facts(audit.source, **claim.source)
+    digest = digest_with_salt(audit, salt)
+    source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
 
 
@@ -427,7 +427,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     (estimates, contrasts), (level, excess_level) = bound.estimates(scores), levels
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
-            f"A certificate needs two groups to be compared by {bound.name}, but these samples "
+            f"A claim needs two groups to be compared by {bound.name}, but these samples "
             "have one at most that is large enough. Pass sensitive_features with two groups or "
             "more, or a smaller min_group_size."
         )
@@ -636,7 +636,7 @@ def _warn_of_skewed_values(bound, estimates):
     if len(uncertain):
         warn(
             f"Values of these groups are too skewed for so few samples, or all equal: "
-            f"{_name_events(bound, estimates, uncertain)}. A certificate may be wrong more often "
+            f"{_name_events(bound, estimates, uncertain)}. A claim may be wrong more often "
             "than confidence_level says. Use more held-out samples, or a bounded loss."
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -13,7 +15,7 @@ from skfair.audit._estimators import (
     infer_kind,
     measure_estimators,
 )
-from skfair.audit._formats import PageReport
+from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._sections import (
     difference_text,
     interval_text,
@@ -35,6 +37,7 @@ from skfair.utils._checks import join_names
 # The report of two models or two periods.
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
@@ -42,24 +45,18 @@ class Changes(PageReport):
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
     """
 
-    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size")
-    _results = ("findings", "frame", "gaps", "moves")
+    frame: pd.DataFrame
+    gaps: pd.DataFrame
+    moves: pd.DataFrame | None
+    names: tuple[str, str]
+    is_paired: bool
+    confidence_level: float
+    min_group_size: int
+    source: dict[str, str]
 
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        gaps: pd.DataFrame,
-        moves: pd.DataFrame | None,
-        *,
-        names: tuple[str, str],
-        is_paired: bool,
-        confidence_level: float,
-        min_group_size: int,
-        title: str,
-    ):
-        self.frame, self.gaps, self.moves, self.names = frame, gaps, moves, names
-        self.is_paired, self.confidence_level = is_paired, confidence_level
-        self.min_group_size, self.title = min_group_size, title
+    title = "Change report"
+    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
+    _results = ("findings", "frame", "gaps", "moves")
 
     @property
     def findings(self) -> list[str]:
@@ -104,15 +101,25 @@ def compare_audits(before, after, metrics, confidence_level):
     if is_paired and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
     return Changes(
-        frame,
-        gaps,
-        moves,
+        frame=frame,
+        gaps=gaps,
+        moves=moves,
         names=("before", "after"),
         is_paired=is_paired,
         confidence_level=level,
         min_group_size=before.min_group_size,
-        title="Change report",
+        source=_collect_sources(before, after, positive),
     )
+
+
+def _collect_sources(before, after, pos_label):
+    """Facts about both audits, where they differ one after the other."""
+    sources = [getattr(one, "source", None) or {} for one in (before, after)]
+    joined = {
+        name: "; ".join(dict.fromkeys(one[name] for one in sources if name in one))
+        for name in {**sources[0], **sources[1]}
+    }
+    return collect_facts(joined, positive_label=pos_label)
 
 
 def _paired_columns(audit, y_pred):
@@ -322,6 +329,7 @@ def change_sections(report):
             ]
         ],
     )
+    yield tabulate_facts(titled_facts(report.source))
 
 
 def _gap_change_table(report):

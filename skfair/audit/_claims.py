@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from skfair import constraints
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import PageReport, read_document, titled_facts
+from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
 from skfair.utils._checks import join_names
 
 # What a bound on groups says: one sentence for each kind of gap.
@@ -219,13 +219,15 @@ class Claim(PageReport):
         Returns
         -------
         names : list of str
-            Empty if it is the same claim.
+            Empty if it is the same claim. "salted_sha256" is one if both state such a digest.
         """
         # The text states what is compared one by one, and facts that are not compared.
         same = {name: getattr(self, name) for name in _DESCRIPTIONS}
         compared = replace(other, **same)
         names = (*self._settings, "text")
-        return [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+        differ = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
+        digests = {one.source.get("salted_sha256") for one in (self, other)} - {None}
+        return [*differ, "salted_sha256"] if len(digests) > 1 else differ
 
     @property
     def is_shown(self) -> bool:
@@ -337,8 +339,7 @@ class Claim(PageReport):
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
             yield "Samples", [("Samples by group", self.counted, ("Group", "Samples"), rows)]
         facts = [*titled_facts(self.source), ("Constraint", _constraint_text(self.constraint))]
-        rows = [(fact, False) for fact in facts]
-        yield "What was audited", [("Facts", "", ("Fact", "Value"), rows)]
+        yield tabulate_facts(facts)
 
 
 def _constraint_text(constraint):
@@ -348,7 +349,7 @@ def _constraint_text(constraint):
     return f"{constraint['name']}({parameters})"
 
 
-def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
+def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None = None) -> list[str]:
     """Recompute a filed claim from the data, and name what differs.
 
     Parameters
@@ -357,6 +358,8 @@ def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
         The claim, the JSON of :meth:`Claim.to_json`, or the path of a file of it.
     audit : Audit
         The data.
+    salt : str, default=None
+        Secret text with which the claim was made; the digest of the samples is compared too.
 
     Returns
     -------
@@ -368,8 +371,9 @@ def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
     Raises
     ------
     ValueError
-        If the text is no claim, its constraint cannot be made again since a loss or a rate is one
-        of the user's own, or the audit cannot answer it.
+        If the text is no claim, it states no digest that a salt which is passed could confirm, its
+        constraint cannot be made again since a loss or a rate is one of the user's own, or the
+        audit cannot answer it.
 
     Examples
     --------
@@ -383,12 +387,22 @@ def verify(claim: Claim | str | PathLike[str], audit: Any) -> list[str]:
     ['estimate', 'high', 'text']
     """
     filed = claim if isinstance(claim, Claim) else Claim.from_json(claim)
+    check_states_digest(filed, salt)
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
     return filed.find_differences(
-        audit.certify(constraint, tolerance, confidence_level=filed.confidence_level)
+        audit.certify(constraint, tolerance, confidence_level=filed.confidence_level, salt=salt)
     )
+
+
+def check_states_digest(claim, salt):
+    """Raise for a salt without a digest that it could confirm."""
+    if salt is not None and "salted_sha256" not in claim.source:
+        raise ValueError(
+            "A salt confirms the salted digest that a claim states, but this one states none; "
+            "leave salt out, or certify again with it."
+        )
 
 
 def _make_constraint(described):

@@ -384,6 +384,7 @@ class PageReport(Report):
 FACT_TITLES = {
     "file": "File",
     "sha256": "SHA-256 digest of the file",
+    "salted_sha256": "Salted SHA-256 digest of the samples",
     "columns": "Columns",
     "rows": "Rows",
     "positive_label": "Positive label",
@@ -437,6 +438,12 @@ def describe_suppression(n_suppressed, min_published):
         return f"none; {limit}"
     listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
     return f"{listed}, so that {limit} and cannot be computed"
+
+
+def tabulate_facts(facts):
+    """The section of a page on what was audited."""
+    rows = [(fact, False) for fact in facts]
+    return "What was audited", [("Facts", "", ("Fact", "Value"), rows)]
 
 
 def titled_facts(facts):

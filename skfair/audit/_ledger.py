@@ -1,8 +1,12 @@
-"""Attempts on one held-out set: each certificate of the same data may err less than the last."""
+"""Digests of samples, and attempts on one held-out set, which may err less and less."""
 
 import hashlib
+import hmac
 import json
+from collections import Counter
 from pathlib import Path
+
+import numpy as np
 
 from skfair.groups import attribute_columns
 from skfair.utils._fit import lock_file, write_text
@@ -20,12 +24,12 @@ def divide_level(level, attempt):
     return 1.0 - (1.0 - level) / (attempt * (attempt + 1))
 
 
-def count_attempt(ledger, y_true, sensitive_features, sample_weight):
+def count_attempt(ledger, samples, y_true):
     """Number of this attempt on the samples, from 1; it is written to the file of the ledger.
 
     Samples are the same if their outcomes, groups and weights are, in any order.
     """
-    digest = _digest_samples(y_true, sensitive_features, sample_weight)
+    digest = digest_samples(samples, {} if y_true is None else {"y_true": y_true})
     path = Path(ledger)
     with lock_file(path):
         attempts = _read_attempts(path) if path.exists() else {}
@@ -48,9 +52,33 @@ def _read_attempts(path):
     return attempts
 
 
-def _digest_samples(*columns):
-    """Digest of samples as text, in sorted order."""
-    tables = [[] if one is None else attribute_columns(one) for one in columns]
-    texts = [map(str, column) for table in tables for column in table]
-    text = json.dumps([[len(table) for table in tables], sorted(zip(*texts, strict=True))])
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+def digest_samples(samples, columns, salt=""):
+    """SHA-256 digest of samples in any order; rows that count are as many samples.
+
+    Who does not know the salt cannot guess small counts from the digest (an HMAC, RFC 2104).
+    """
+    groups, weights = samples.groups, samples.weights
+    if groups.multiplicity is not None:
+        weights = np.ones(len(weights))
+    by_group = attribute_columns(groups) if groups.is_disjoint else list(groups.matrix.toarray().T)
+    texts = [map(str, column) for column in (*by_group, weights, *columns.values())]
+    numbers = Counter()
+    for row, n in zip(zip(*texts, strict=True), groups.row_counts, strict=True):
+        numbers[row] += int(n)
+    text = json.dumps([[*columns], sorted(numbers.items())])
+    return hmac.new(salt.encode("utf-8"), text.encode("utf-8"), hashlib.sha256).hexdigest()
+
+
+_MIN_SALT_LENGTH = 16
+
+
+def digest_with_salt(audit, salt):
+    """Digest of an audit's samples, None without a salt; a ValueError for one that is guessed."""
+    if salt is None:
+        return None
+    if not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH:
+        raise ValueError(
+            f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, such as "
+            "secrets.token_hex() makes; pass one, and keep it for verify."
+        )
+    return digest_samples(audit.samples, audit.columns, salt)

@@ -248,7 +248,7 @@ def warn_of_dependent_samples(X):
     """Warn if held-out samples seem to belong together: standard errors would be too small."""
     warn_of_clustered_samples(
         X,
-        "But certificates and intervals take samples for independent, and are too narrow if they "
+        "But claims and intervals take samples for independent, and are too narrow if they "
         "are not. Pass one sample of each household or person.",
     )
 

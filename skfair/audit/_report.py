@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import dataclass, fields
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -60,16 +60,7 @@ if TYPE_CHECKING:
     from skfair.statistics import Interval
 
 
-_FIELDS = (
-    *("title", "kind", "n_samples", "confidence_level", "min_group_size", "min_share"),
-    *("n_missing", "counts_samples", "balance", "subgroups", "reliability", "assumption"),
-    "provenance",
-)
-"""Arguments of the constructor of a report, besides the two tables."""
-
-_REQUIRED_FIELDS = {*_FIELDS} - {"balance", "subgroups", "reliability", "assumption"}
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
@@ -153,42 +144,23 @@ class FairnessReport(PageReport):
     0.5
     """
 
-    _settings, _results = _FIELDS, ("frame", "gaps", "findings")
+    frame: pd.DataFrame
+    gaps: pd.DataFrame
+    kind: str
+    n_samples: int
+    confidence_level: float
+    min_group_size: int
+    min_share: float
+    title: str
+    n_missing: dict[str, int]
+    counts_samples: bool
+    provenance: dict[str, str]
+    balance: Interval | None = None
+    subgroups: SubgroupReport | None = None
+    reliability: pd.DataFrame | None = None
+    assumption: str = ""
 
-    def __new__(cls, *tables: Any, **fields: Any) -> Self:
-        if tables and not _REQUIRED_FIELDS <= set(fields):
-            raise TypeError(
-                "FairnessReport() takes the tables of a report. Of predictions make one by "
-                "FairnessReport.from_predictions(y_true, y_pred, sensitive_features=...), of a "
-                "model by FairnessReport.from_estimator(model, X, y, sensitive_features=...)."
-            )
-        return super().__new__(cls)
-
-    def __init__(
-        self,
-        frame: pd.DataFrame,
-        gaps: pd.DataFrame,
-        *,
-        kind: str,
-        n_samples: int,
-        confidence_level: float,
-        min_group_size: int,
-        min_share: float,
-        title: str,
-        n_missing: dict[str, int],
-        counts_samples: bool,
-        provenance: dict[str, str],
-        balance: Interval | None = None,
-        subgroups: SubgroupReport | None = None,
-        reliability: pd.DataFrame | None = None,
-        assumption: str = "",
-    ):
-        self.frame, self.gaps, self.balance, self.subgroups = frame, gaps, balance, subgroups
-        self.kind, self.n_samples, self.title = kind, n_samples, title
-        self.confidence_level, self.min_group_size = confidence_level, min_group_size
-        self.min_share, self.n_missing, self.counts_samples = min_share, n_missing, counts_samples
-        self.provenance, self.assumption = provenance, assumption
-        self.reliability = reliability
+    _results = ("findings",)
 
     @property
     def attributes(self) -> list[str]:
@@ -521,11 +493,10 @@ class FairnessReport(PageReport):
         FileNotFoundError
             If a path-like names no file.
         """
-        names = (*cls._settings, "frame", "gaps")
-        fields = decode_report(text, names)
-        if fields["subgroups"] is not None:
-            fields["subgroups"] = SubgroupReport(**fields["subgroups"])
-        return cls(**{name: fields[name] for name in names})
+        content = decode_report(text, cls._settings)
+        if content["subgroups"] is not None:
+            content["subgroups"] = SubgroupReport(**content["subgroups"])
+        return cls(**{name: content[name] for name in cls._settings})
 
     def _sections(self, summary=None):
         """Sections of the report, or of a summary."""
@@ -539,11 +510,7 @@ class FairnessReport(PageReport):
         )
 
 
-# Tools read the signature of __init__, not that of __new__, which explains mistakes.
-_SIGNATURE = inspect.signature(FairnessReport.__init__)
-FairnessReport.__signature__ = _SIGNATURE.replace(  # type: ignore[attr-defined]
-    parameters=list(_SIGNATURE.parameters.values())[1:]
-)
+FairnessReport._settings = tuple(one.name for one in fields(FairnessReport))
 
 
 def report_audit(
@@ -556,6 +523,7 @@ def report_audit(
     min_share=0.02,
     subgroups=None,
     title="Fairness report",
+    digest=None,
 ):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
@@ -584,8 +552,8 @@ def report_audit(
     )
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     return FairnessReport(
-        frame,
-        gaps,
+        frame=frame,
+        gaps=gaps,
         kind=audit.kind,
         n_samples=audit.n_samples,
         confidence_level=level,
@@ -595,8 +563,9 @@ def report_audit(
         n_missing=n_missing,
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=collect_facts(
-            audit.source,
+            _protect_source(audit.source, min_published),
             positive_label=audit.pos_label,
+            salted_sha256=digest,
             suppressed=suppressed,
             threshold=None if audit.k is None else describe_top_k(audit.k, ties),
         ),
@@ -605,6 +574,12 @@ def report_audit(
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
     )
+
+
+def _protect_source(source, min_published):
+    """Facts about the data without those from which counts could be guessed."""
+    hidden = () if min_published is None else ("sha256", "rows")
+    return source and {name: fact for name, fact in source.items() if name not in hidden}
 
 
 def _report_columns(audit, columns):

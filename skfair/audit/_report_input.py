@@ -148,7 +148,7 @@ def check_can_model_groups(audit, metrics, min_published):
         )
     if known.odds_ratio != 1.0:
         raise ValueError(
-            f"odds_ratio={known.odds_ratio!r} is for certificates; reports assume that groups are "
+            f"odds_ratio={known.odds_ratio!r} is for claims; reports assume that groups are "
             "missing at random. Leave it out."
         )
     if min_published is not None:

@@ -51,10 +51,10 @@ class SensitiveFeatures:
     missing : str, default="error"
         What happens to samples whose group is missing.
 
-        - "error" raises an error. Of probabilities alone nothing is assumed: a certificate must
+        - "error" raises an error. Of probabilities alone nothing is assumed: a claim must
           hold for every way in which groups and decisions may be linked.
         - "exclude" leaves them out of the groups of the attribute and of its combinations, and out
-          of certificates.
+          of claims.
         - "group" compares them as the group "(missing)".
         - "at_random" estimates rates of decisions as
           :func:`skfair.statistics.hidden_gap_interval` does, if groups are missing at random given
@@ -67,7 +67,7 @@ class SensitiveFeatures:
         With "at_random" they are further features of the models.
     odds_ratio : float, default=1.0
         With "at_random", the largest factor by which odds of a group may differ between equal
-        samples with and without a record. ``np.inf`` assumes nothing. For certificates.
+        samples with and without a record. ``np.inf`` assumes nothing. For claims.
 
     Raises
     ------

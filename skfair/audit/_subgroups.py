@@ -17,7 +17,7 @@ from scipy import special
 
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
-from skfair.audit._formats import Report
+from skfair.audit._formats import Report, collect_facts
 from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import name_as_text
@@ -434,6 +434,8 @@ class SubgroupReport(Report):
         Probability with which all limits hold together, and with which ``largest_possible`` does.
     direction : {"both", "above", "below"}
         Departures that were searched.
+    source : dict of str to str
+        Facts about the data, the date and the versions.
     subgroups : DataFrame
         The short list: rows of `flagged` that are listed.
     findings : list of str
@@ -453,8 +455,9 @@ class SubgroupReport(Report):
     searches: pd.DataFrame
     confidence_level: float
     direction: str
+    source: dict[str, str]
 
-    _settings = ("confidence_level", "direction", "flagged", "searches")
+    _settings = ("confidence_level", "direction", "source", "flagged", "searches")
 
     @property
     def subgroups(self) -> pd.DataFrame:
@@ -677,7 +680,8 @@ def search_audit(
         searches.append(_search(name, family, level, direction, max_listed, len(names)))
     tables, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
-    return SubgroupReport(flagged, pd.DataFrame(summaries), level, direction)
+    source = collect_facts(audit.source, positive_label=audit.pos_label)
+    return SubgroupReport(flagged, pd.DataFrame(summaries), level, direction, source)
 
 
 # Checks of the arguments of a search.

@@ -36,10 +36,13 @@ from skfair.postprocessing import (
     JointProbabilities,
     calibrated_log_odds,
     check_multiclass_support,
+    check_rule_format,
     fit_platt_scaling,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
     suits_joint_probabilities,
+    write_number,
+    write_rule,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
@@ -536,7 +539,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 
-    def export_rule(self) -> dict:
+    def export_rule(self, format: Literal["dict", "sql"] = "dict") -> Any:
         r"""Describe the decision between two classes in plain numbers, to serve it elsewhere.
 
         With s the score of the estimator, and P the probabilities of events, both as
@@ -548,17 +551,24 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             z = slope \cdot s + offset, \quad \eta = \frac{1}{1 + e^{-z}}, \quad
             q = (1, \eta, z, \eta z).
 
+        Parameters
+        ----------
+        format : {"dict", "sql"}, default="dict"
+            Numbers, or an expression of SQL that is true where the positive class is predicted. Its
+            columns are ``score`` and, for each event e and group g of `rule_inputs`, ``p_e_g``, as
+            ``p_0_1``. The database must have the function EXP.
+
         Returns
         -------
-        rule : dict
+        rule : dict or str
             Numbers and lists, which can be stored as JSON. ``slope`` and ``offset`` map scores to
             calibrated log-odds z, ``log_odds`` is a, ``intercept`` is b, ``weights`` is w of shape
-            (4, n_events, n_groups), and ``pos_label`` the positive class.
+            (4, n_events, n_groups), and ``pos_label`` the positive class. Or the expression.
 
         Raises
         ------
         ValueError
-            If there are more than two classes.
+            If there are more than two classes, or there is no such format.
 
         Examples
         --------
@@ -578,7 +588,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
         log_odds, weights = self._event_features.weights(self.coef_)
-        return {
+        rule = {
             "slope": float(slope),
             "offset": float(self.calibration_[1] - slope * self._unit.center),
             "log_odds": log_odds,
@@ -586,6 +596,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             "weights": weights.tolist(),
             "pos_label": np.asarray(self.pos_label_).item(),
         }
+        if not check_rule_format(format):
+            return rule
+        z = f"({write_number(rule['slope'])} * score + {write_number(rule['offset'])})"
+        eta = f"1.0e0 / (1.0e0 + EXP(-{z}))"
+        factors = "1.0e0", eta, z, f"{z} * {eta}"
+        return f"({write_rule((log_odds, z), rule['intercept'], factors, weights)}) > 0"
 
     def __sklearn_tags__(self):
         tags, base_tags = super().__sklearn_tags__(), get_tags(self._base)

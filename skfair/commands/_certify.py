@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from shlex import join, split
 
-from skfair.audit import Claim
+from skfair.audit import Claim, check_states_digest
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -51,6 +51,7 @@ def add_certify_command(commands):
         default=1.0,
         help="with --missing at_random: factor by which odds of a group may differ (default 1)",
     )
+    add("--salt", help="secret text with which the claim states a digest of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
     certify.set_defaults(run=partial(_run_certify, certify), probability=None)
@@ -62,6 +63,7 @@ def add_certify_command(commands):
     )
     verify.add_argument("claim", type=Path, help="JSON that certify wrote")
     verify.add_argument("file", type=Path, help="file of the decisions")
+    verify.add_argument("--salt", help="secret text with which the claim was made")
     add_output_options(verify)
     verify.set_defaults(run=partial(_run_verify, verify, certify))
 
@@ -91,7 +93,8 @@ def _run_verify(parser, certify, options):
                 "state the options. Pass others to skfair.audit.verify."
             )
         repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
-        repeated.confidence = filed.confidence_level
+        check_states_digest(filed, options.salt)
+        repeated.confidence, repeated.salt = filed.confidence_level, options.salt
         claim = _build_claim(repeated)
     except (OSError, ValueError, TypeError) as error:
         parser.error(str(error))
@@ -107,7 +110,7 @@ def _run_verify(parser, certify, options):
     return FINDING_STATUS if differences else 0
 
 
-_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run")
+_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run", "salt")
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -132,6 +135,7 @@ def _build_claim(options):
             options.tolerance,
             confidence_level=options.confidence,
             ledger=options.ledger,
+            salt=options.salt,
         )
 
 

@@ -46,6 +46,7 @@ def add_report_command(commands):
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
     add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
     add("--min-published", type=int, help="smallest count that is published, such as 10")
@@ -112,6 +113,7 @@ def _build_report(options):
             min_share=options.min_share,
             subgroups=subgroups,
             title=options.title,
+            salt=options.salt,
         )
 
 

@@ -21,7 +21,6 @@ from skfair.groups._groups import balances_and_data_balance as balances_and_data
 from skfair.groups._groups import check_attribute_label_types as check_attribute_label_types
 from skfair.groups._groups import check_one_label_type as check_one_label_type
 from skfair.groups._groups import cluster_balances as cluster_balances
-from skfair.groups._groups import count_samples as count_samples
 from skfair.groups._groups import count_table as count_table
 from skfair.groups._groups import data_balance as data_balance
 from skfair.groups._groups import group_names as group_names

@@ -741,11 +741,6 @@ def check_groups(
     return Groups.disjoint(codes, labels, names)
 
 
-def count_samples(sensitive_features, n_rows):
-    """Number of samples that each row stands for, one unless these are `Groups` of counts."""
-    return sensitive_features.row_counts if is_encoded(sensitive_features) else np.ones(n_rows)
-
-
 MAX_NUMERIC_GROUPS = 30
 """Different numbers up to which a numeric attribute is accepted as groups."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -55,10 +55,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
 from skfair.utils._sklearn import safe_indexing
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Parameters of a monitor, as its first batch fixes them, and what follows from them.
 
@@ -386,13 +382,6 @@ _WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extre
 _RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
 
 
-def _audit_batch(settings, y_pred, y_true, sensitive_features, sample_weight):
-    """The audit of a batch, None if it has no samples of positive weight."""
-    if is_empty(y_pred, sensitive_features, sample_weight):
-        return None
-    return make_audit(settings, y_pred, y_true, sensitive_features, sample_weight)
-
-
 class GapMonitor(BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
@@ -635,9 +624,13 @@ class GapMonitor(BaseEstimator):
             If groups join, or outcomes are missing when the delay of their cohort has passed.
         """
         settings = self._check_settings()
-        columns = map(load_rows, (y_pred, y_true, sensitive_features, sample_weight))
-        audit, ids, X = _audit_batch(settings, *columns), load_rows(ids), load_rows(X)
-        if audit is not None and X is not None:
+        y_pred, y_true, sensitive_features, sample_weight, ids, X = map(
+            load_rows, (y_pred, y_true, sensitive_features, sample_weight, ids, X)
+        )
+        if is_empty(y_pred, sensitive_features, sample_weight):
+            return self._read(settings, None, None, None, time)
+        audit = make_audit(settings, y_pred, y_true, sensitive_features, sample_weight)
+        if X is not None:
             check_consistent_length(audit.is_used, X)
             X = safe_indexing(X, np.flatnonzero(audit.is_used))
         return self._read(settings, audit, ids, X, time)
@@ -823,8 +816,6 @@ class GapMonitor(BaseEstimator):
     @property
     def alarms_(self) -> pd.DataFrame:
         """One row per alarm, see the class."""
-        import pandas as pd
-
         self._check_updated()
         frame = pd.DataFrame(self._state.alarms, columns=["batch", "time", "since"])
         return frame.assign(time=restore_times(frame["time"]), since=restore_times(frame["since"]))
@@ -852,8 +843,6 @@ class GapMonitor(BaseEstimator):
     @property
     def windows_(self) -> pd.DataFrame:
         """One row per window of the last batches, see the class."""
-        import pandas as pd
-
         self._check_updated()
         rows = [
             (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
@@ -872,8 +861,6 @@ class GapMonitor(BaseEstimator):
             "batch", "time" (of the decisions, also where outcomes came later), "attribute", "cell",
             "group", "n" (samples), "weight" and "rate" (mean, weighted).
         """
-        import pandas as pd
-
         self._check_updated()
         state = self._state
         rates = [
@@ -893,8 +880,6 @@ class GapMonitor(BaseEstimator):
             `interval`), "evidence_for", "evidence_against", "change_evidence", "status" and
             "n_outstanding". Only the last row changes, with samples or outcomes of the same time.
         """
-        import pandas as pd
-
         self._check_updated()
         frame = pd.DataFrame([row.summarize() for row in self._state.rows])
         return frame.assign(time=restore_times(frame["time"]))

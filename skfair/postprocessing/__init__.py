@@ -37,3 +37,4 @@ from skfair.postprocessing._rank_shift import (
     search_with_guarantee,
     shifted_scores,
 )
+from skfair.postprocessing._sql import check_rule_format, write_number, write_rule

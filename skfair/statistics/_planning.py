@@ -1,4 +1,4 @@
-"""Sample size that a certificate, or the guarantee of a fit, requires."""
+"""Sample size that a claim, or the guarantee of a fit, requires."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def required_sample_size(
     pilot: FitPilot | None = None,
     max_accuracy_loss: float | None = None,
 ) -> int:
-    r"""Compute how many samples of each group a certificate, or a guaranteed fit, needs.
+    r"""Compute how many samples of each group a claim, or a guaranteed fit, needs.
 
-    For a certificate by `skfair.audit.certify` it is the smallest size n at which a model whose
+    For a claim by `skfair.audit.certify` it is the smallest size n at which a model whose
     groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
     power. If each group can expect 40 successes and 40 failures, it follows from the normal
     approximation:
@@ -106,9 +106,9 @@ def required_sample_size(
         0. A rate within a class, such as the true positive rate, counts the samples of that class
         only.
     confidence_level : float, default=0.95
-        Confidence level of the certificate, or of the fit.
+        Confidence level of the claim, or of the fit.
     power : float, default=0.8
-        Probability of obtaining the certificate, or that a fit is guaranteed; with a pilot, that it
+        Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
         is guaranteed and loses at most `max_accuracy_loss`.
     kind : {"certificate", "fit"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
@@ -134,7 +134,7 @@ def required_sample_size(
 
     See Also
     --------
-    skfair.audit.certify : Makes the certificate.
+    skfair.audit.certify : Makes claims.
     FitPilot : Draws fits of a size, and states the accuracy that remains.
 
     Examples
@@ -238,7 +238,7 @@ def _pilot_size(pilot, max_accuracy_loss, power, kind):
 
 
 def smallest_certifiable_size(tolerance, level):
-    """Sample size of a group below which no certificate of a rate is possible."""
+    """Sample size of a group below which no claim of a rate can be shown."""
     return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
 
 

@@ -9,12 +9,14 @@ import pytest
 from skfair.__main__ import main
 from skfair.audit import Audit
 from skfair.audit._ledger import count_attempt, divide_level
+from skfair.groups import Samples, check_groups
 from tests.audit.doors import certify_predictions
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(["a", "b"], 1000)
 DECISIONS = (RNG.random(2000) < np.where(GROUPS == "a", 0.4, 0.45)).astype(int)
 OUTCOMES = RNG.integers(2, size=2000)
+SAMPLES = Samples(None, check_groups(GROUPS[:50], 50), np.ones(50))
 
 
 def certify(decisions=DECISIONS, **params):
@@ -83,14 +85,14 @@ def test_threads_count_every_attempt(tmp_path):
 
     def count():
         for _ in range(10):
-            count_attempt(ledger, OUTCOMES[:50], GROUPS[:50], None)
+            count_attempt(ledger, SAMPLES, OUTCOMES[:50])
 
     threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
-    assert count_attempt(ledger, OUTCOMES[:50], GROUPS[:50], None) == 41
+    assert count_attempt(ledger, SAMPLES, OUTCOMES[:50]) == 41
 
 
 def try_candidates(rng, ledger=None):

@@ -28,6 +28,7 @@ from skfair.classification import (
 from skfair.constraints import DemographicParity, EqualOpportunity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
+from tests.postprocessing.databases import DATABASES
 
 NB = GaussianNB()
 
@@ -511,6 +512,9 @@ def test_the_rule_that_is_exported_decides_as_predict_does(data, params):
     scores = apply_rule(rule, *model.rule_inputs(X, **groups))
     decided = model.predict(X, **groups) == rule["pos_label"]
     np.testing.assert_array_equal(scores > 0, decided)
+    for query in DATABASES:
+        in_sql = query(model.export_rule("sql"), *model.rule_inputs(X, **groups))
+        np.testing.assert_array_equal(np.asarray(in_sql, dtype=bool), decided)
     sign = 1 if model.pos_label_ == model.classes_[1] else -1
     np.testing.assert_allclose(
         sign * scores, model.decision_function(X, **groups), rtol=1e-9, atol=1e-9

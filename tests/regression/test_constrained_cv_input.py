@@ -21,6 +21,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import get_scorer, mean_score_difference
 from skfair.model_selection import best_subject_to
 from skfair.regression import ConstrainedRegressorCV
+from tests.postprocessing.databases import DATABASES
 
 BASE, GROUPS = LinearRegression(), LogisticRegression()
 
@@ -330,6 +331,11 @@ def test_the_rule_that_is_exported_predicts_as_predict_does(data, params):
         rtol=1e-9,
         atol=1e-9,
     )
+    for query in DATABASES:
+        in_sql = query(model.export_rule("sql"), f, probabilities)
+        np.testing.assert_allclose(in_sql, model.predict(X, sensitive_features=sex), rtol=1e-9)
+    with pytest.raises(ValueError, match="format must be .* got 'json'"):
+        model.export_rule("json")
 
 
 class Tasks:
