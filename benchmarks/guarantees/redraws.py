@@ -39,7 +39,6 @@ from skfair.classification import (
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
-    ConditionalDemographicParity,
     DemographicParity,
     EqualOpportunity,
     PartialStatisticalParity,
@@ -76,7 +75,7 @@ CASES = {
     "12 groups": Case("12 groups", 9_600, "demographic_parity", 0.15),
     "a group of 2 %": Case("a group of 2 %", 6_000, "demographic_parity", 0.15),
     "ties, FPR": Case("ties", 3_000, "false_positive_rate_parity", 0.08),
-    "ties, conditional": Case("ties", 4_000, ConditionalDemographicParity(0), 0.15),
+    "ties, conditional": Case("ties", 4_000, DemographicParity(control_features=0), 0.15),
     "weights": Case("weights", 3_000, "demographic_parity", 0.1),
     "separable": Case("separable", 1_500, "demographic_parity", 0.12),
     "misspecified, odds": Case("misspecified", 4_000, "equalized_odds", 0.12),
@@ -150,8 +149,8 @@ CELLS = {
     },
     "largest loss": {"label shift": Case("label shift", 4_000, BoundedGroupLoss(1.0))},
     "conditional parity": {
-        "ties": Case("ties", 4_000, ConditionalDemographicParity(0)),
-        "36 rows": Case("36 rows", 4_000, ConditionalDemographicParity(0)),
+        "ties": Case("ties", 4_000, DemographicParity(control_features=0)),
+        "36 rows": Case("36 rows", 4_000, DemographicParity(control_features=0)),
     },
     "partial parity": {
         "36 rows": Case("36 rows", 4_000, PartialStatisticalParity((0.2, 0.7))),

@@ -447,7 +447,8 @@ _METRICS = {
 def describe_metric(constraint, is_real, n_classes):
     """What a constraint compares, as in "selection rate"."""
     rate = constraint.compared_rate
-    within = " within each stratum" if "strata" in constraint.get_params(deep=False) else ""
+    has_strata = getattr(constraint, "control_features", None) is not None
+    within = " within each stratum" * has_strata
     ending = within + " of each class" * (n_classes > 1)
     if constraint.counts_decisions and is_known_measure(getattr(rate, "name", "")):
         title = describe_measure(rate.name)[0]

@@ -123,7 +123,7 @@ def _selection_rate_measure(is_selected, ending=""):
 
 def _rate_measures(is_true, is_selected, names, ending=""):
     """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
-    return {name + ending: RATES[name].count_outcomes(is_true, is_selected) for name in names}
+    return {name + ending: RATES[name]._count_outcomes(is_true, is_selected) for name in names}
 
 
 def multiclass_measures(y_true, y_pred):

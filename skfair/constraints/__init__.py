@@ -12,7 +12,6 @@ from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
-    ConditionalDemographicParity,
     DemographicParity,
     EqualizedOdds,
     EqualizedOddsLoss,
@@ -116,7 +115,6 @@ def check_applies_to_numbers(constraint, model):
 __all__ = [
     "CONSTRAINTS",
     "BoundedGroupLoss",
-    "ConditionalDemographicParity",
     "Constraint",
     "DemographicParity",
     "EqualOpportunity",

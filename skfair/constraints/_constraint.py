@@ -770,12 +770,13 @@ def constraint_hint(what, registry):
         return closest_name_hint(what, registry, _MIN_SIMILARITY)
     if criterion.constraint is None:
         return f" No such criterion is offered: no constraint is on {criterion.description}."
-    is_named = criterion.constraint in registry
-    if not is_named and "(" not in criterion.constraint:
+    meant = criterion.constraint
+    named = next((one for one in (meant, f"partial_{meant}") if one in registry), None)
+    if named is None and "(" not in meant:
         return ""  # of another registry
-    shown = repr(criterion.constraint) if is_named else f"skfair.constraints.{criterion.constraint}"
-    kind = registry[criterion.constraint].__name__ if is_named else ""
-    has_ratio = criterion.ratio and is_named
+    shown = repr(named) if named else f"skfair.constraints.{meant}"
+    kind = registry[named].__name__ if named else ""
+    has_ratio = criterion.ratio and named == meant
     return f" Did you mean {shown}?" + (
         _translate_bound(what, kind)
         or (_advise_ratio(kind) if has_ratio and asks_for_ratio(name) else "")

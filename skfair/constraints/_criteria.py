@@ -72,7 +72,21 @@ class DemographicParity(DecisionRateParity):
     ratio : float or None, default=None
         Smallest ratio allowed, in (0, 1], in place of a tolerance, including the estimator's. None
         bounds the difference.
+    control_features : str, int, list of these, callable or None, default=None
+        Columns of the X given to ``fit``, such as the education that a post asks for, within whose
+        values samples are compared [1]_: names if X is a DataFrame, or positions. Of several
+        columns, strata are the combinations that occur. The largest gap of all strata counts, or
+        their sum. A callable maps X to one label per row, as in
+        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
+        only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
+        output of the steps before. None compares all samples.
     {options}
+
+    References
+    ----------
+    .. [1] F. Kamiran, I. Žliobaitė and T. Calders, "Quantifying explainable discrimination and
+       removing illegal discrimination in automated decision making", Knowledge and Information
+       Systems 35, 2013.
 
     Examples
     --------
@@ -88,12 +102,117 @@ class DemographicParity(DecisionRateParity):
     >>> decisions = model.fit(X, y, sensitive_features=group).predict(X)
     >>> bool(demographic_parity_ratio(y, decisions, sensitive_features=group) >= 0.8)
     True
+
+    Among samples of the same degree:
+
+    >>> X[:, 0] = rng.integers(2, size=500)
+    >>> within = DemographicParity(control_features=0)
+    >>> report = ConstrainedERMClassifier(within).fit(X, y, sensitive_features=group)
+    >>> report.constraint_report_["cell"].unique().tolist()
+    ['stratum 0.0', 'stratum 1.0']
     """
 
-    metric = "demographic_parity_difference"
-    ratio_metric = "demographic_parity_ratio"
     rate_name = "selection_rate"
-    cells = staticmethod(all_samples)
+
+    def __init__(
+        self,
+        *,
+        tolerance: NonNegative | None = None,
+        ratio: PositiveShare | None = None,
+        control_features: str | int | np.integer | list | Callable | None = None,
+        reference: Reference = "groups",
+        aggregate: Aggregate = "max",
+        attributes: Literal["intersections", "each"] = "intersections",
+        min_group_size: MinGroupSize | None = None,
+    ):
+        super().__init__(
+            tolerance=tolerance,
+            ratio=ratio,
+            reference=reference,
+            aggregate=aggregate,
+            attributes=attributes,
+            min_group_size=min_group_size,
+        )
+        self.control_features = control_features
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether the cells depend on X."""
+        return self.control_features is not None
+
+    @property
+    def metric(self) -> str:
+        """The public metric that is the gap."""
+        return f"{'conditional_' * self.uses_features}demographic_parity_difference"
+
+    @property
+    def ratio_metric(self) -> str:
+        """The public metric that is the ratio."""
+        return f"{'conditional_' * self.uses_features}demographic_parity_ratio"
+
+    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
+        """All samples, or one cell for each stratum of the control features that occurs.
+
+        Parameters
+        ----------
+        samples : Samples
+            With the features X that define the strata.
+
+        Returns
+        -------
+        cells : dict of str to ndarray of bool, shape (n_samples,)
+            Name of a cell -> mask of its samples.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, a label is missing, or there are more strata than a
+            tenth of the samples, and more than 10.
+        """
+        if self.control_features is None:
+            return all_samples(samples)
+        n_samples = len(samples.target)
+        try:
+            # Strata are encoded as groups are, so that labels of any container will do.
+            strata = check_groups(self._stratum_labels(samples.X), n_samples)
+        except (TypeError, ValueError) as error:
+            reason = str(error).replace("sensitive_features", "control_features")
+            raise ValueError(f"{self} finds no strata. {reason}") from error
+        # A continuous column would give each sample a stratum of its own, and nothing to compare.
+        if len(strata.names) > max(10, n_samples / 10):
+            raise ValueError(
+                f"{self} finds {len(strata.names)} strata among {n_samples} samples, too few in "
+                "each to compare groups. Pass bands instead, as in "
+                'control_features=lambda X: pandas.qcut(X["income"], 5, labels=False).'
+            )
+        return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
+
+    def _stratum_labels(self, X):
+        """One label, or several, for each row of X."""
+        if X is None:
+            raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if callable(self.control_features):
+            return self.control_features(X)
+        columns = self.control_features
+        columns = columns if isinstance(columns, list) else [columns]
+        if any(isinstance(one, str) for one in columns) and not hasattr(X, "columns"):
+            raise ValueError(
+                "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
+                'the steps before pass a DataFrame on after set_output(transform="pandas").'
+            )
+        names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
+        absent = [
+            one for one in columns if one not in (names if isinstance(one, str) else positions)
+        ]
+        if absent:
+            raise ValueError(
+                f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
+                f"are {join_names(map(repr, names or positions))}."
+            )
+        # Several columns make up one stratum per combination of their values.
+        labels = safe_indexing(X, columns, axis=1)
+        return labels.toarray() if sparse.issparse(labels) else labels
 
 
 @constraint_docs
@@ -237,139 +356,6 @@ class MeanParity(Constraint):
         {terms_signature}
         """
         return (pointwise_score,)
-
-
-# Parity of rates of decisions within strata.
-
-
-@constraint_docs
-class ConditionalDemographicParity(DecisionRateParity):
-    r"""Equal selection rates within strata, such as among applicants of equal education.
-
-    Where groups differ in something that may count, such as the education that a post asks for,
-    only samples of the same stratum z are compared [1]_: :math:`P(\hat y = 1 \mid z, g)` is the
-    same for all groups g. The largest gap of all strata counts, or their sum.
-
-    Parameters
-    ----------
-    strata : str, int, list of these, or callable
-        The column of the X given to ``fit`` whose values are the strata: its name if X is a
-        DataFrame, or its position; of several columns, strata are the combinations that occur. A
-        callable maps X to one label per row, as in
-        ``lambda X: pandas.cut(X["income"], [0, 1000, 2000, 5000], labels=False)``. It receives
-        only the rows that are fitted: those of the fold, of positive weight. In a pipeline X is the
-        output of the steps before.
-    {tolerance, ratio, options}
-
-    References
-    ----------
-    .. [1] F. Kamiran, I. Žliobaitė and T. Calders, "Quantifying explainable discrimination and
-       removing illegal discrimination in automated decision making", Knowledge and Information
-       Systems 35, 2013.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.classification import ConstrainedERMClassifier
-    >>> from skfair.constraints import ConditionalDemographicParity
-    >>> rng = np.random.default_rng(0)
-    >>> group, degree = rng.integers(2, size=400), rng.integers(2, size=400)
-    >>> X = np.column_stack((degree, rng.normal(size=400) + group))
-    >>> y = X.sum(axis=1) + rng.normal(size=400) > 1
-    >>> model = ConstrainedERMClassifier(ConditionalDemographicParity(strata=0), tolerance=0.05)
-    >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
-    >>> report["cell"].unique().tolist()
-    ['stratum 0.0', 'stratum 1.0']
-    >>> bool(report["gap"].max() <= 0.05)
-    True
-    """
-
-    uses_features = True
-    metric = "conditional_demographic_parity_difference"
-    ratio_metric = "conditional_demographic_parity_ratio"
-    rate_name = "selection_rate"
-
-    def __init__(
-        self,
-        strata: str | int | np.integer | list | Callable,
-        *,
-        tolerance: NonNegative | None = None,
-        ratio: PositiveShare | None = None,
-        reference: Reference = "groups",
-        aggregate: Aggregate = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(
-            tolerance=tolerance,
-            ratio=ratio,
-            reference=reference,
-            aggregate=aggregate,
-            attributes=attributes,
-            min_group_size=min_group_size,
-        )
-        self.strata = strata
-
-    def cells(self, samples: Samples) -> dict[str, np.ndarray]:
-        """One cell for each stratum that occurs.
-
-        Parameters
-        ----------
-        samples : Samples
-            With the features X that define the strata.
-
-        Returns
-        -------
-        cells : dict of str to ndarray of bool, shape (n_samples,)
-            Name of a cell -> mask of its samples.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, a label is missing, or there are more strata than a
-            tenth of the samples, and more than 10.
-        """
-        n_samples = len(samples.target)
-        try:
-            # Strata are encoded as groups are, so that labels of any container will do.
-            strata = check_groups(self._stratum_labels(samples.X), n_samples)
-        except (TypeError, ValueError) as error:
-            reason = str(error).replace("sensitive_features", "the strata")
-            raise ValueError(f"{self} finds no strata. {reason}") from error
-        # A continuous column would give each sample a stratum of its own, and nothing to compare.
-        if len(strata.names) > max(10, n_samples / 10):
-            raise ValueError(
-                f"{self} finds {len(strata.names)} strata among {n_samples} samples, too few in "
-                "each to compare groups. Pass bands instead, as in "
-                'strata=lambda X: pandas.qcut(X["income"], 5, labels=False).'
-            )
-        return {f"stratum {name}": strata.codes == code for code, name in enumerate(strata.names)}
-
-    def _stratum_labels(self, X):
-        """One label, or several, for each row of X."""
-        if X is None:
-            raise ValueError("The samples have no X; pass Samples(target, groups, weights, X).")
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if callable(self.strata):
-            return self.strata(X)
-        columns = self.strata if isinstance(self.strata, list) else [self.strata]
-        if any(isinstance(one, str) for one in columns) and not hasattr(X, "columns"):
-            raise ValueError(
-                "Columns are named, but X is not a DataFrame; name their positions. In a pipeline "
-                'the steps before pass a DataFrame on after set_output(transform="pandas").'
-            )
-        names, positions = list(getattr(X, "columns", ())), range(X.shape[1])
-        absent = [
-            one for one in columns if one not in (names if isinstance(one, str) else positions)
-        ]
-        if absent:
-            raise ValueError(
-                f"X has no column {join_names(map(repr, absent))}; its {len(positions)} columns "
-                f"are {join_names(map(repr, names or positions))}."
-            )
-        # Several columns make up one stratum per combination of their values.
-        labels = safe_indexing(X, columns, axis=1)
-        return labels.toarray() if sparse.issparse(labels) else labels
 
 
 # Constraints on the mean loss of groups.

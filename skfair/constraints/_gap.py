@@ -931,7 +931,7 @@ class IntervalGap(GapBase):
         return cls(constraint)
 
     def __call__(self, means: Any) -> Any:
-        return self.criterion.difference(*means)
+        return self.criterion._difference(*means)
 
     @property
     def is_correctable(self):

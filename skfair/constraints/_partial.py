@@ -102,14 +102,14 @@ class PartialParity(Constraint):
         gap = self.gap.from_cells(sums.cells, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
-    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
 
         {of_rows}
         """
         raise NotImplementedError
 
-    def narrow(self, factor: float) -> PartialParity:
+    def _narrow(self, factor: float) -> PartialParity:
         """The same criterion with another ramp.
 
         Parameters
@@ -119,11 +119,11 @@ class PartialParity(Constraint):
         """
         return clone(self).set_params(width=self.width * factor)
 
-    def refine(self) -> PartialParity:
+    def _refine(self) -> PartialParity:
         """The same criterion at more percentiles, where it is compared at some."""
         return self
 
-    def difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
+    def _difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
         """The public metric; nan if no member of a group ranks in its interval.
 
         Parameters
@@ -148,11 +148,11 @@ class PartialParity(Constraint):
         """The public metric of `ScoredMembers`, with a mask of those of the positive class."""
         raise NotImplementedError
 
-    def grid_positions(self) -> np.ndarray:
+    def _grid_positions(self) -> np.ndarray:
         """Positions in the interval of the percentiles at which shares are compared or reported."""
         return np.linspace(0.0, 1.0, 10)
 
-    def thresholds(
+    def _thresholds(
         self,
         ranked: IntervalEvents,
         tolerance: float,
@@ -167,14 +167,14 @@ class PartialParity(Constraint):
         n_positions : int, default=None
             Number of positions in the interval; None takes those of the rows.
         """
-        tolerances = self.interval_tolerances(ranked, tolerance)
-        positions = self.grid_positions()
+        tolerances = self._interval_tolerances(ranked, tolerance)
+        positions = self._grid_positions()
         positions = positions if n_positions is None else np.linspace(0.0, 1.0, n_positions)
         # The thresholds from which share rows would start.
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
-    def interval_tolerances(self, ranked: IntervalEvents, tolerance: float) -> np.ndarray:
+    def _interval_tolerances(self, ranked: IntervalEvents, tolerance: float) -> np.ndarray:
         """The tolerance in units of the interval of each event, (n_events,).
 
         {of_rows}
@@ -262,18 +262,18 @@ class PartialStatisticalParity(PartialParity):
     def _measure(self, scored, positive):
         return partial_statistical_parity_gap(scored, self.scale)
 
-    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
 
         {of_rows}
         """
-        tolerances = self.interval_tolerances(ranked, tolerance)
+        tolerances = self._interval_tolerances(ranked, tolerance)
         convex_means = CONVEX_MEANS[self.surrogate]
         return rows_at_percentiles(
-            ranked, tolerances, self.grid_positions(), self.width, convex_means
+            ranked, tolerances, self._grid_positions(), self.width, convex_means
         )
 
-    def refine(self) -> PartialParity:
+    def _refine(self) -> PartialParity:
         """The same criterion at twice as many percentiles, up to 20; with no fewer.
 
         Between two percentiles groups differ by more.
@@ -282,7 +282,7 @@ class PartialStatisticalParity(PartialParity):
         more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
 
-    def grid_positions(self) -> np.ndarray:
+    def _grid_positions(self) -> np.ndarray:
         """Positions of the percentiles in the interval, (n_percentiles,)."""
         return np.linspace(0.0, 1.0, self.n_percentiles)
 
@@ -329,7 +329,7 @@ class PartialGroupAUC(PartialParity):
     def _measure(self, scored, positive):
         return partial_group_auc_gap(scored)
 
-    def rows(self, ranked: IntervalEvents, tolerance: float) -> PairRows:
+    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> PairRows:
         """One row per pair of groups, as `PairRows`.
 
         {of_rows}
@@ -354,7 +354,7 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
-    def rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
 
         {of_rows}
@@ -364,11 +364,11 @@ class ThresholdParity(PartialParity):
                 f"Rows of {type(self).__name__} depend on the scores near which they are used, but "
                 "there are none; call linearize_at(scores) first."
             )
-        tolerances = self.interval_tolerances(ranked, tolerance)
+        tolerances = self._interval_tolerances(ranked, tolerance)
         convex_means = CONVEX_MEANS[self.surrogate]
         return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
 
-    def thresholds(
+    def _thresholds(
         self,
         ranked: IntervalEvents,
         tolerance: float,

@@ -522,7 +522,7 @@ class RankSums:
             return StackedRows(())
         if ranked.ranks_in_groups:
             ranked.check_sizes()
-        rows = criterion.rows(ranked, bound.tolerance)
+        rows = criterion._linear_rows(ranked, bound.tolerance)
         if not criterion.is_correctable:
             return rows
         # Smooth shares plus the offset count decisions; the bounds move the other way.
@@ -576,7 +576,7 @@ class RankSums:
             return make_share_report(bound, moments)
         # Intervals of ranks in whole groups depend on the scores.
         here = bound.linearize_at(scores)
-        thresholds = here.gap.criterion.thresholds(
+        thresholds = here.gap.criterion._thresholds(
             here.sums.interval_events, here.tolerance, scores
         )
         moments = here.value(scores), thresholds, share_moments(here, scores, thresholds)
@@ -598,7 +598,7 @@ class RankSums:
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
         ranked = self.interval_events.linearize_at(scores)
-        thresholds = criterion.thresholds(ranked, tolerance, scores, _N_CURVE_THRESHOLDS)
+        thresholds = criterion._thresholds(ranked, tolerance, scores, _N_CURVE_THRESHOLDS)
         above, _ = ranked.moments(scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
@@ -609,5 +609,5 @@ class RankSums:
                 for threshold in thresholds
             ]
             sizes = sizes / np.max(effects, axis=0)
-        units = 1.0 / criterion.interval_tolerances(ranked, 1.0)
+        units = 1.0 / criterion._interval_tolerances(ranked, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, ranked.cell_codes, tolerance)

@@ -234,8 +234,8 @@ def _secant_search(constraint, start):
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
-            constraint = _replace_criterion(constraint, constraint.gap.criterion.refine())
-        narrowed = constraint.gap.criterion.narrow(_NARROWING)
+            constraint = _replace_criterion(constraint, constraint.gap.criterion._refine())
+        narrowed = constraint.gap.criterion._narrow(_NARROWING)
         constraint, is_narrowed = _replace_criterion(constraint, narrowed), True
 
 

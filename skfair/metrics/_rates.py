@@ -278,7 +278,7 @@ class Rate:
         """The samples that the denominator counts, as in "no samples {phrase}"."""
         return _PHRASES.get(self.denominator, f"that count in the denominator of {self.name}")
 
-    def count_outcomes(
+    def _count_outcomes(
         self, is_true: np.ndarray, is_selected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """What each sample counts in the numerator, and which are in the denominator.

@@ -23,7 +23,7 @@ mean_parity | mean_score_difference: mean, mean score, mean predictive
 loss_parity | loss_parity_difference: loss, log loss
 BoundedGroupLoss(upper_bound) | largest_group_loss: bounded loss, bounded group loss, largest loss,
   log loss group max, mean squared error group max, mean absolute error group max
-ConditionalDemographicParity(strata): conditional demographic, conditional statistical
+DemographicParity(control_features=): conditional demographic, conditional statistical
 RateParity("positive_predictive_value"): predictive, positive predictive, positive predictive
   value, precision, outcome test
 RateParity("negative_predictive_value"): negative predictive, negative predictive value

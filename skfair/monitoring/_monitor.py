@@ -603,7 +603,7 @@ class GapMonitor(BaseEstimator):
         ids : array-like of shape (n_samples,), default=None
             Names of the samples, numbers or strings, for `update_labels`.
         X : array-like of shape (n_samples, n_features), default=None
-            Features, for :class:`~skfair.constraints.ConditionalDemographicParity`.
+            Features, for the ``control_features`` of a constraint.
 
         Returns
         -------

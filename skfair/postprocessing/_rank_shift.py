@@ -285,7 +285,7 @@ def _evaluate_gap(samples, criterion, tolerance, positions, gap):
     center = (zeros.min() + zeros.max()) / 2
     scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
     ranked = Samples(samples.target, samples.groups, samples.weights)
-    excess = max(0.0, criterion.difference(ranked, samples.intervals, scores) - tolerance)
+    excess = max(0.0, criterion._difference(ranked, samples.intervals, scores) - tolerance)
     return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from skfair.problems import Box, example_problem
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
-from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt, Share
+from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt
 
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
@@ -538,7 +538,7 @@ def _merit(objective, excess, penalty):
 # A check for solvers of one's own.
 
 
-def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
+def check_solver(solver: Solver, *, tol: float = 1e-2) -> None:
     """Check a solver's answers, certificates, callbacks and seeds on a small problem.
 
     A solver that ``projects`` onto regions is also tried in a box that cuts off the minimum.
@@ -548,7 +548,7 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     solver : Solver
         The solver, for instance of a class of one's own, with settings by which it solves a problem
         of three parameters and one row.
-    atol : float, default=0.01
+    tol : float, default=0.01
         Distance of the objective to the minimum that is accepted, beyond what the violation of the
         row is worth.
 
@@ -573,12 +573,12 @@ def check_solver(solver: Solver, *, atol: float = 1e-2) -> None:
     exact = SQP(tol=1e-9).solve(problem)
     name, solver = type(solver).__name__, clone(solver)
     dual = np.abs(exact.multipliers).sum()
-    result = _check_answer(solver, problem, exact.fun, dual, atol)
+    result = _check_answer(solver, problem, exact.fun, dual, tol)
     if solver.projects:
         # A box that cuts off the minimum by one parameter, and holds the others.
         box = Box(exact.x - 1.0, exact.x + np.where(np.arange(len(exact.x)) == 1, -0.3, 1.0))
         problem_in_box = replace(problem, region=box)
-        in_box = _check_answer(solver, problem_in_box, _minimum_in(box, problem), dual, atol)
+        in_box = _check_answer(solver, problem_in_box, _minimum_in(box, problem), dual, tol)
         distance = np.abs(problem_in_box.project(in_box.x) - in_box.x).max()
         _require(distance == 0.0, name, "leaves the region", distance)
     # Seeds and callbacks.
@@ -671,8 +671,6 @@ class AugmentedLagrangian(Solver):
         Initial penalty :math:`\rho`.
     growth : float, default=4.0
         Factor of increases of the penalty.
-    shrink : float, default=0.25
-        The penalty is kept while infeasibility decreases to this share per iteration.
     inner_iter : int, default=1000
         Maximum number of L-BFGS steps per iteration.
 
@@ -702,14 +700,12 @@ class AugmentedLagrangian(Solver):
         tol: NonNegative = 1e-6,
         rho: Positive = 10.0,
         growth: AtLeastOne = 4.0,
-        shrink: Share = 0.25,
         inner_iter: PositiveInt = 1000,
     ):
         self.max_iter = max_iter
         self.tol = tol
         self.rho = rho
         self.growth = growth
-        self.shrink = shrink
         self.inner_iter = inner_iter
 
     def _iterate(self, problem, x, random_state):
@@ -725,7 +721,7 @@ class AugmentedLagrangian(Solver):
             residual = np.abs(np.maximum(G, -duals / rho)).max(initial=0.0)
             duals = np.maximum(0.0, duals + rho * G)  # first-order multiplier update
             # Raise the penalty; residuals below the tolerance are rounding errors.
-            if residual > max(self.shrink * infeasibility, 0.1 * self.tol):
+            if residual > max(0.25 * infeasibility, 0.1 * self.tol):
                 rho *= self.growth
             infeasibility = residual
 

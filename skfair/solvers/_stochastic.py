@@ -201,7 +201,7 @@ class SGD(StochasticSolver):
         :math:`\eta`.
     batch_size : int, default=32
         Samples per batch.
-    penalty : float, default=0.0
+    rho : float, default=0.0
         :math:`\rho`; with 0 no batches are drawn for the constraint.
 
     References
@@ -229,13 +229,13 @@ class SGD(StochasticSolver):
         tol: NonNegative = 1e-3,
         learning_rate: Positive = 0.05,
         batch_size: PositiveInt = 32,
-        penalty: NonNegative = 0.0,
+        rho: NonNegative = 0.0,
     ):
         self.max_iter = max_iter
         self.tol = tol
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self.penalty = penalty
+        self.rho = rho
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -263,10 +263,10 @@ class SGD(StochasticSolver):
         while True:
             slope = self._loss_batch(problem, random_state).evaluate(x).grad
             # Penalty: subgradient of the sum of violations, on a batch of its own.
-            if self.penalty > 0:
+            if self.rho > 0:
                 rows = self._constraint_batch(problem, random_state).evaluate(x)
                 is_broken = one_sided.values(rows.values) > 0
-                multipliers = one_sided.multipliers(self.penalty * is_broken)
+                multipliers = one_sided.multipliers(self.rho * is_broken)
                 slope = slope + rows.pull_back(multipliers)
             x = problem.project(x - self.learning_rate * slope)
             yield x, multipliers

@@ -62,7 +62,7 @@ class SSLALM(StochasticSolver):
         Dual step :math:`\eta`.
     beta : float, default=0.5
         Step :math:`\beta` of the smoothed iterate.
-    y_max : float, default=10.0
+    u_max : float, default=10.0
         :math:`M_y`.
     beyond : {"clip", "reset"}, default="clip"
         Multipliers above that norm are scaled down to it, or all set to 0 as in the paper.
@@ -98,7 +98,7 @@ class SSLALM(StochasticSolver):
         tau: Positive = 0.01,
         eta: NonNegative = 0.05,
         beta: Share = 0.5,
-        y_max: Positive = 10.0,
+        u_max: Positive = 10.0,
         beyond: Literal["clip", "reset"] = "clip",
         batch_size: PositiveInt = 32,
     ):
@@ -109,7 +109,7 @@ class SSLALM(StochasticSolver):
         self.tau = tau
         self.eta = eta
         self.beta = beta
-        self.y_max = y_max
+        self.u_max = u_max
         self.beyond = beyond
         self.batch_size = batch_size
 
@@ -158,10 +158,10 @@ class SSLALM(StochasticSolver):
     def _clip_norm(self, y):
         """Multipliers of bounded norm."""
         length = np.sqrt(y @ y)
-        if length < self.y_max:
+        if length < self.u_max:
             return y
         # The paper resets multipliers that grow too large; clipping keeps their direction.
-        return np.zeros_like(y) if self.beyond == "reset" else y * (self.y_max / length)
+        return np.zeros_like(y) if self.beyond == "reset" else y * (self.u_max / length)
 
 
 def make_alm(**settings):
@@ -562,7 +562,7 @@ class StochasticIDCA(StochasticSolver):
     tol : float, default=1e-3
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
-    inner_epochs : int, default=3
+    inner_iter : int, default=3
         Epochs per convex problem; T is the number of their batches.
     step : float, default=3.0
         Factor s of the steps.
@@ -603,13 +603,13 @@ class StochasticIDCA(StochasticSolver):
         self,
         max_iter: PositiveInt = 30,
         tol: NonNegative = 1e-3,
-        inner_epochs: PositiveInt = 3,
+        inner_iter: PositiveInt = 3,
         step: Positive = 3.0,
         batch_size: PositiveInt = 64,
     ):
         self.max_iter = max_iter
         self.tol = tol
-        self.inner_epochs = inner_epochs
+        self.inner_iter = inner_iter
         self.step = step
         self.batch_size = batch_size
 
@@ -647,7 +647,7 @@ class StochasticIDCA(StochasticSolver):
     def _solve_inner(self, problem, x, Q, random_state):
         """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
         one_sided, rows = OneSidedRows(problem.lower, problem.upper), problem.rows
-        n_steps = self.inner_epochs * self._steps_per_epoch(problem)
+        n_steps = self.inner_iter * self._steps_per_epoch(problem)
         # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
         weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
         mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))

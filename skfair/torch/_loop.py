@@ -308,7 +308,7 @@ def _bind_constraints(setting, labels, occupied):
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
     resolved = resolve_constraints(constraint)
     for one in resolved:
-        if hasattr(one, "strata"):
+        if one.uses_features:
             raise ValueError(
                 f"{one} takes its strata from columns of X, which constraint_values does not get; "
                 'pass the samples of each stratum, with constraint="demographic_parity", in a call '
@@ -720,7 +720,7 @@ class _Penalty(_Method):
 
     def __call__(self, loss, values):
         """The loss with the penalty."""
-        return loss + self.solver.penalty * values.relu().sum()
+        return loss + self.solver.rho * values.relu().sum()
 
 
 class _SmoothedALM(_Method):
@@ -740,8 +740,8 @@ class _SmoothedALM(_Method):
         # Dual step, with the slack as it is.
         y = self.multipliers + solver.eta * (G + self._slack)
         length = np.sqrt(y @ y)
-        if length >= solver.y_max:
-            y = np.zeros_like(y) if solver.beyond == "reset" else y * (solver.y_max / length)
+        if length >= solver.u_max:
+            y = np.zeros_like(y) if solver.beyond == "reset" else y * (solver.u_max / length)
         self._next = np.array([y, y + solver.rho * (G + self._slack)])
         objective = loss + _as_tensor(self._next[1], values) @ values
         if solver.mu:

@@ -18,7 +18,6 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
-    ConditionalDemographicParity,
     Constraint,
     DemographicParity,
     EqualizedOdds,
@@ -62,7 +61,7 @@ CERTIFIABLE |= {
     "mean distance": EqualizedOdds(reference="overall", aggregate="mean"),
     "mean excess": EqualizedOdds(reference="above_overall", aggregate="mean"),
     "signed mean": EqualizedOdds(reference="above_overall", aggregate="signed_mean"),
-    "strata": ConditionalDemographicParity(lambda X: X[:, 1] > 0),
+    "strata": DemographicParity(control_features=lambda X: X[:, 1] > 0),
     "raw": PartialStatisticalParity((0.1, 0.4), scale="raw"),
     "interval": PartialStatisticalParity((0.1, 0.4)),
 }
@@ -426,7 +425,7 @@ def test_weights_and_overlapping_groups_are_asymptotic():
 def test_samples_of_weight_zero_are_absent():
     weights = (np.arange(len(FRESH_GROUP)) % 3 > 0).astype(float)
     certificate_below = weights > 0
-    constraint = ConditionalDemographicParity(lambda X: X[:, 1] > 0)
+    constraint = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     certificate = certify_held_out(tolerance=0.3, sample_weight=weights, constraint=constraint)
     alone = certify(
         MODEL,
@@ -508,7 +507,7 @@ def test_nothing_is_certified_of_one_group():
 
 
 def test_features_of_other_samples_are_refused():
-    limit = limit_metric(ConditionalDemographicParity(0))
+    limit = limit_metric(DemographicParity(control_features=0))
     features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
     weights = np.arange(len(labels)) > 0
     limits = [

@@ -21,7 +21,6 @@ from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
-    ConditionalDemographicParity,
     DemographicParity,
     EqualizedOdds,
     PartialStatisticalParity,
@@ -136,7 +135,7 @@ def test_each_of_several_constraints_keeps_its_tolerance(data):
 def test_samples_are_compared_within_strata(data):
     X, y, group = data
     frame = pd.DataFrame(X, columns=list("pqrs"))
-    constraint = ConditionalDemographicParity(lambda X: X["r"] > 0)
+    constraint = DemographicParity(control_features=lambda X: X["r"] > 0)
     model = fit((frame, y, group), constraint)
     for stratum in (False, True):
         inside = (X[:, 2] > 0) == stratum

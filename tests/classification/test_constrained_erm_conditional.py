@@ -7,7 +7,7 @@ import sklearn
 from sklearn.model_selection import GridSearchCV
 
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import ConditionalDemographicParity
+from skfair.constraints import DemographicParity
 from skfair.metrics import conditional_demographic_parity_difference
 
 N_SAMPLES = 600
@@ -26,7 +26,7 @@ def gap(model, X, y, groups):
 
 def model(strata="degree", tolerance=0.02, **params):
     return ConstrainedERMClassifier(
-        ConditionalDemographicParity(strata), tolerance=tolerance, **params
+        DemographicParity(control_features=strata), tolerance=tolerance, **params
     )
 
 
@@ -73,7 +73,7 @@ def test_cross_validation_indexes_the_strata(strata):
 
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            ScoredByGap(ConditionalDemographicParity(strata)),
+            ScoredByGap(DemographicParity(control_features=strata)),
             {"tolerance": [0.02, 0.1]},
             cv=3,
             error_score="raise",
@@ -83,11 +83,9 @@ def test_cross_validation_indexes_the_strata(strata):
 
 
 def test_a_mask_of_all_samples_is_refused_in_a_fold():
-    class Closed(ConditionalDemographicParity):
+    class Closed(DemographicParity):
         def cells(self, samples):
             return {"degree": DEGREE > 0}
 
     with pytest.raises(ValueError, match=r"shape \(300,\).*shape \(600,\).*of its own fold"):
-        ConstrainedERMClassifier(Closed("degree")).fit(
-            X[:300], Y[:300], sensitive_features=GROUPS[:300]
-        )
+        ConstrainedERMClassifier(Closed()).fit(X[:300], Y[:300], sensitive_features=GROUPS[:300])

@@ -15,7 +15,6 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
 )
 from skfair.constraints import (
-    ConditionalDemographicParity,
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
@@ -89,7 +88,7 @@ def test_decisions_keep_the_ratio(data, parity, weighted):
 
 def test_ratios_within_strata(data):
     X, y, groups, _ = data
-    parity = ConditionalDemographicParity(lambda X: X[:, 1] > 0, ratio=RATIO)
+    parity = DemographicParity(control_features=lambda X: X[:, 1] > 0, ratio=RATIO)
     model = fit(ConstrainedERMClassifier(parity), data)
     assert ratio_of(parity, y, model.predict(X), groups, strata=X[:, 1] > 0) >= RATIO
 

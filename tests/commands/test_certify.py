@@ -13,7 +13,6 @@ from skfair.__main__ import main
 from skfair.audit import Audit, Claim, certify, verify
 from skfair.constraints import (
     CONSTRAINTS,
-    ConditionalDemographicParity,
     DemographicParity,
     LossParity,
     MaximumRate,
@@ -98,7 +97,7 @@ def test_numbers_and_several_classes_have_the_certificate_of_their_model():
 
 
 def test_strata_and_weights_reach_the_certificate():
-    strata = ConditionalDemographicParity(lambda X: X[:, 1] > 0)
+    strata = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     weights = RNG.integers(0, 3, N - 500)
     settings = {"constraint": strata, "tolerance": 0.1, "sample_weight": weights, **GROUPS}
     certificate, inside = certify(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
@@ -255,7 +254,7 @@ def test_a_rate_of_ones_own_cannot_be_made_again():
     audit = Audit.from_predictions(HELD_OUT[1], MODEL.predict(HELD_OUT[0]), **GROUPS)
     filed = audit.certify(RateParity(cost), 0.5)
     assert "units of cost per sample in cost. Observed: 0." in str(filed)
-    with pytest.raises(ValueError, match="measure was an object of one's own"):
+    with pytest.raises(ValueError, match="rate was an object of one's own"):
         verify(filed.to_json(), audit)
 
 

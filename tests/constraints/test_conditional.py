@@ -6,12 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from skfair.constraints import (
-    ConditionalDemographicParity,
-    Constraint,
-    DemographicParity,
-    check_constraint,
-)
+from skfair.constraints import Constraint, DemographicParity, check_constraint
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
@@ -54,23 +49,23 @@ def gaps_by_stratum(strata):
     ids=["name", "position", "array", "sparse", "callable", "labels"],
 )
 def test_groups_are_compared_within_each_stratum(strata, X):
-    bound = bind(ConditionalDemographicParity(strata), X)
+    bound = bind(DemographicParity(control_features=strata), X)
     assert len(bound.sums.cells.labels) == 6
     gaps = gaps_by_stratum(DEGREE)
     assert bound.value(SCORES) == pytest.approx(max(gaps), rel=1e-13)
-    summed = bind(ConditionalDemographicParity(strata, aggregate="sum"), X)
+    summed = bind(DemographicParity(control_features=strata, aggregate="sum"), X)
     assert summed.value(SCORES) == pytest.approx(sum(gaps), rel=1e-13)
 
 
 def test_strata_of_several_columns_are_their_combinations():
-    bound = bind(ConditionalDemographicParity(["degree", "town"]))
+    bound = bind(DemographicParity(control_features=["degree", "town"]))
     expected = max(gaps_by_stratum(np.column_stack((DEGREE, TOWN))))
     assert bound.value(SCORES) == pytest.approx(expected, rel=1e-13)
     assert ("stratum (0, 1)", 0) in bound.sums.cells.labels
 
 
 def test_it_is_hyper_parameters():
-    spec = ConditionalDemographicParity("degree", tolerance=0.1, min_group_size=3)
+    spec = DemographicParity(control_features="degree", tolerance=0.1, min_group_size=3)
     assert clone(spec).get_params() == spec.get_params()
     check_constraint(spec, X=FRAME)
 
@@ -86,15 +81,19 @@ def set_missing_value(X):
         ("degree", FRAME.to_numpy(), r"X is not a DataFrame; name their positions.*set_output"),
         (7, FRAME.to_numpy(), "X has no column 7; its 3 columns are 0, 1, 2"),
         ("degree", None, "The samples have no X; pass Samples"),
-        (set_missing_value, FRAME, "attribute 0 of the strata has 1 missing value.*in row 0"),
-        (lambda X: np.arange(119), FRAME, "the strata has 119 rows but there are 120 samples"),
+        (set_missing_value, FRAME, "0 of control_features has 1 missing value.*in row 0"),
+        (
+            lambda X: np.arange(119),
+            FRAME,
+            "control_features has 119 rows but there are 120 samples",
+        ),
         ("income", FRAME, r"finds 120 strata among 120 samples.*Pass bands .*pandas.qcut"),
-        (0.5, FRAME, "'strata' parameter of ConditionalDemographicParity"),
+        (0.5, FRAME, "'control_features' parameter of DemographicParity"),
     ],
 )
 def test_errors_name_the_remedy(strata, X, match):
     with pytest.raises(ValueError, match=match):
-        bind(ConditionalDemographicParity(strata), X)
+        bind(DemographicParity(control_features=strata), X)
 
 
 def test_a_custom_constraint_sees_the_columns():

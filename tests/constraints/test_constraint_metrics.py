@@ -11,8 +11,8 @@ from skfair import metrics
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
-    ConditionalDemographicParity,
     Constraint,
+    DemographicParity,
     EqualizedOdds,
 )
 from skfair.groups import Samples, check_groups
@@ -46,7 +46,7 @@ X = pd.DataFrame({"stratum": STRATA})
 SPECS = {
     **{name: make() for name, make in CONSTRAINTS.items()},
     "bounded_group_loss": BoundedGroupLoss(0.5),
-    "conditional_demographic_parity": ConditionalDemographicParity("stratum"),
+    "conditional_demographic_parity": DemographicParity(control_features="stratum"),
 }
 
 
@@ -72,7 +72,7 @@ def evaluate_metric(spec, samples, scores):
         options["loss"] = LogisticLoss()
     if "reference" in options:
         options["method"] = METHODS[options.pop("reference")]
-    if isinstance(spec, ConditionalDemographicParity):
+    if spec.uses_features:
         options["strata"] = STRATA
     truth, decisions = (samples.target > 0).astype(int), (scores > 0).astype(int)
     predictions = {

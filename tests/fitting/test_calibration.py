@@ -18,10 +18,10 @@ class Criterion:
     width: float = 1.0
     n_rows: int = 1
 
-    def narrow(self, factor):
+    def _narrow(self, factor):
         return replace(self, width=self.width * factor)
 
-    def refine(self):
+    def _refine(self):
         return replace(self, n_rows=4 * self.n_rows)
 
 

@@ -74,7 +74,7 @@ def test_rows_and_derivatives_are_those_of_the_full_data(surrogate):
 def test_criteria_may_change_after_partitioning():
     full, partitioned, parameters = draw(1, False, False, interval=(0.1, 0.4))
     (bound,) = full.constraint
-    gap = replace(bound.gap, criterion=bound.gap.criterion.narrow(0.3).refine())
+    gap = replace(bound.gap, criterion=bound.gap.criterion._narrow(0.3)._refine())
     changed = replace(bound, gap=gap)
     constraint = ConstraintSystem((changed,))
     full, partitioned = (replace(one, constraint=constraint) for one in (full, partitioned))

@@ -101,7 +101,7 @@ class Outside(GDA):
 )
 def test_mistakes_are_named(solver, atol, match):
     with pytest.raises(ValueError, match=match):
-        check_solver(solver, atol=atol)
+        check_solver(solver, tol=atol)
 
 
 def test_the_minimum_in_a_box_is_that_of_another_method():

@@ -24,7 +24,7 @@ def task():
 @pytest.mark.slow
 def test_with_full_batches_it_agrees_with_idca(task):
     task, start, exact = task
-    solver = StochasticIDCA(max_iter=600, tol=2e-3, inner_epochs=30, batch_size=400)
+    solver = StochasticIDCA(max_iter=600, tol=2e-3, inner_iter=30, batch_size=400)
     result = solver.solve(task, start)
     assert result.violation <= 2e-3
     assert result.fun == pytest.approx(exact.fun, abs=5e-3)

@@ -47,7 +47,7 @@ def test_sgd(problem):
 
 def test_sgd_with_a_penalty(problem):
     rng, x = check_random_state(3), problem.initial_point() + 0.5
-    solver = SGD(learning_rate=0.1, batch_size=8, penalty=0.7)
+    solver = SGD(learning_rate=0.1, batch_size=8, rho=0.7)
     steps = solver._steps(problem, x, check_random_state(3))
     for _ in range(5):
         slope = problem.sample(8, 0, rng).evaluate(x).grad
@@ -59,7 +59,7 @@ def test_sgd_with_a_penalty(problem):
 def test_a_larger_penalty_leaves_a_smaller_gap(problems):
     problem = problems.fair(n=240, tolerance=0.0)
     gaps = [
-        SGD(max_iter=60, penalty=penalty).solve(problem, random_state=0).violation
+        SGD(max_iter=60, rho=penalty).solve(problem, random_state=0).violation
         for penalty in (0.0, 1.0, 3.0)
     ]
     assert gaps[0] > 1.2 * gaps[1] > 2.4 * gaps[2]
@@ -89,9 +89,9 @@ def test_ssl_alm(mu, problem):
 
 def test_multipliers_of_ssl_alm_stay_bounded():
     y = np.array([30.0, 40.0])
-    np.testing.assert_allclose(SSLALM(y_max=10.0)._clip_norm(y), [6.0, 8.0])
-    np.testing.assert_array_equal(SSLALM(y_max=10.0, beyond="reset")._clip_norm(y), [0.0, 0.0])
-    np.testing.assert_array_equal(SSLALM(y_max=60.0, beyond="reset")._clip_norm(y), y)
+    np.testing.assert_allclose(SSLALM(u_max=10.0)._clip_norm(y), [6.0, 8.0])
+    np.testing.assert_array_equal(SSLALM(u_max=10.0, beyond="reset")._clip_norm(y), [0.0, 0.0])
+    np.testing.assert_array_equal(SSLALM(u_max=60.0, beyond="reset")._clip_norm(y), y)
 
 
 def test_switching(problem):
@@ -176,7 +176,7 @@ def test_multipliers_of_adam_count_decisions(problem):
 
 def test_presets_are_the_published_settings():
     alm = SSLALM.from_paper()
-    assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.y_max) == (2, 1, 0.01, 0.05, 0.5, 10)
+    assert (alm.mu, alm.rho, alm.tau, alm.eta, alm.beta, alm.u_max) == (2, 1, 0.01, 0.05, 0.5, 10)
     assert alm.beyond == "reset"
     assert SOLVERS["alm"](tau=0.5).get_params()["mu"] == 0.0
     switching = StochasticSwitching.from_paper()

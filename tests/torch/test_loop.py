@@ -7,13 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import (
-    CONSTRAINTS,
-    BoundedGroupLoss,
-    ConditionalDemographicParity,
-    DemographicParity,
-    EqualOpportunity,
-)
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity, EqualOpportunity
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
@@ -149,7 +143,7 @@ def test_one_group_has_nothing_to_compare():
         (("demographic_parity", [1.0, 2.0], [1, 2], [0, 1]), r"target must have the classes 0 and"),
         (("demographic_parity", [1.0, 2.0], [0, 1], [0, 1, 1]), "sensitive_features"),
         (
-            (ConditionalDemographicParity("age"), [1.0, 2.0], [0, 1], [0, 1]),
+            (DemographicParity(control_features="age"), [1.0, 2.0], [0, 1], [0, 1]),
             "in a call of its own",
         ),
         (("demographic_parity", [], [], []), "at least one sample, but there is none"),
@@ -335,9 +329,9 @@ def train(problem, module, solver, learning_rate, n_steps):
     ("solver", "learning_rate"),
     [
         (SSLALM(tau=0.1, batch_size=200, max_iter=9), 0.1),
-        (SSLALM(tau=0.1, mu=0.0, y_max=0.02, batch_size=200, max_iter=9), 0.1),
-        (SSLALM(tau=0.1, y_max=0.02, beyond="reset", batch_size=200, max_iter=9), 0.1),
-        (SGD(learning_rate=0.2, penalty=0.5, batch_size=200, max_iter=9), 0.2),
+        (SSLALM(tau=0.1, mu=0.0, u_max=0.02, batch_size=200, max_iter=9), 0.1),
+        (SSLALM(tau=0.1, u_max=0.02, beyond="reset", batch_size=200, max_iter=9), 0.1),
+        (SGD(learning_rate=0.2, rho=0.5, batch_size=200, max_iter=9), 0.2),
         (StochasticSwitching(objective_step=0.3, batch_size=200, max_iter=9), 0.3),
     ],
     ids=["ssl-alm", "alm", "reset", "penalty", "switching"],
@@ -387,7 +381,7 @@ def test_multipliers_follow_the_mean_of_the_values_since_the_last_step():
 @pytest.mark.parametrize("solver", ["adam-pd", "ssl-alm", "alm", "ghost", "stochastic-switching"])
 def test_loops_lower_the_gap(solver, problem):
     problem, module = problem
-    train(problem, module, SGD(penalty=0.0), 0.5, 100)
+    train(problem, module, SGD(rho=0.0), 0.5, 100)
     before = problem.evaluate(problem.model.parameters(module)).violation
     settings = {"adam-pd": AdamPrimalDual(dual_step=0.2)}
     parameters, _ = train(problem, module, settings.get(solver, solver), 0.1, 300)
@@ -448,7 +442,7 @@ class Loop:
     "solver",
     [
         AdamPrimalDual(dual_step=0.2),
-        SGD(penalty=0.5),
+        SGD(rho=0.5),
         SSLALM(tau=0.1),
         SSLALM(tau=0.1, mu=0.0),
         StochasticGhost(),

@@ -56,7 +56,7 @@ class Method(NamedTuple):
 METHODS = {
     "SGD": Method(SGD.from_paper(learning_rate=0.005), 18_000),
     "SGD-fairret": Method(
-        SGD.from_paper(learning_rate=0.05, penalty=0.5), 9_000, "error_rate_parity", 0.0
+        SGD.from_paper(learning_rate=0.05, rho=0.5), 9_000, "error_rate_parity", 0.0
     ),
     "StGh": Method(StochasticGhost(), 300),
     "ALM": Method(SSLALM.from_paper(mu=0.0), 10_000),

@@ -355,24 +355,6 @@ class AlternatingSwaps(BaseEstimator):
         n_iter = 3000 // (n_kmeans_updates + n_swap_updates)
         return cls(n_kmeans_updates, n_swap_updates, n_iter=n_iter)
 
-    @classmethod
-    def from_public_code(cls, n_kmeans_updates: int = 4, n_swap_updates: int = 2) -> Self:
-        """Settings of the code published with the paper, for a single run.
-
-        Global targets, updates counted in half swaps, 500 iterations.
-
-        Parameters
-        ----------
-        n_kmeans_updates, n_swap_updates : int, default=4 and 2
-            The pair (n_a, n_b).
-
-        Returns
-        -------
-        algorithm : AlternatingSwaps
-        """
-        published: dict[str, Any] = {"swap_target": "global", "half_swaps": True}
-        return cls(n_kmeans_updates, n_swap_updates, **published, batch_growth=1.005, n_iter=500)
-
     def solve(
         self,
         problem: ClusteringProblem,
@@ -486,7 +468,7 @@ class AlternatingFront(BaseEstimator):
         self.batch_growth = batch_growth
 
     @classmethod
-    def from_paper(cls, dataset: str) -> Self:
+    def from_paper(cls, name: str) -> Self:
         """Settings of an experiment in the text of the paper (Figures 1, 3, 5, 6 and 8).
 
         Local targets, as Section 3.2 recommends, from random labels. The pairs and the growth of
@@ -496,7 +478,7 @@ class AlternatingFront(BaseEstimator):
 
         Parameters
         ----------
-        dataset : {"Adult_K10", "Adult_K5", "Bank_K10", "Bank_K5", "Syn_equal_ds1", \
+        name : {"Adult_K10", "Adult_K5", "Bank_K10", "Bank_K5", "Syn_equal_ds1", \
                 "Syn_unequal_ds1", "Syn_equal_ds2", "Syn_unequal_ds2", "Syn_unequal_ds2_figure_7"}
             The experiment. The paper has two on Syn_unequal_ds2: 30 starts and 4 pairs in Figure 1,
             10 starts and 3 pairs in Figure 7 (a).
@@ -510,28 +492,9 @@ class AlternatingFront(BaseEstimator):
         ValueError
             If there is no such experiment.
         """
-        if dataset not in EXPERIMENTS:
-            raise ValueError(f"dataset must be one of {sorted(EXPERIMENTS)}, got {dataset!r}.")
-        return cls(init="random", **EXPERIMENTS[dataset])
-
-    @classmethod
-    def from_public_code(cls, dataset: str) -> Self:
-        """Settings of the code published with the paper for one of its experiments.
-
-        As `from_paper`, but with global targets, updates counted in half swaps, and half of the
-        starts from k-means++ centres.
-
-        Parameters
-        ----------
-        dataset : str
-            As in `from_paper`.
-
-        Returns
-        -------
-        algorithm : AlternatingFront
-        """
-        published: dict[str, Any] = {"swap_target": "global", "half_swaps": True, "init": "mixed"}
-        return cls.from_paper(dataset).set_params(**published)
+        if name not in EXPERIMENTS:
+            raise ValueError(f"name must be one of {sorted(EXPERIMENTS)}, got {name!r}.")
+        return cls(init="random", **EXPERIMENTS[name])
 
     def front(
         self,

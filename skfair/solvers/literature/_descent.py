@@ -403,13 +403,13 @@ class SwitchingSubgradient(Solver):
 
     @classmethod
     def from_paper(
-        cls, paper: Literal["benchmark", "partial_fairness"] = "benchmark", **changes: Any
+        cls, name: Literal["benchmark", "partial_fairness"] = "benchmark", **changes: Any
     ) -> Self:
         """Settings of one of two papers.
 
         Parameters
         ----------
-        paper : {"benchmark", "partial_fairness"}, default="benchmark"
+        name : {"benchmark", "partial_fairness"}, default="benchmark"
             "benchmark" has two fixed steps, a decreasing tolerance, and a random iterate as the
             answer [1]_; every iteration is one pass over the data. "partial_fairness" has
             normalised steps and the best nearly feasible iterate [2]_. That paper chooses `epsilon`
@@ -425,7 +425,7 @@ class SwitchingSubgradient(Solver):
         Raises
         ------
         ValueError
-            If `paper` is neither of the two.
+            If `name` is neither of the two.
 
         References
         ----------
@@ -443,7 +443,7 @@ class SwitchingSubgradient(Solver):
                 "objective_step": "normalized",
             },
         }
-        return cls(**(resolve_name(settings, paper, "paper") | changes))
+        return cls(**(resolve_name(settings, name, "name") | changes))
 
     @property
     def requires(self) -> tuple[str, ...]:

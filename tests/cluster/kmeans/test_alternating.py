@@ -15,7 +15,7 @@ def blobs():
 
 @pytest.mark.parametrize(
     "algorithm",
-    [AlternatingSwaps(3, 1, n_iter=7), AlternatingFront.from_public_code("Syn_equal_ds2")],
+    [AlternatingSwaps(3, 1, n_iter=7), AlternatingFront.from_paper("Syn_equal_ds2")],
 )
 def test_settings_are_parameter_records(algorithm):
     copy = clone(algorithm)
@@ -27,16 +27,12 @@ def test_presets_carry_the_published_settings():
     paper = AlternatingFront.from_paper("Bank_K10")
     assert (paper.n_iter, paper.n_starts, len(paper.pairs)) == (8000, 30, 4)
     assert (paper.swap_target, paper.half_swaps, paper.init) == ("local", False, "random")
-    code = AlternatingFront.from_public_code("Syn_equal_ds1")
-    assert (code.n_iter, code.n_starts, code.pairs) == (400, 10, ((1, 1), (5, 1), (2, 0)))
-    assert (code.swap_target, code.half_swaps, code.init) == ("global", True, "mixed")
     first, seventh = (
         AlternatingFront.from_paper(f"Syn_unequal_ds2{of}") for of in ("", "_figure_7")
     )
     assert (first.n_iter, first.n_starts, len(first.pairs)) == (400, 30, 4)
     assert (seventh.n_iter, seventh.n_starts, len(seventh.pairs)) == (400, 10, 3)
     assert AlternatingSwaps.from_paper(10, 2).n_iter == 250
-    assert AlternatingSwaps.from_public_code().half_swaps
     with pytest.raises(ValueError, match=r"'Adult_K10'.*got 'Adult'"):
         AlternatingFront.from_paper("Adult")
 

@@ -105,5 +105,5 @@ def test_tolerances_may_be_schedules(schedule, problems):
 
 
 def test_settings_of_an_unknown_paper_are_refused():
-    with pytest.raises(ValueError, match="paper must be one of .*'benchmark'.* got 'benchmrk'"):
+    with pytest.raises(ValueError, match="name must be one of .*'benchmark'.* got 'benchmrk'"):
         SwitchingSubgradient.from_paper("benchmrk")
