@@ -255,7 +255,7 @@ def test_a_rate_of_ones_own_cannot_be_made_again():
     audit = Audit.from_predictions(HELD_OUT[1], MODEL.predict(HELD_OUT[0]), **GROUPS)
     filed = audit.certify(RateParity(cost), 0.5)
     assert "units of cost per sample in cost. Observed: 0." in str(filed)
-    with pytest.raises(ValueError, match="measure was an object of one's own"):
+    with pytest.raises(ValueError, match="rate was an object of one's own"):
         verify(filed.to_json(), audit)
 
 
