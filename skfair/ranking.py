@@ -16,7 +16,6 @@ from skfair.fitting import ConstrainedLinearEstimator, TrainingData, estimator_d
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
-from skfair.surrogates import SurrogateName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._fit import restore_on_failure
@@ -75,8 +74,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     max_pairs : int, default=200_000
         Maximum number of pairs to train on; of more, a random sample is drawn, and the tolerance is
         kept on this sample.
-    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
-        Smooth surrogate of an order, see :mod:`skfair.surrogates`.
     {solver}
         Solvers on mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
     {warm_start}
@@ -157,7 +154,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 1e-4,
         max_pairs: PositiveInt = 200_000,
-        surrogate: SurrogateName | Callable = "sigmoid",
         solver: SolverName | Solver = "sqp",
         warm_start: bool = False,
         random_state: RandomState = None,
@@ -170,7 +166,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         self.loss = loss
         self.alpha = alpha
         self.max_pairs = max_pairs
-        self.surrogate = surrogate
         self.solver = solver
         self.warm_start = warm_start
         self.random_state = random_state

@@ -41,7 +41,6 @@ from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
-    MinGroupSize,
     MissingGroups,
     NonNegative,
     OpenShare,
@@ -146,9 +145,6 @@ class ConstrainedERMRegressor(LinearRegressor):
         squared losses in their square: 0.05 allows mean predictions to differ by
         ``0.05 * target_scale_`` in units of the target. Ranks are shares, in no unit.
         :func:`skfair.audit.certify` reads its tolerance in units of the target and prints both.
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
-        groups share the parameters of the largest group.
     {missing}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
@@ -213,7 +209,6 @@ class ConstrainedERMRegressor(LinearRegressor):
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
         tolerance: NonNegative = 0.05,
-        min_group_size: MinGroupSize = "auto",
         missing: MissingGroups = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: NonNegative = 1e-4,
@@ -229,7 +224,6 @@ class ConstrainedERMRegressor(LinearRegressor):
     ):
         self.constraint = constraint
         self.tolerance = tolerance
-        self.min_group_size = min_group_size
         self.missing = missing
         self.loss = loss
         self.alpha = alpha
@@ -330,8 +324,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
     {interval}
     tolerance : float in [0, 1], default=0.05
         Largest difference allowed, unless the constraint has its own tolerance.
-    {min_group_size}
-        With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
@@ -409,7 +401,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         *,
         interval: Array | dict | None = None,
         tolerance: Share = 0.05,
-        min_group_size: MinGroupSize = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
@@ -425,7 +416,6 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         self.constraint = constraint
         self.interval = interval
         self.tolerance = tolerance
-        self.min_group_size = min_group_size
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
         self.enforcement = enforcement
@@ -513,8 +503,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         and absolute losses are in standard deviations of the training target (``target_scale_``),
         squared losses in their square, ranks in shares.
     {confidence_level}
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means 15 trees of 4 leaves or logistic
@@ -625,7 +613,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         *,
         tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         loss: Literal["squared", "absolute"] = "squared",
@@ -638,7 +625,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.group_estimator = group_estimator
         self.handle_unknown = handle_unknown
         self.loss = loss

@@ -96,7 +96,9 @@ VARIANTS = {
     "level": ConstrainedERMClassifier(confidence_level=0.8, tolerance=0.3),
     "interactions": ConstrainedERMClassifier(group_interactions=True),
     "intercepts": ConstrainedERMClassifier("error_rate_parity", group_interactions="intercept"),
-    "merged groups": ConstrainedERMClassifier(group_interactions=True, min_group_size=45),
+    "merged groups": ConstrainedERMClassifier(
+        DemographicParity(min_group_size=45), group_interactions=True
+    ),
     "level of ranks": PartialParityPostprocessor(confidence_level=0.5, tolerance=0.4),
     "mini-batches": ConstrainedMLPClassifier(
         hidden_layer_sizes=(4,),

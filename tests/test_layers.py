@@ -42,10 +42,10 @@ MAY_IMPORT = {
     "postprocessing": {"constraints", "exceptions", "groups", "losses", "models"}
     | {"partitions", "problems", "solvers", "surrogates", "fitting", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "postprocessing", "solvers", "surrogates", "fitting", "utils"},
+    | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
     | {"fitting", "utils"},
-    "ranking": {"constraints", "groups", "losses", "solvers", "surrogates", "fitting", "utils"},
+    "ranking": {"constraints", "groups", "losses", "solvers", "fitting", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
     | {"solvers", "surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},

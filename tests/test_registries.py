@@ -7,12 +7,11 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 from skfair.cluster import FairKMeans, FairSpectralClustering, fair_embedding
-from skfair.constraints import CONSTRAINTS, DemographicParity, MeanParity
+from skfair.constraints import CONSTRAINTS, DemographicParity, MeanParity, PartialStatisticalParity
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.metrics import METRICS, demographic_parity_difference, get_scorer
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import PLADA, SOLVERS, SQP, AdamPrimalDual
-from skfair.surrogates import SURROGATES, Ramp
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,6 @@ def test_a_solver_added_later_is_used_by_name(data, monkeypatch):
     [
         (CONSTRAINTS, DemographicParity, "constraint"),
         (LOSSES, LogisticLoss, "loss"),
-        (SURROGATES, Ramp, "surrogate"),
     ],
 )
 def test_what_is_added_later_equals_the_object(data, monkeypatch, registry, entry, parameter):
@@ -91,7 +89,7 @@ def test_a_metric_added_later_has_a_scorer(data, monkeypatch):
         (ConstrainedERMClassifier("demografic_parity"), "demographic_parity"),
         (ConstrainedERMClassifier(["demographic_paritie"]), "demographic_parity"),
         (ConstrainedERMClassifier(loss="logistik"), "logistic"),
-        (ConstrainedERMClassifier(surrogate="sigmoide"), "sigmoid"),
+        (ConstrainedERMClassifier(PartialStatisticalParity(surrogate="sigmoide")), "sigmoid"),
         (ConstrainedERMClassifier(DemographicParity(aggregate="maxx")), "max"),
         (ConstrainedERMClassifier(enforcement="autom"), "auto"),
         (ConstrainedERMRegressor("mean_parit"), "mean_parity"),

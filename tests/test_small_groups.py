@@ -114,28 +114,27 @@ def test_several_classes_report_small_groups_of_each(data):
     assert report["tolerance"].isna().tolist() == [False, False, True] * 3
 
 
-def test_min_group_size_of_estimators_and_constraints(data):
+def test_min_group_size_of_constraints(data):
     X, y, groups = data
     rare = groups.astype(object)
     rare[np.flatnonzero(groups == "b")[:25]] = "rare"
 
-    def compared_groups(constraint="demographic_parity", **settings):
-        model = ConstrainedERMClassifier(constraint, tolerance=0.2, **settings)
+    def compared_groups(constraint="demographic_parity"):
+        model = ConstrainedERMClassifier(constraint, tolerance=0.2)
         report = fit(model, X, y, rare)[0].constraint_report_
         return set(report.dropna(subset="tolerance")["group"])
 
     assert compared_groups() == {"a", "b"}
-    assert compared_groups(min_group_size=20) == {"a", "b", "rare"}
-    assert compared_groups(min_group_size=1) == {"a", "b", "rare", "tiny"}
     assert compared_groups(DemographicParity(min_group_size=20)) == {"a", "b", "rare"}
-    assert compared_groups(DemographicParity(min_group_size="auto"), min_group_size=1) == {"a", "b"}
+    assert compared_groups(DemographicParity(min_group_size=1)) == {"a", "b", "rare", "tiny"}
+    assert compared_groups(DemographicParity(min_group_size="auto")) == {"a", "b"}
     both = [DemographicParity(min_group_size=20), EqualOpportunity()]
     _, messages = fit(ConstrainedERMClassifier(both, tolerance=0.2), X, y, rare)
     assert len(messages) == 2  # two limits, two reasons
     with pytest.raises(ValueError, match="min_group_size=5000 leaves no group"):
-        compared_groups(min_group_size=5000)
+        compared_groups(DemographicParity(min_group_size=5000))
     with pytest.raises(ValueError, match="'min_group_size' parameter"):
-        compared_groups(min_group_size=0)
+        compared_groups(DemographicParity(min_group_size=0))
 
 
 def test_samples_without_weight_do_not_count(data):
@@ -167,7 +166,8 @@ def test_small_groups_share_the_coefficients_of_the_largest_group(data, interact
     )
     again, _ = fit(model.set_params(warm_start=True), X, y, groups)
     assert again.constraint_violation_ == 0
-    every, _ = fit(model.set_params(min_group_size=1, warm_start=False), X, y, groups)
+    model.set_params(constraint=DemographicParity(min_group_size=1), warm_start=False)
+    every, _ = fit(model, X, y, groups)
     assert len(set(every.group_intercept_)) == 3
 
 
@@ -223,7 +223,7 @@ def test_an_age_is_no_group(model, data):
 def test_ages_of_many_samples_may_be_groups(data):
     X, y, _ = data
     age = np.where(np.arange(len(y)) % 3, np.arange(len(y)) % 70, 5)
-    model = ConstrainedERMClassifier(tolerance=0.5, min_group_size=100)
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=100), tolerance=0.5)
     assert "nothing is compared" in fit(model, X, y, age)[1][0]
     constraint = PartialStatisticalParity((0.0, 1.0), tolerance=0.9, min_group_size=100)
     fit(ConstrainedERMClassifier(constraint), X, y, age)

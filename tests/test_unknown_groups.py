@@ -28,6 +28,7 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans
+from skfair.constraints import DemographicParity
 from skfair.groups import check_groups
 from skfair.groups._known import encode_known_groups
 from skfair.regression import ConstrainedERMRegressor
@@ -267,7 +268,10 @@ def test_unknown_groups_of_folds_and_pipelines(data):
     groups = groups.copy()
     groups[17] = "c"
     model = ConstrainedERMClassifier(
-        tolerance=0.3, group_interactions="intercept", handle_unknown="overall", min_group_size=1
+        DemographicParity(min_group_size=1),
+        tolerance=0.3,
+        group_interactions="intercept",
+        handle_unknown="overall",
     )
     with config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(StandardScaler(), model)

@@ -64,7 +64,7 @@ def fit_problem(seed):
     """Fit a random problem; ratio by the public metric, status and accuracy."""
     X, y, groups, weights, constraint = draw_problem(seed)
     metadata = {"sensitive_features": groups, "sample_weight": weights}
-    model = ConstrainedERMClassifier(constraint, min_group_size=1)
+    model = ConstrainedERMClassifier(constraint.set_params(min_group_size=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the status reports infeasible bounds as well
         model.fit(X, y, **metadata)

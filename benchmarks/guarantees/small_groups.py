@@ -15,6 +15,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.constraints import DemographicParity
 
 TOLERANCE = 0.03
 N_SMALL = 4000
@@ -70,12 +71,14 @@ def _fit_boosting(X, y, groups, **constraint):
 MODELS = {"linear": _fit_linear, "boosting": _fit_boosting}
 
 
-def _run(fit, X, y, groups, min_group_size):
+def _run(fit, X, y, groups, size):
     """Selection rates, accuracies and gap of a model, with constraint and without."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         plain, _ = fit(X, y, groups, constraint=None)
-        run = time_call(partial(fit, min_group_size=min_group_size), X, y, groups)
+        run = time_call(
+            partial(fit, constraint=DemographicParity(min_group_size=size)), X, y, groups
+        )
     decisions, model = run.result
     report = model.constraint_report_
     return {

@@ -144,8 +144,8 @@ def fit_overlapping_groups(n_runs):
     X = bunch.data.to_numpy(dtype=float)
 
     def make():
-        spec = LossParity(reference="above_overall")
-        return ConstrainedERMClassifier(spec, tolerance=0.05, loss="hinge", min_group_size=1)
+        spec = LossParity(reference="above_overall", min_group_size=1)
+        return ConstrainedERMClassifier(spec, tolerance=0.05, loss="hinge")
 
     runs = _time_fits(make, X, y, memberships, n_runs)
     plain = _time_fits(lambda: make().set_params(tolerance=10.0), X, y, memberships, 1)

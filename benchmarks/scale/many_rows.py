@@ -143,8 +143,11 @@ def _communities():
     ]
 
 
+OF_ALL_GROUPS = {"reference": "above_overall", "min_group_size": 1}
+"""Settings of the published constraints."""
+
+
 def _estimator(layers, constraint, **settings):
-    settings["min_group_size"] = 1  # as published
     if LAYERS[layers]:
         network = {"hidden_layer_sizes": LAYERS[layers], "random_state": 0}
         return ConstrainedMLPClassifier(constraint, loss="hinge", **network, **settings)
@@ -153,9 +156,7 @@ def _estimator(layers, constraint, **settings):
 
 def _fit(layers, train, tolerance, alpha, n_epochs):
     """Fit our default, without constraint where the tolerance is None."""
-    constraint = (
-        None if tolerance is None else LossParity(reference="above_overall", tolerance=tolerance)
-    )
+    constraint = None if tolerance is None else LossParity(tolerance=tolerance, **OF_ALL_GROUPS)
     settings = {"solver": AdamPrimalDual(max_iter=n_epochs)} if LAYERS[layers] else {}
     model = _estimator(layers, constraint, alpha=alpha, **settings)
     return _fit_quietly(model, train[0], train[1], sensitive_features=train[2])
@@ -198,7 +199,7 @@ def _fit_published(layers, method, epochs):
             epochs, descriptions=features, multiplier_rate=1e-2, batch_size=128
         )
     else:
-        spec = LossParity(reference="above_overall", aggregate="signed_mean", tolerance=0.0)
+        spec = LossParity(aggregate="signed_mean", tolerance=0.0, **OF_ALL_GROUPS)
         eta = 0.1 if LAYERS[layers] else 0.01  # linear models diverge with the step of networks
         solver = LastPLADA.from_paper(max_iter=epochs, eta=eta, batch_size=128)
     model = _estimator(layers, spec, alpha=1e-3, enforcement=None, solver=solver)

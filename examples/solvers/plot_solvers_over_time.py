@@ -67,7 +67,8 @@ def fit_all(constraint):
     monitors, ends = {}, {}
     for name, solver in solvers.items():
         monitors[name] = FitMonitor()
-        model = ConstrainedERMClassifier(constraint, enforcement=None, solver=solver)
+        settings = {"tolerance": 0.02, "enforcement": None, "solver": solver}
+        model = ConstrainedERMClassifier(constraint, **settings)
         with warnings.catch_warnings():  # most do not converge in 400 iterations
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", InfeasibleConstraintWarning)

@@ -48,7 +48,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
-    MinGroupSize,
     NonNegative,
     OpenShare,
     ProbabilisticClassifier,
@@ -109,9 +108,6 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Level of a guarantee that the population keeps the tolerance too, as in
         `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
         must be independent: where several belong to one person or household, pass ``groups``.
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence. With
-        ``group_estimator="sensitive_features"`` the decisions about their samples are not moved.
     {missing}
         Here the models of `group_estimator`, fitted to each class, estimate it out of fold.
     group_estimator : estimator, "sensitive_features" or None, default=None
@@ -204,8 +200,10 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     sklearn.calibration.CalibratedClassifierCV : Probabilities alone.
     sklearn.model_selection.TunedThresholdClassifierCV : One threshold alone.
 
-    Notes ----- On new data gaps vary around those of ``constraint_report_``. The mean of the folds'
-    models is a little better than each, so that rates may differ a little from those by
+    Notes
+    -----
+    On new data gaps vary around those of ``constraint_report_``. The mean of the folds' models is a
+    little better than each, so that rates may differ a little from those by
     ``oof_decision_function_``.
 
     Up to 10,000 samples of two classes, without ``group_estimator`` and ``confidence_level``, and
@@ -238,15 +236,25 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     .. [4] R. Xian and H. Zhao, "A unified post-processing framework for group fairness in
        classification", arXiv:2405.04025, 2024.
 
-    Examples -------- >>> import numpy as np >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from skfair.classification import ConstrainedClassifierCV >>> from skfair.metrics import
-    demographic_parity_difference >>> rng = np.random.default_rng(0) >>> sex = rng.integers(2,
-    size=1000) >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis] >>> y = X.sum(axis=1) +
-    rng.normal(size=1000) > 1.5 >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
-    >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob") >>> model = model.fit(X,
-    y, sensitive_features=sex) >>> gap = demographic_parity_difference(y,
-    model.oof_decision_function_ > 0, sensitive_features=sex) >>> bool(gap <= 0.05) True >>>
-    model.predict(X[:2]).shape (2,)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skfair.classification import ConstrainedClassifierCV
+    >>> from skfair.metrics import demographic_parity_difference
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(2, size=1000)
+    >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
+    >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1.5
+    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0)
+    >>> model = ConstrainedClassifierCV(forest, tolerance=0.05, cv="oob")
+    >>> model = model.fit(X, y, sensitive_features=sex)
+    >>> decisions = model.oof_decision_function_ > 0
+    >>> gap = demographic_parity_difference(y, decisions, sensitive_features=sex)
+    >>> bool(gap <= 0.05)
+    True
+    >>> model.predict(X[:2]).shape
+    (2,)
     """
 
     _record_types = (*ConstrainedCV._record_types, FoldModel, JointProbabilities)
@@ -264,9 +272,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.02,
+        tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         missing: Literal["error", "exclude", "at_random"] = "error",
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
@@ -281,7 +288,6 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.missing = missing
         self.group_estimator = group_estimator
         self.handle_unknown = handle_unknown

@@ -31,12 +31,10 @@ from skfair.fitting import (
 from skfair.losses import AUCLoss, LossName
 from skfair.partitions import is_partitioned, row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
-from skfair.surrogates import SurrogateName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
-    MinGroupSize,
     MissingGroups,
     NonNegative,
     OpenShare,
@@ -234,9 +232,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         What must be fair: a name in :data:`skfair.constraints.CONSTRAINTS`, an object, or several,
         each held to its own tolerance; those on an interval of percentiles may be among them. None
         is the plain fit.
-    {tolerance, confidence_level, min_group_size}
-        A constraint's own ``min_group_size`` takes precedence. With ``group_interactions`` these
-        groups share the parameters of the largest group.
+    {tolerance, confidence_level}
     {missing}
     enforcement : {"auto"} or None, default="auto"
         "auto": the public metric on the training data keeps its bound. None: the smooth problem
@@ -244,7 +240,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     {loss}
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
-    {fit_intercept, group_interactions, handle_unknown, surrogate, solver, class_weight}
+    {fit_intercept, group_interactions, handle_unknown, solver, class_weight}
     {pos_label, warm_start}
     {random_state, n_jobs, verbose}
 
@@ -293,9 +289,8 @@ class ConstrainedERMClassifier(LinearClassifier):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.02,
+        tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         missing: MissingGroups = "error",
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
@@ -303,7 +298,6 @@ class ConstrainedERMClassifier(LinearClassifier):
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
-        surrogate: SurrogateName | Callable = "sigmoid",
         solver: SolverName | Solver = "sqp",
         class_weight: dict | Literal["balanced"] | None = None,
         pos_label: Label | None = None,
@@ -315,7 +309,6 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.missing = missing
         self.enforcement = enforcement
         self.loss = loss
@@ -323,7 +316,6 @@ class ConstrainedERMClassifier(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.surrogate = surrogate
         self.solver = solver
         self.class_weight = class_weight
         self.pos_label = pos_label
@@ -419,8 +411,6 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         Largest difference allowed, unless the constraint has its own tolerance.
     {confidence_level}
         "partial_group_auc" has none.
-    {min_group_size}
-        With ``group_interactions`` these groups share the parameters of the largest group.
     {group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training scores, and is used up to .01
@@ -496,7 +486,6 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         interval: Array | dict | None = None,
         tolerance: Share = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
@@ -515,7 +504,6 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         self.interval = interval
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
         self.enforcement = enforcement

@@ -21,12 +21,10 @@ from skfair.fitting import (
 from skfair.losses import LossName
 from skfair.models import MLPModel
 from skfair.solvers import Solver, SolverName
-from skfair.surrogates import SurrogateName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
-    MinGroupSize,
     NonNegative,
     OpenShare,
     PositiveInt,
@@ -109,8 +107,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         What must be fair, as in :class:`ConstrainedERMClassifier`. Constraints on intervals of
         percentiles compare ranks, which batches do not show: the last layer alone keeps them, but
         with :class:`skfair.solvers.StochasticIDCA` all layers learn them.
-    {tolerance, confidence_level, min_group_size}
-        A constraint's own ``min_group_size`` takes precedence.
+    {tolerance, confidence_level}
     enforcement : {"auto"} or None, default="auto"
         "auto": the last layer is moved until the public metric on the training data keeps the
         bound. None: the network as the solver leaves it, for comparisons.
@@ -122,7 +119,6 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
     alpha : float, default=2e-3
         Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
-    {surrogate}
     solver : str or Solver, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.
@@ -188,15 +184,13 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.02,
+        tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         enforcement: Literal["auto"] | None = "auto",
         hidden_layer_sizes: Array | PositiveInt = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 2e-3,
-        surrogate: SurrogateName | Callable = "sigmoid",
         solver: SolverName | Solver = "adam-pd",
         early_stopping: bool = False,
         validation_fraction: OpenShare = 0.1,
@@ -210,13 +204,11 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.enforcement = enforcement
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.loss = loss
         self.alpha = alpha
-        self.surrogate = surrogate
         self.solver = solver
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

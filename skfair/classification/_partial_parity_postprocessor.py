@@ -64,7 +64,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
-    MinGroupSize,
     OpenShare,
     ProbabilisticClassifier,
     Share,
@@ -130,8 +129,6 @@ class PartialParityPostprocessor(
         its own tolerance.
     {confidence_level}
         "partial_group_auc" has none.
-    {min_group_size}
-        Their samples are ranked as if they were in the largest group.
     {handle_unknown}
         The mean is that of the rates; the rank is the one among all training samples.
     cv : int, cross-validation splitter, iterable, "prefit" or "oob", default=5
@@ -244,7 +241,6 @@ class PartialParityPostprocessor(
         interval: Annotated[Sequence | dict | None, "no_validation"] = None,
         tolerance: Share = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         handle_unknown: Literal["error", "overall"] = "error",
         cv: Folds = 5,
         pos_label: Label | None = None,
@@ -254,7 +250,6 @@ class PartialParityPostprocessor(
         self.interval = interval
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.handle_unknown = handle_unknown
         self.cv = cv
         self.pos_label = pos_label
@@ -390,15 +385,16 @@ class PartialParityPostprocessor(
         criterion = make_partial_parity(self.constraint, self.interval)
         params, defaults = criterion.get_params(), type(criterion)().get_params()
         # Parameters that the rank shift does not implement must have their defaults.
-        names = {"threshold", "rank_within", "min_group_size"} & set(params)
+        names = {"threshold", "rank_within"} & set(params)
         changed = sorted(name for name in names if params[name] != defaults[name])
         compares_two_rates = criterion.is_correctable and criterion.rate_name is None
         if changed or compares_two_rates:
             raise ValueError(
                 "PartialParityPostprocessor takes one of "
                 f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but "
-                f"constraint is {criterion}. Leave out {' and '.join(changed) or 'the negative class'}, or "
-                "train a PartialParityClassifier."
+                f"constraint is {criterion}. Leave out "
+                f"{' and '.join(changed) or 'the negative class'}, or train a "
+                "PartialParityClassifier."
             )
         return criterion
 

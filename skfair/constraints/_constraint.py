@@ -744,8 +744,8 @@ def warn_of_small_groups(min_group_size, sizes, is_one_left=False):
     nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
     warn(
         f"{len(named)} group(s) with {reason} are not compared: {join_names(named)}. No tolerance "
-        f"is kept for them, and the model treats their samples like all others.{nothing} Pass "
-        "min_group_size=1 to compare all groups."
+        f"is kept for them, and the model treats their samples like all others.{nothing} Set "
+        "min_group_size=1 of the constraint to compare all groups."
     )
 
 

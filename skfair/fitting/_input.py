@@ -368,7 +368,7 @@ def _check_input(estimator, X, y, columns, request):
         features = safe_indexing(features, rows)
     is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
     lacks_groups = request is not None and not is_known
-    samples = samples._replace(X=features, min_group_size=estimator.min_group_size)
+    samples = samples._replace(X=features, min_group_size=find_min_group_size(estimator))
     samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
     if request is not None and not uses_groups:
@@ -460,6 +460,13 @@ def loss_weights(class_weight, training):
 
 
 # From what users call a constraint to objects.
+
+
+def find_min_group_size(estimator):
+    """The size that all constraints of an estimator require of groups; "auto" if they differ."""
+    constraints = resolve_constraints(estimator.constraint)
+    sizes = {getattr(constraint, "min_group_size", None) for constraint in constraints}
+    return (len(sizes) == 1 and sizes.pop()) or "auto"
 
 
 def resolve_constraints(constraint):

@@ -16,6 +16,7 @@ from skfair.fitting._input import (
     TrainingData,
     Unit,
     assumption_attributes,
+    find_min_group_size,
     find_positive,
     loss_weights,
     make_partitioned,
@@ -318,7 +319,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
         np.zeros(len(codes)),
         groups,
         summary.weights,
-        min_group_size=estimator.min_group_size,
+        min_group_size=find_min_group_size(estimator),
     ).largest_first()
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept

@@ -35,7 +35,7 @@ from skfair.models import LinearModel
 from skfair.partitions import is_partitioned
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, SQP
-from skfair.surrogates import SURROGATES
+from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, make_docstring_decorator
 from skfair.utils._checks import resolve_name, warn
 from skfair.utils._sklearn import CallbackSupportMixin
@@ -72,7 +72,8 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     __metadata_request__fit = {"sensitive_features": True}
 
-    surrogate: Any = "sigmoid"
+    surrogate: Any = Sigmoid()
+    """Smooth function in place of a decision; decisions are counted after every fit."""
 
     confidence_level: Any = None
     """Probability with which the population keeps the tolerances too; parameter of classifiers."""
@@ -135,8 +136,8 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     def _problem_of(self, model, training, constraints, weights):
         """The problem of a model with smooth rates."""
         loss = self._chosen_loss()
-        surrogate = resolve_name(SURROGATES, self.surrogate, "surrogate")
-        (bound,) = bind_all(constraints, [training.samples], surrogate, loss, self.tolerance)
+        samples = [training.samples]
+        (bound,) = bind_all(constraints, samples, self.surrogate, loss, self.tolerance)
         if training.lacks_groups:  # not even bounds that hold for one group
             bound = [one for one in bound if not len(one.rows.lower)]
         if is_pairwise(loss):
@@ -461,7 +462,7 @@ def _split_held_out(strata, fraction, random_state):
 
 
 _PARAMETER_DOCS = """
-tolerance : float, default=0.02
+tolerance : float, default=0.05
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
     neither a tolerance nor a ratio of their own.
 confidence_level : float between 0 and 1, or None, default=None
@@ -474,10 +475,6 @@ confidence_level : float between 0 and 1, or None, default=None
     Samples are taken for independent, unless ``groups`` says otherwise. This is calibrated on
     redrawn samples, and no theorem (:ref:`new_data`). None guarantees the tolerance on the training
     data alone.
-min_group_size : int or "auto", default="auto"
-    Groups with fewer samples (of positive weight) are not compared, and a warning names them: the
-    rates of few samples are mostly chance, and yet would distort the whole model. "auto": fewer
-    than 30 samples that are also less than 1 % of all; 1 compares all groups.
 missing : str, default="error"
     What happens to samples whose group is missing (None or nan).
 
@@ -506,8 +503,6 @@ handle_unknown : {"error", "overall"}, default="error"
     What predictions that depend on the group do for samples of a group that was not seen at fit, or
     that is missing. "error" raises. "overall" warns, and predicts them by the mean over all groups,
     weighted as in training; no constraint is known to hold for them.
-surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
-    Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
 solver : str or Solver, default="sqp"
     A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object, such
     as ``SQP(max_iter=20, tol=1e-8)``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Self
 
@@ -308,6 +309,15 @@ class AdamPrimalDual(StochasticSolver):
     count_decisions : bool, default=True
         Whether the multipliers follow the gaps of decisions, which the constraint must be able to
         count; otherwise those of the smooth rates.
+    optimizer : callable or None, default=None
+        Of :class:`skfair.torch.ConstrainedTorchClassifier`: maps a list of parameters to a
+        ``torch.optim.Optimizer``, such as ``torch.optim.AdamW`` or
+        ``functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9)``, in place of Adam and
+        `learning_rate`.
+    scheduler : callable or None, default=None
+        Maps the optimiser to a scheduler of ``torch.optim.lr_scheduler``, whose ``step()`` is
+        called after every epoch. None: the step of Adam decreases to 0, that of an `optimizer` is
+        constant.
 
     References
     ----------
@@ -337,6 +347,8 @@ class AdamPrimalDual(StochasticSolver):
         dual_updates: PositiveInt = 2,
         batch_size: PositiveInt = 128,
         count_decisions: bool = True,
+        optimizer: Callable | None = None,
+        scheduler: Callable | None = None,
     ):
         self.max_iter = max_iter
         self.tol = tol
@@ -345,6 +357,8 @@ class AdamPrimalDual(StochasticSolver):
         self.dual_updates = dual_updates
         self.batch_size = batch_size
         self.count_decisions = count_decisions
+        self.optimizer = optimizer
+        self.scheduler = scheduler
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -352,6 +366,11 @@ class AdamPrimalDual(StochasticSolver):
         return ("batches", "decisions") if self.count_decisions else ("batches",)
 
     def _steps(self, problem, x, random_state):
+        if self.optimizer is not None or self.scheduler is not None:
+            raise ValueError(
+                f"optimizer and scheduler train modules of PyTorch, but here {self} trains another "
+                "model. Leave them out, or fit a ConstrainedTorchClassifier."
+            )
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
         n_total, here = self.max_iter * n_steps, None

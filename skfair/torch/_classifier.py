@@ -17,7 +17,6 @@ from skfair.fitting import check_classification_data, estimator_docs, warn_if_re
 from skfair.losses import LossName, Pointwise
 from skfair.problems import Evaluation
 from skfair.solvers import AdamPrimalDual, Progress, Result, Solver, SolverName
-from skfair.surrogates import SurrogateName
 from skfair.torch._model import (
     RandomStream,
     TorchModel,
@@ -37,7 +36,6 @@ from skfair.torch._samples import (
 from skfair.utils._api import Label, RandomState
 from skfair.utils._checks import warn
 from skfair.utils._parameters import (
-    MinGroupSize,
     NonNegative,
     OpenShare,
     PositiveInt,
@@ -77,8 +75,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         :class:`~skfair.classification.ConstrainedMLPClassifier`: five more networks are trained.
         Samples must be independent: where several belong to one person or household, pass
         ``groups``.
-    {min_group_size}
-        A constraint's own ``min_group_size`` takes precedence.
     enforcement : {"auto"} or None, default="auto"
         "auto": the last layer is moved until the public metric on the training data keeps the
         bound. None: the network as the solver leaves it, for comparisons.
@@ -91,20 +87,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         as in scikit-learn's ``MLPClassifier``, because a module may be pretrained, or have dropout
         or normalisation. The 2e-3 of
         :class:`~skfair.classification.ConstrainedMLPClassifier` suit its small networks of tables.
-    {surrogate}
     solver : str, Solver or None, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
         are epochs, and an epoch is feasible if its violation is at most the solver's ``tol``. None
         trains nothing: the module was trained elsewhere, and its last layer alone is enforced.
-    optimizer : callable or None, default=None
-        Maps a list of parameters to a ``torch.optim.Optimizer``, such as ``torch.optim.AdamW`` or
-        ``functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9)``. It takes the steps of
-        `AdamPrimalDual`, whose ``learning_rate`` is then not used. None is Adam.
-    scheduler : callable or None, default=None
-        Maps the optimiser to a scheduler of ``torch.optim.lr_scheduler``, whose ``step()`` is
-        called after every epoch. None: the step of Adam decreases to 0, that of an `optimizer` is
-        constant.
     {early_stopping, validation_fraction, n_iter_no_change, class_weight, pos_label}
     device : str or torch.device, default="cpu"
         Where to compute, such as "cuda". Arrays are moved there whole, batches of a dataset as they
@@ -201,16 +188,12 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         module: Callable | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.02,
+        tolerance: NonNegative = 0.05,
         confidence_level: OpenShare | None = None,
-        min_group_size: MinGroupSize = "auto",
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 1e-4,
-        surrogate: SurrogateName | Callable = "sigmoid",
         solver: SolverName | Solver | None = "adam-pd",
-        optimizer: Callable | None = None,
-        scheduler: Callable | None = None,
         early_stopping: bool = False,
         validation_fraction: OpenShare = 0.1,
         n_iter_no_change: PositiveInt = 10,
@@ -225,14 +208,10 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.constraint = constraint
         self.tolerance = tolerance
         self.confidence_level = confidence_level
-        self.min_group_size = min_group_size
         self.enforcement = enforcement
         self.loss = loss
         self.alpha = alpha
-        self.surrogate = surrogate
         self.solver = solver
-        self.optimizer = optimizer
-        self.scheduler = scheduler
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -312,11 +291,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return start
 
     def _train(self, problem, strata, watch):
-        if self.scheduler is not None and self.optimizer is None:
-            raise ValueError(
-                f"scheduler={self.scheduler!r} changes the learning rate of an optimizer, but "
-                "optimizer=None; pass one, such as torch.optim.Adam."
-            )
         if self.solver is not None:
             return super()._train(problem, strata, watch)
         if self.enforcement is None:
@@ -344,12 +318,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         return model, parameters
 
     def _solve(self, solver, problem, start, random_state, epochs):
-        if (
-            type(solver) is AdamPrimalDual
-            or self.optimizer is not None
-            or isinstance(problem.model.samples, LoaderSamples)
-        ):
-            return train_epochs(self, solver, problem, start, random_state, epochs)
+        if type(solver) is AdamPrimalDual or isinstance(problem.model.samples, LoaderSamples):
+            return train_epochs(solver, problem, start, random_state, epochs)
         return super()._solve(solver, problem, start, random_state, epochs)
 
     def _prediction_attributes(self, model, parameters, training):
@@ -404,8 +374,8 @@ _NO_UNKNOWNS = np.empty(0)
 """Auxiliary unknowns of constraints with one row per gap."""
 
 
-def train_epochs(estimator, solver, problem, start, random_state, callback):
-    """The result of training the module of an estimator on batches in random order.
+def train_epochs(solver, problem, start, random_state, callback):
+    """The result of training a module on batches in random order.
 
     It is `AdamPrimalDual` with an optimiser of PyTorch. Loss and constraint share a batch, and gaps
     are those of the scores that the epoch's batches gave, since another pass would read all samples
@@ -413,14 +383,18 @@ def train_epochs(estimator, solver, problem, start, random_state, callback):
     """
     if type(solver) is not AdamPrimalDual:
         raise ValueError(
-            "A DataLoader, and an optimizer of one's own, are used by AdamPrimalDual alone, but "
-            f"solver={solver!r}; pass an AdamPrimalDual, or the dataset of the DataLoader and "
-            "optimizer=None."
+            f"A DataLoader is used by AdamPrimalDual alone, but solver={solver!r}; pass an "
+            "AdamPrimalDual, or the dataset of the DataLoader."
+        )
+    if solver.scheduler is not None and solver.optimizer is None:
+        raise ValueError(
+            f"scheduler={solver.scheduler!r} changes the learning rate of an optimizer, but "
+            "optimizer=None; pass one, such as torch.optim.Adam."
         )
     problem = problem.single()  # no auxiliary unknowns
     network = problem.model.network.copy()
     network.load(start)
-    steps, n_iter, latest = _EpochTrainer(estimator, solver, problem, network), 0, None
+    steps, n_iter, latest = _EpochTrainer(solver, problem, network), 0, None
     try:
         while n_iter < solver.max_iter:
             scores = steps.run_epoch(random_state)
@@ -448,7 +422,7 @@ class _EpochTrainer:
     moves of the multipliers.
     """
 
-    def __init__(self, estimator, solver, problem, network):
+    def __init__(self, solver, problem, network):
         self.solver = solver
         self.problem = problem
         self.network = network
@@ -458,15 +432,15 @@ class _EpochTrainer:
         self._strata = _find_strata(problem)
         self._sample_weights: list = [None] * len(problem.constraint)
         self.epoch_scheduler, self._n_left = None, None
-        if estimator.optimizer is None:
+        if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
             self._n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
             self._n_left = self._n_steps
         else:
-            self.optimizer = estimator.optimizer(self.tensors)
-        if estimator.scheduler is not None:
-            self.epoch_scheduler = estimator.scheduler(self.optimizer)
+            self.optimizer = solver.optimizer(self.tensors)
+        if solver.scheduler is not None:
+            self.epoch_scheduler = solver.scheduler(self.optimizer)
 
     def run_epoch(self, random_state):
         """Train on all samples once, and return the scores that their batches gave."""

@@ -25,7 +25,7 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     PartialParityPostprocessor,
 )
-from skfair.constraints import DemographicParity
+from skfair.constraints import DemographicParity, EqualOpportunity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
 from tests.postprocessing.databases import DATABASES
@@ -223,7 +223,7 @@ def test_every_fold_needs_every_group_that_is_compared(data):
     sparse_groups = sex.copy()
     sparse_groups[np.flatnonzero(y == 1)[0]] = "x"
     with pytest.raises(ValueError, match="leaves no positives of group 'x' to learn from"):
-        fit((X, y, sparse_groups), constraint="equal_opportunity", min_group_size=1)
+        fit((X, y, sparse_groups), constraint=EqualOpportunity(min_group_size=1))
     with pytest.warns(UserWarning, match=r"1 group\(s\) with fewer"):
         fit((X, y, sparse_groups), constraint=DemographicParity(min_group_size=5))
 

@@ -45,7 +45,7 @@ ROUNDING = 1e-12
 
 
 def model(constraint="demographic_parity", **params):
-    return ConstrainedERMClassifier(constraint, **params)
+    return ConstrainedERMClassifier(constraint, **{"tolerance": 0.02} | params)
 
 
 def draw(seed=0, n_samples=400, n_groups=2, ties=False):
@@ -493,7 +493,7 @@ def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
     y, groups = bunch.target.iloc[rows], bunch.sensitive_features.iloc[rows]
     success = np.unique(y)[1]  # as text, income above 50K, and "yes" to an offer
     fitted, categories, _ = fit_and_record(
-        model(constraint, tolerance=tolerance, pos_label=success, min_group_size=1),
+        model(CONSTRAINTS[constraint](min_group_size=1), tolerance=tolerance, pos_label=success),
         X,
         y,
         sensitive_features=groups,

@@ -47,7 +47,7 @@ def data():
 
 
 def model(**params):
-    return ConstrainedERMClassifier(**params)
+    return ConstrainedERMClassifier(**{"tolerance": 0.02} | params)
 
 
 def gap(fitted, data):

@@ -62,7 +62,7 @@ def test_by_hand():
     # the next ones, 4.5 and 6.5, make one, at rates 2/4 and 2/4, or 1/4 and 1/4.
     X, y, groups = np.arange(1.0, 9.0)[:, np.newaxis], np.repeat([0, 1], [5, 3]), list("abababab")
     for ratio, n_errors, reached in ((0.5, 0, 0.5), (0.51, 1, 1.0), (1.0, 1, 1.0)):
-        model = ConstrainedERMClassifier(DemographicParity(ratio=ratio), min_group_size=1)
+        model = ConstrainedERMClassifier(DemographicParity(ratio=ratio, min_group_size=1))
         decisions = model.fit(X, y, sensitive_features=groups).predict(X)
         assert ratio_of(model.constraint, y, decisions, groups) == reached
         assert (decisions != y).sum() == n_errors
@@ -133,7 +133,7 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
         for decisions in ((X[:, 0] > one).astype(int), (X[:, 0] < one).astype(int))
         if ratio_of(parity, y, decisions, groups) >= parity.ratio
     ]
-    model = ConstrainedERMClassifier(parity, min_group_size=1)
+    model = ConstrainedERMClassifier(parity.set_params(min_group_size=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of constant decisions, and bounds that none keep
         model.fit(X, y, sensitive_features=groups)

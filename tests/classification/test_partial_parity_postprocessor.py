@@ -552,8 +552,8 @@ def test_constant_decisions_are_warned_of():
         ({"constraint": PartialStatisticalParity(scale="absolute")}, "scale"),
         ({"constraint": PartialDemographicParity(threshold=0.5)}, "Leave out threshold"),
         (
-            {"constraint": PartialEqualOpportunity(rank_within="class", min_group_size=9)},
-            "Leave out min_group_size and rank_within",
+            {"constraint": PartialEqualOpportunity(rank_within="class", threshold=0.2)},
+            "Leave out rank_within and threshold",
         ),
         ({"constraint": PartialEqualizedOdds()}, "Leave out the negative class"),
     ],

@@ -15,6 +15,7 @@ from skfair.classification import (
     PartialParityPostprocessor,
     _constrained_cv,
 )
+from skfair.constraints import DemographicParity, MeanParity
 from skfair.fitting import _outcome, warn_of_moved_decisions
 from skfair.regression import ConstrainedERMRegressor
 
@@ -51,7 +52,7 @@ def accuracies_in(message):
 
 def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
     X, y, groups = data
-    model = ConstrainedERMClassifier(tolerance=0.03, min_group_size=1)
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.03)
     message = cost_warning(model, X, y, groups)
     assert "DemographicParity is farthest from its tolerance of 0.03" in message
     assert "np." not in message
@@ -59,7 +60,7 @@ def test_a_tiny_group_that_costs_the_accuracy_is_named(data):
     plain = ConstrainedERMClassifier(None).fit(X, y)
     accuracies = [model.score(X, y), plain.score(X, y), 1 - y.mean()]
     assert accuracies_in(message) == pytest.approx(accuracies, abs=6e-3)
-    assert cost_warning(model.set_params(min_group_size="auto"), X, y, groups) is None
+    assert cost_warning(model.set_params(constraint="demographic_parity"), X, y, groups) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_cheap_constraints_give_no_warning(data):
     assert cost_warning(ConstrainedERMClassifier(None), X, y, groups) is None
     # The plain fit is no better than a constant.
     noise = np.random.default_rng(1).integers(2, size=len(y))
-    model = ConstrainedERMClassifier(tolerance=0.001, min_group_size=1)
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.001)
     assert cost_warning(model, X, noise, groups) is None
 
 
@@ -106,7 +107,7 @@ def test_a_constant_prediction_is_warned_of_once():
 def test_regressors_compare_losses(data):
     X, _, groups = data
     target = 10.0 * X[:, 0]
-    wide = ConstrainedERMRegressor(tolerance=0.05, min_group_size=1)
+    wide = ConstrainedERMRegressor(MeanParity(min_group_size=1), tolerance=0.05)
     message = cost_warning(wide, X, target, groups)
     assert "its mean loss is" in message and "MeanParity" in message
     assert "best constant prediction 0.5" in message  # half a variance of 1

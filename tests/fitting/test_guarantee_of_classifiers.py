@@ -199,7 +199,9 @@ def test_the_warning_states_every_ratio_and_tolerance_that_is_kept():
 def test_a_group_of_one_gets_an_answer_and_a_warning():
     X, y, groups = draw(200, seed=4)
     groups = np.where(np.arange(200) == 0, 2, groups)
-    model = ConstrainedERMClassifier(tolerance=0.3, confidence_level=0.9, min_group_size=1)
+    model = ConstrainedERMClassifier(
+        DemographicParity(min_group_size=1), tolerance=0.3, confidence_level=0.9
+    )
     with pytest.warns(InfeasibleConstraintWarning, match=r"group 2, has n=1;"):
         model.fit(X, y, sensitive_features=groups)
 

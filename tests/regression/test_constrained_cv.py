@@ -395,7 +395,9 @@ def test_a_guarantee_takes_a_smaller_tolerance(constraint):
 def test_a_tolerance_that_few_samples_cannot_guarantee(data):
     X, y, group = (column[:150] for column in data)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
-        model = fit((X, y, group), tolerance=0.1, confidence_level=0.95, min_group_size=1)
+        model = fit(
+            (X, y, group), MeanParity(min_group_size=1), tolerance=0.1, confidence_level=0.95
+        )
     assert model.status_ == "uncertain"
     assert model.guarantee_probability_ < 0.95
 

@@ -1,7 +1,6 @@
 """Training and enforcement on the batches of a DataLoader: reads, inputs, results, errors."""
 
 import functools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -235,9 +234,12 @@ def test_an_optimizer_and_a_scheduler_of_ones_own_take_the_steps(data):
     rates = []
     model = make(
         lambda: nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1)),
-        solver=AdamPrimalDual(max_iter=30, batch_size=90),
-        optimizer=functools.partial(make_optimizer, rates),
-        scheduler=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=10, gamma=0.1),
+        solver=AdamPrimalDual(
+            max_iter=30,
+            batch_size=90,
+            optimizer=functools.partial(make_optimizer, rates),
+            scheduler=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=10, gamma=0.1),
+        ),
     ).fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(rates, np.repeat([0.2, 0.02, 0.002], 100))
     decisions = model.predict(X)
@@ -248,10 +250,9 @@ def test_an_optimizer_and_a_scheduler_of_ones_own_take_the_steps(data):
 
 def test_a_scheduler_without_an_optimizer_is_refused(data):
     X, y, groups = data
+    solver = AdamPrimalDual(scheduler=torch.optim.lr_scheduler.ExponentialLR)
     with pytest.raises(ValueError, match="but optimizer=None; pass one, such as torch.optim.Adam"):
-        make(scheduler=torch.optim.lr_scheduler.ExponentialLR).fit(
-            Pairs(X), y, sensitive_features=groups
-        )
+        make(solver=solver).fit(Pairs(X), y, sensitive_features=groups)
 
 
 def test_a_loss_of_pytorch_is_that_of_the_name(data):
@@ -319,10 +320,10 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     problem = ConstrainedProblem(
         model, LogisticLoss(), samples.target, samples.weights, 0.1, system
     ).single()
-    settings = SimpleNamespace(optimizer=lambda all_: torch.optim.SGD(all_, lr=0.0), scheduler=None)
-    trainer = code._EpochTrainer(
-        settings, AdamPrimalDual(count_decisions=False), problem, model.network
+    solver = AdamPrimalDual(
+        count_decisions=False, optimizer=lambda all_: torch.optim.SGD(all_, lr=0.0)
     )
+    trainer = code._EpochTrainer(solver, problem, model.network)
     trainer.run_epoch(np.random.RandomState(0))  # nothing moves but the multipliers
     evaluation = problem.evaluate(model.initial())
     gradients = []
