@@ -13,7 +13,6 @@ from skfair.audit import (
     Audit,
     FairnessReport,
     SensitiveFeatures,
-    _adverse_impact,
     _data,
     certify,
     find_subgroups,
@@ -310,18 +309,6 @@ def test_limits_near_the_mode_are_those_of_all_counts(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_group_estimates, "_MAX_LISTED_COUNTS", 0)
         assert _group_estimates._fixed_total_limits(*arguments) == pytest.approx(listed, abs=1e-10)
-
-
-@given(st.data())
-def test_fishers_test_without_a_list_of_tables_is_the_same(data):
-    n, m = (data.draw(st.integers(1, 3000)) for _ in range(2))
-    selected, others = (data.draw(st.integers(0, size)) for size in (n, m))
-    listed = _adverse_impact._fisher_p_value(n, selected, m, others)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_adverse_impact, "_MAX_LISTED_TABLES", -1)
-        assert _adverse_impact._fisher_p_value(n, selected, m, others) == pytest.approx(
-            listed, rel=1e-8, abs=1e-300
-        )
 
 
 # Files, and bad input.
