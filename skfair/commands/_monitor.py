@@ -20,6 +20,7 @@ from skfair import __version__
 from skfair.audit import (
     Markup,
     check_complete_column,
+    check_counts,
     check_missing_marks,
     check_same_notation,
     find_label,
@@ -33,6 +34,7 @@ from skfair.audit import (
 from skfair.commands._options import (
     FINDING_STATUS,
     UNCERTIFIED_STATUS,
+    add_count_option,
     add_file_options,
     add_output_options,
     check_output,
@@ -89,10 +91,12 @@ class DecisionLog(NamedTuple):
 
 def read_log(options):
     """The columns that the options of the command name."""
-    roles = ("prediction", "time", "target", "outcome_date", "weight", "id")
+    roles = ("prediction", "time", "target", "outcome_date", "weight", "id", "count")
     names = [getattr(options, role) for role in roles]
     names = [name for name in (*names, *options.sensitive) if name is not None]
     table = read_columns(options.file, list(dict.fromkeys(names)))
+    if options.count is not None:
+        table = _repeat_counted_rows(table, options)
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
@@ -109,6 +113,19 @@ def read_log(options):
     if weights is None:
         return log
     return DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+
+
+def _repeat_counted_rows(table, options):
+    """The table with each row as often as --count says, so that a row is a sample."""
+    names = {"--id": options.id, "--weight": options.weight, "--outcome-date": options.outcome_date}
+    names["--delay"] = options.delay
+    if unused := [option for option, value in names.items() if value is not None]:
+        raise ValueError(
+            f"--count is for decisions with complete outcomes and equal weights; leave out "
+            f"{join_names(unused)}, or pass a file with a row for each sample."
+        )
+    counts = check_counts(check_complete_column(table, options.count), options.count)
+    return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
 
 def _read_weights(table, name):
@@ -717,6 +734,7 @@ def add_monitor_command(commands):
     add("--id", help="column that names each sample, for outcomes that come in a later file")
     add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
     add("--weight", help="column of sample weights")
+    add_count_option(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
