@@ -171,7 +171,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
         the solver's ``tol`` for means; nan without groups.
     constraint_report_ : DataFrame
-        One row per mean that is compared: its constraint, cell, group, number n of samples, its
+        One row per mean that is compared: its constraint, event, group, number n of samples, its
         value and standard error, and gap and tolerance of the constraint; means of predictions
         count from the mean of the target.
     {uncertified}

@@ -189,7 +189,7 @@ def test_attributes_are_in_the_order_of_the_names():
         rows = names == name
         expected = X[rows] @ model.group_coef_[number] + model.group_intercept_[number]
         np.testing.assert_allclose(scores[rows], expected)
-    rates = model.constraint_report_.set_index("group")["rate"]
+    rates = model.constraint_report_.set_index("group")["estimate"]
     for name in "abc":
         assert rates[name] == pytest.approx((scores[names == name] > 0).mean())
 

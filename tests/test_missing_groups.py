@@ -161,7 +161,7 @@ def test_the_gap_of_all_samples_is_kept(estimator, data):
         of_group = predictions[sex == group]
         if isinstance(model, ConstrainedERMRegressor):
             continue  # means in units of the target
-        expected_rate = report.loc[group, "rate"]
+        expected_rate = report.loc[group, "estimate"]
         if isinstance(model, ConstrainedERMClassifier):
             assert expected_rate == pytest.approx(of_group.mean(), abs=0.05)
         assert report.loc[group, "n"] == pytest.approx((sex == group).sum(), rel=0.1)
@@ -370,8 +370,8 @@ def test_sufficient_probabilities_equal_repeated_rows(data, proxies):
     decisions = actual.predict(X[:2000])
     for group in "fm":
         expected = np.average(decisions, weights=proxies[group][:2000])
-        assert report.loc[group, "rate"] == pytest.approx(expected)
-    assert report["rate"].max() - report["rate"].min() <= 0.05 + 1e-9
+        assert report.loc[group, "estimate"] == pytest.approx(expected)
+    assert report["estimate"].max() - report["estimate"].min() <= 0.05 + 1e-9
 
 
 @pytest.mark.parametrize("estimator", [LINEAR, REGRESSOR], ids=name_of)
@@ -490,4 +490,4 @@ def test_excluded_samples_count_in_the_loss_and_in_no_group(estimator, data):
     np.testing.assert_array_equal(actual.coef_, expected.coef_)
     report = actual.constraint_report_.set_index("group")
     assert report.loc["f", "n"] == (recorded == "f").sum() and actual.assumption_ == ""
-    assert report["rate"].max() - report["rate"].min() <= 0.05 + 1e-6
+    assert report["estimate"].max() - report["estimate"].min() <= 0.05 + 1e-6

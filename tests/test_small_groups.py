@@ -82,7 +82,7 @@ def test_one_warning_names_the_groups_that_are_not_compared(model, data):
     report = fitted.constraint_report_
     assert set(report.dropna(subset="tolerance")["group"]) == {"a", "b"}
     assert set(report.loc[report["tolerance"].isna(), "group"]) == {"tiny"}
-    assert report["rate"].notna().all() and report["gap"].isna().sum() < len(report)
+    assert report["estimate"].notna().all() and report["gap"].isna().sum() < len(report)
     assert fitted.groups_.counts.tolist() == [*SIZES.values()]
     assert len(fitted.predict(X[:5], sensitive_features=groups[:5])) == 5
 
@@ -92,7 +92,7 @@ def test_the_report_has_the_rates_of_small_groups(data):
     fitted, _ = fit(ConstrainedERMClassifier(tolerance=0.05), X, y, groups)
     decisions = fitted.predict(X)
     for row in fitted.constraint_report_.itertuples():
-        assert row.rate == pytest.approx(decisions[groups == row.group].mean())
+        assert row.estimate == pytest.approx(decisions[groups == row.group].mean())
         assert row.n == SIZES[row.group]
     large = groups != "tiny"
     gap = demographic_parity_difference(

@@ -28,7 +28,7 @@ from skfair.solvers import PLADA, SQP, Iterate, estimate_multipliers, kkt_residu
 from skfair.surrogates import Sigmoid
 
 GAPS = {
-    name: METRICS[CONSTRAINTS[name].metric]
+    name: METRICS[CONSTRAINTS[name]().metric]
     for name in ("demographic_parity", "equal_opportunity", "equalized_odds")
 }
 TOLERANCE = 0.02

@@ -249,7 +249,7 @@ class ConstrainedERMClassifier(LinearClassifier):
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, multipliers_}
     {objective_, constraint_violation_}
     constraint_report_ : DataFrame
-        One row per rate that is compared: its constraint, cell, group, number n of samples, the
+        One row per rate that is compared: its constraint, event, group, number n of samples, the
         threshold of the decisions counted (nan for mean losses; on the scale of
         ``decision_function``), its value and standard error, and gap and tolerance of the
         constraint; empty if nothing was constrained. Groups that are not compared come last, with

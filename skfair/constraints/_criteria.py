@@ -108,7 +108,7 @@ class DemographicParity(DecisionRateParity):
     >>> X[:, 0] = rng.integers(2, size=500)
     >>> within = DemographicParity(control_features=0)
     >>> report = ConstrainedERMClassifier(within).fit(X, y, sensitive_features=group)
-    >>> report.constraint_report_["cell"].unique().tolist()
+    >>> report.constraint_report_["event"].unique().tolist()
     ['stratum 0.0', 'stratum 1.0']
     """
 

@@ -235,7 +235,7 @@ class MinimumRate(BoundedRate):
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier(MinimumRate("recall", 0.75))
     >>> report = model.fit(X, y, sensitive_features=group).constraint_report_
-    >>> bool(report["rate"].min() >= 0.75)
+    >>> bool(report["estimate"].min() >= 0.75)
     True
     """
 

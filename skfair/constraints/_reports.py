@@ -3,9 +3,9 @@
 import numpy as np
 
 REPORT_COLUMNS = (
-    "cell",
+    "event",
     "group",
-    "rate",
+    "estimate",
     "n",
     "standard_error",
     "constraint",
@@ -79,9 +79,9 @@ def rate_report_columns(constraint, scores=None, moments=None):
     threshold = 0.0 if constraint.sums.metric_input == "decisions" else np.nan
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     return {
-        "cell": list(cells),
+        "event": list(cells),
         "group": list(groups),
-        "rate": rates[order],
+        "estimate": rates[order],
         "n": counts[order],
         "standard_error": errors[order],
         "constraint": [constraint.name] * len(rates),
@@ -123,9 +123,9 @@ def _share_columns(name, ranked, event, thresholds, sums, bounds):
     errors = np.sqrt(np.maximum(0.0, above * (1.0 - above)) * squares)
     n_rows = len(thresholds)
     return {
-        "cell": [cell] * n_rows,
+        "event": [cell] * n_rows,
         "group": [group] * n_rows,  # it may be a tuple of attributes
-        "rate": interval.position_of(above),
+        "estimate": interval.position_of(above),
         "n": [int(ranked.cells.counts[event])] * n_rows,
         "standard_error": errors / interval.width,
         "constraint": [name] * n_rows,

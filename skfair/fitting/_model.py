@@ -623,7 +623,7 @@ estimator_docs = make_docstring_decorator(
     """,
     partial_report="""
     constraint_report_ : DataFrame
-        One row per group and threshold: constraint, cell, group, its number of samples, the share
+        One row per group and threshold: constraint, event, group, its number of samples, the share
         of those in its interval that scores above the threshold, the standard error of that, and
         difference and tolerance of the constraint. Where all thresholds count, those midway between
         the groups' own percentiles are shown.

@@ -149,7 +149,7 @@ def describe_uncertainty(estimator, guarantee, constraints):
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
     row = int(report["n"].argmin())
-    cell, group, n = (report[column].tolist()[row] for column in ("cell", "group", "n"))
+    cell, group, n = (report[column].tolist()[row] for column in ("event", "group", "n"))
     where, times = "" if cell == "all" else f"{cell} of ", guarantee.size_factor
     enough = (
         "no number of samples would be enough"
@@ -496,13 +496,14 @@ def _describe_largest_violation(constraint, scores):
     report = {name: column[is_bounded] for name, column in report.items()}
     # The group whose rate is farthest from the mean rate of its cell.
     cells, thresholds = (
-        np.unique(report[name], return_inverse=True)[1] for name in ("cell", "threshold")
+        np.unique(report[name], return_inverse=True)[1] for name in ("event", "threshold")
     )
     strata = cells * (thresholds.max() + 1) + thresholds
-    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["rate"], 1.0))
+    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["estimate"], 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
-    row = int(np.argmax(np.abs(report["rate"] - mean)))
-    cell, group, n, rate = (report[name].tolist()[row] for name in ("cell", "group", "n", "rate"))
+    row = int(np.argmax(np.abs(report["estimate"] - mean)))
+    names = ("event", "group", "n", "estimate")
+    cell, group, n, rate = (report[name].tolist()[row] for name in names)
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:

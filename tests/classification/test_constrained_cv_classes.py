@@ -80,7 +80,7 @@ def largest_gap(metric, data, decisions, **params):
     [*DECISIONS[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in DECISIONS[3:])],
 )
 def test_out_of_fold_argmax_decisions_keep_the_tolerance(data, constraint, model_of):
-    model, metric = model_of(constraint), CONSTRAINTS[constraint].metric
+    model, metric = model_of(constraint), CONSTRAINTS[constraint]().metric
     decisions = out_of_fold_decisions(model)
     gap = largest_gap(metric, data, decisions)
     assert gap <= 0.08

@@ -133,7 +133,7 @@ def test_weights_do_not_reach_the_rates_and_the_estimator(data):
     X, y, group = data
     decisions = model.oof_decision_function_ > 0
     rates = [decisions[group == name].mean() for name in ("a", "b")]
-    np.testing.assert_allclose(model.constraint_report_["rate"], rates)
+    np.testing.assert_allclose(model.constraint_report_["estimate"], rates)
 
 
 def test_the_exported_rule_has_the_costs(data):

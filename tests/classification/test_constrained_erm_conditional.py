@@ -37,7 +37,7 @@ def test_the_gap_within_each_stratum_keeps_the_tolerance():
     assert gap(plain, X, Y, GROUPS) > 0.2
     selected = fitted.predict(X)
     assert selected[GROUPS == 1].mean() - selected[GROUPS == 0].mean() > 0.05
-    assert fitted.constraint_report_["cell"].unique().tolist() == ["stratum 0.0", "stratum 1.0"]
+    assert fitted.constraint_report_["event"].unique().tolist() == ["stratum 0.0", "stratum 1.0"]
 
 
 def test_samples_without_weight_do_not_change_the_strata():

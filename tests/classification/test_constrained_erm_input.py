@@ -143,7 +143,7 @@ def test_the_tolerance_holds_for_rounded_predictions(group_interactions):
         rates = [decisions[groups == g].mean() for g in (0, 1)]
         assert fitted.constraint_violation_ == 0.0
         assert abs(rates[0] - rates[1]) <= 0.03
-        assert fitted.constraint_report_["rate"].tolist() == pytest.approx(rates, abs=1e-12)
+        assert fitted.constraint_report_["estimate"].tolist() == pytest.approx(rates, abs=1e-12)
 
 
 def test_constant_and_repeated_columns_add_no_information(data):
@@ -230,7 +230,7 @@ def test_empty_cells_are_left_out_by_name(data):
         fitted = model("equalized_odds").fit(X[rows], y[rows], sensitive_features=groups[rows])
     assert fitted.constraint_violation_ == 0.0
     report = fitted.constraint_report_
-    cells = set(zip(report["cell"], report["group"], strict=True))
+    cells = set(zip(report["event"], report["group"], strict=True))
     assert cells == {("positives", 0), ("negatives", 0), ("negatives", 1)}
 
 

@@ -55,7 +55,7 @@ models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 
 def excesses(model):
     """Rates of the groups less the overall rate, by the report of the fit."""
-    rates = model.constraint_report_.set_index("group")["rate"]
+    rates = model.constraint_report_.set_index("group")["estimate"]
     return rates.drop("overall") - rates["overall"]
 
 

@@ -80,7 +80,7 @@ def test_decisions_keep_the_tolerance(kind):
     report = model.constraint_report_
     assert report["gap"].iloc[0] == pytest.approx(after, abs=1e-12)
     expected = [SCORES[kind](y[groups == g], model.predict(X)[groups == g]) for g in range(3)]
-    np.testing.assert_allclose(report["rate"], expected, atol=1e-12)
+    np.testing.assert_allclose(report["estimate"], expected, atol=1e-12)
     assert ((report["standard_error"] > 0) & (report["standard_error"] < 0.05)).all()
     assert len(np.unique(model.predict(X))) == 2
 
@@ -219,7 +219,7 @@ def test_the_violation_is_unknown_where_a_quotient_has_no_denominator(make):
         model.fit(X, y, sensitive_features=groups)
     assert model.status_ == "infeasible" and np.isnan(model.constraint_violation_)
     report = model.constraint_report_
-    assert report["rate"].isna().tolist() == [False, True, False] and report["gap"].isna().all()
+    assert report["estimate"].isna().tolist() == [False, True, False] and report["gap"].isna().all()
     (message,) = [str(one.message) for one in caught if one.category is InfeasibleConstraintWarning]
     assert message.startswith("The gap of RateParity('treatment_equality') cannot be measured")
     assert "Nothing counts in the denominator" in message and "inf" not in message.split()

@@ -257,7 +257,7 @@ def test_the_report_shows_the_difference(data):
     assert report["n"].unique().tolist() == np.unique(sex, return_counts=True)[1].tolist()
     assert report["gap"].unique().tolist() == [difference(model, data)]
     assert report["tolerance"].unique().tolist() == [0.1]
-    rates = report.pivot(index="threshold", columns="group", values="rate")
+    rates = report.pivot(index="threshold", columns="group", values="estimate")
     gaps = np.abs(rates["man"] - rates["woman"])
     assert difference(model, data) - 0.03 <= gaps.max() <= difference(model, data) + 1e-12
     scores, (threshold, rate) = model.decision_function(X)[sex == "man"], next(rates["man"].items())
@@ -271,7 +271,7 @@ def test_the_report_of_odds_has_both_classes_at_the_one_threshold(data):
     model = fit_model(data, "partial_equalized_odds")
     report = model.constraint_report_
     assert report["threshold"].tolist() == [0.0] * 4
-    rates = report.pivot(index="cell", columns="group", values="rate")
+    rates = report.pivot(index="event", columns="group", values="estimate")
     gaps = np.abs(rates["man"] - rates["woman"])
     assert gaps.max() == pytest.approx(difference(model, data))
     assert set(gaps.index) == {"positives", "negatives"}

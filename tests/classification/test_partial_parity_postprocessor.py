@@ -312,7 +312,7 @@ def test_the_report_names_groups_and_their_rates():
     report = model.fit(X, y, sensitive_features=names).constraint_report_
     assert report["group"].tolist() == ["men", "women"]
     assert report["tolerance"].tolist() == [0.1, 0.1]
-    assert np.ptp(report["rate"]) == pytest.approx(report["gap"][0], abs=0.005)
+    assert np.ptp(report["estimate"]) == pytest.approx(report["gap"][0], abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
     assert floor.value(scores) == pytest.approx(1.0 - rates.min())
     assert floor.tolerance == pytest.approx(0.4)
     # The rates themselves are reported.
-    assert ConstraintSystem((floor,)).report(scores)["rate"].tolist() == pytest.approx(
+    assert ConstraintSystem((floor,)).report(scores)["estimate"].tolist() == pytest.approx(
         rates.tolist()
     )
 
@@ -147,7 +147,7 @@ def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
     for one, kind in zip(np.ravel(constraint), kinds, strict=True):
         bound = bind(one, y, groups)
         excesses.append(bound.value(plain) - bound.tolerance)
-        rates = report.loc[report["constraint"] == one.name, "rate"]
+        rates = report.loc[report["constraint"] == one.name, "estimate"]
         assert len(rates) == 3
         if kind == "parity":
             assert np.ptp(rates) <= one.tolerance + 1e-9
@@ -303,7 +303,7 @@ def test_standard_errors_of_quotients_are_those_of_reports():
         bound = bind(RateParity(measure), y, groups)
         estimates, _ = bound.estimates(scores)
         columns = ConstraintSystem((bound,)).report(scores)
-        np.testing.assert_allclose(estimates.values, columns["rate"])
+        np.testing.assert_allclose(estimates.values, columns["estimate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)
 
@@ -321,7 +321,7 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     assert report["gap"].isna().tolist() == [False, False, True]
     expected = group_report(y, decisions, sensitive_features=names, measures=[measure])
     rates = expected[measure][["large", "larger", "small"]]
-    np.testing.assert_allclose(report["rate"], rates)
+    np.testing.assert_allclose(report["estimate"], rates)
     with pytest.warns(UserWarning, match=r"left out, and nothing is said of them: 'small' \(20\)"):
         certificate = certify_predictions(y, decisions, sensitive_features=names, constraint=floor)
     assert certificate.left_out == ("small",)

@@ -10,9 +10,9 @@ from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 
 COLUMNS = [
-    "cell",
+    "event",
     "group",
-    "rate",
+    "estimate",
     "n",
     "standard_error",
     "constraint",
@@ -40,7 +40,7 @@ def test_one_row_per_rate():
     assert report["group"].tolist() == ["a", "b"]
     assert report["n"].tolist() == [4, 2]
     assert report["threshold"].tolist() == [0.0, 0.0]
-    assert report["rate"].tolist() == [0.25, 1.0]
+    assert report["estimate"].tolist() == [0.25, 1.0]
     # sqrt(p (1 - p) / n)
     assert report["standard_error"].tolist() == pytest.approx([np.sqrt(3 / 64), 0.0])
     assert report["gap"].tolist() == [0.75, 0.75]
@@ -50,9 +50,9 @@ def test_one_row_per_rate():
 def test_each_constraint_is_reported_with_its_tolerance():
     report = bind(DemographicParity(), EqualizedOdds(tolerance=0.3)).report(SCORES)
     assert report["constraint"].tolist() == ["DemographicParity"] * 2 + ["EqualizedOdds"] * 4
-    odds = report.iloc[2:].set_index(["cell", "group"])
-    assert odds.loc[("positives", "a"), "rate"] == 0.5
-    assert odds.loc[("negatives", "a"), "rate"] == 0.0
+    odds = report.iloc[2:].set_index(["event", "group"])
+    assert odds.loc[("positives", "a"), "estimate"] == 0.5
+    assert odds.loc[("negatives", "a"), "estimate"] == 0.0
     assert odds.loc[("negatives", "b"), "n"] == 1
     assert set(odds["gap"]) == {1.0}  # false positive rates 0 and 1
     assert set(odds["tolerance"]) == {0.3}
@@ -61,7 +61,7 @@ def test_each_constraint_is_reported_with_its_tolerance():
 def test_weights_count_in_rates_and_errors():
     weights = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     row = bind(DemographicParity(), weights=weights).report(SCORES).iloc[0]
-    assert row["rate"] == pytest.approx(0.5)
+    assert row["estimate"] == pytest.approx(0.5)
     assert row["n"] == 4
     # The effective number of samples is 6^2 / (9 + 1 + 1 + 1) = 3.
     assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 3))
@@ -79,7 +79,7 @@ def test_mean_losses_have_no_threshold():
     assert report["group"].tolist() == ["a", "b", "overall"]
     losses = (SCORES - TARGET) ** 2 / 2
     means = [losses[:4].mean(), losses[4:].mean(), losses.mean()]
-    assert report["rate"].tolist() == pytest.approx(means)
+    assert report["estimate"].tolist() == pytest.approx(means)
 
 
 @pytest.mark.filterwarnings("error")
@@ -108,7 +108,7 @@ def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
     with pd.option_context("display.width", 80, "display.max_columns", max_columns):
         lines = repr(report).splitlines()
     assert max(map(len, lines)) <= 80
-    assert {"cell", "group", "rate"} <= set(lines[0].split())
+    assert {"event", "group", "estimate"} <= set(lines[0].split())
 
 
 def test_groups_of_each_attribute_are_called_by_its_name():

@@ -79,12 +79,12 @@ def test_small_groups_are_left_out_as_in_memory(table, make, attributes):
     ]
     assert left_out[0] == left_out[1]
     report, expected = partitioned.constraint_report_, in_memory.constraint_report_
-    for column in ("cell", "group", "n"):
+    for column in ("event", "group", "n"):
         assert report[column].tolist() == expected[column].tolist()
     for column in ("gap", "tolerance"):  # nan of groups that are not compared
         assert report[column].isna().tolist() == expected[column].isna().tolist()
     assert report["tolerance"].isna().any() and report["tolerance"].notna().any()
-    np.testing.assert_allclose(report["rate"], expected["rate"], atol=1e-6)
+    np.testing.assert_allclose(report["estimate"], expected["estimate"], atol=1e-6)
     np.testing.assert_allclose(partitioned.coef_, in_memory.coef_, rtol=1e-6)
 
 

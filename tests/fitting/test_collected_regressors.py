@@ -86,7 +86,7 @@ def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
     ours, theirs = partitioned.constraint_report_, in_memory.constraint_report_
     assert ours["group"].tolist() == theirs["group"].tolist()
     assert ours["n"].tolist() == theirs["n"].tolist()
-    for column in ("rate", "standard_error", "gap"):
+    for column in ("estimate", "standard_error", "gap"):
         rates = ours[column].astype(float), theirs[column].astype(float)
         np.testing.assert_allclose(*rates, rtol=1e-6, atol=1e-7)
 

@@ -52,7 +52,7 @@ def test_decisions_keep_the_tolerance_with_nearly_the_errors_of_one_block(
 ):
     X, y, groups = draw(n_groups)
     model = fit_model(constraint, n_groups)
-    metric = METRICS[CONSTRAINTS[constraint].metric]
+    metric = METRICS[CONSTRAINTS[constraint]().metric]
     gap = metric(y, model.predict(X), sensitive_features=groups)
     assert gap <= 0.03 and model.constraint_violation_ == 0.0
     assert model.constraint_report_["gap"].iat[0] == pytest.approx(gap, abs=1e-12)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 GAPS = {
-    name: METRICS[CONSTRAINTS[name].metric]
+    name: METRICS[CONSTRAINTS[name]().metric]
     for name in ("demographic_parity", "equal_opportunity", "equalized_odds")
 }
 ROUNDING = 1e-12

@@ -162,8 +162,8 @@ def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     assert model.status_ == "infeasible"
     # The model is near the smallest excess: no rate is far from the others.
     report = model.constraint_report_
-    assert model.constraint_violation_ == pytest.approx(0.9 - report["rate"].min())
-    assert report["rate"].min() > 0.6
+    assert model.constraint_violation_ == pytest.approx(0.9 - report["estimate"].min())
+    assert report["estimate"].min() > 0.6
     assert model.multipliers_.shape == (4,)
     assert set(model.predict(X)) == {0, 1}
 
@@ -175,7 +175,7 @@ def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     with warnings.catch_warnings():
         warnings.simplefilter("error", InfeasibleConstraintWarning)
         model = ConstrainedClassifierCV(trees, floors).fit(X, y, sensitive_features=group)
-    assert model.constraint_report_["rate"].min() >= 0.6
+    assert model.constraint_report_["estimate"].min() >= 0.6
 
 
 @pytest.mark.parametrize("settings", [{"missing": "at_random"}, {"confidence_level": 0.9}], ids=str)

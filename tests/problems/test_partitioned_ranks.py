@@ -93,5 +93,5 @@ def test_a_report_counts_all_samples():
     for row in pd.DataFrame(report).itertuples():
         members, shares = bound.sums.events.members(row.group)
         above = shares @ (scores[members] > row.threshold)
-        assert row.rate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)
+        assert row.estimate == pytest.approx(np.clip((above - 0.1) / 0.3, 0, 1), abs=1e-12)
         assert row.n == len(members)

@@ -89,7 +89,7 @@ def test_means_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     assert model.target_scale_ == pytest.approx(y.std())
     # The report has means from the mean of the target, in units of its spread.
     means = [(predictions[group == g].mean() - y.mean()) / y.std() for g in "abc"]
-    np.testing.assert_allclose(model.constraint_report_["rate"], means, atol=1e-9)
+    np.testing.assert_allclose(model.constraint_report_["estimate"], means, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
@@ -111,7 +111,7 @@ def test_the_loss_of_every_group_keeps_its_bound(data):
     after = losses(data, model.oof_prediction_)
     assert after.max() == pytest.approx(bound, abs=1e-4)
     assert after.max() <= bound
-    np.testing.assert_allclose(model.constraint_report_["rate"], after, atol=1e-9)
+    np.testing.assert_allclose(model.constraint_report_["estimate"], after, atol=1e-9)
 
 
 def test_each_of_several_constraints_keeps_its_tolerance(data):
