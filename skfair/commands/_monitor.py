@@ -27,7 +27,6 @@ from skfair.audit import (
     find_unit,
     is_missing_mark,
     number_text,
-    read_columns,
     render_page,
     titled_facts,
 )
@@ -40,6 +39,7 @@ from skfair.commands._options import (
     check_output,
     describe_file,
     output_results,
+    read_table,
     resolve_output,
     translate_messages,
 )
@@ -94,14 +94,14 @@ def read_log(options):
     roles = ("prediction", "time", "target", "outcome_date", "weight", "id", "count")
     names = [getattr(options, role) for role in roles]
     names = [name for name in (*names, *options.sensitive) if name is not None]
-    table = read_columns(options.file, list(dict.fromkeys(names)))
+    table = read_table(options, names)
     if options.count is not None:
         table = _repeat_counted_rows(table, options)
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
     groups = table[options.sensitive].astype(object)
-    periods = _find_periods(table[options.time], options.by, "--time")
+    periods = _find_periods(table[options.time], options, "--time")
     known_in, is_late = periods, y_true is not None and y_true.isna().any()
     if options.outcome_date is not None:
         known_in, is_late = _outcome_periods(table, options, y_true, periods), True
@@ -180,7 +180,7 @@ def _outcome_periods(table, options, y_true, periods):
             f"in {options.outcome_date!r}; fill in both or none."
         )
     known_in = periods.copy()
-    known_in[is_known] = _find_periods(dates[is_known], options.by, "--outcome-date")
+    known_in[is_known] = _find_periods(dates[is_known], options, "--outcome-date")
     if (wrong := known_in < periods).any():
         raise ValueError(
             f"--outcome-date: in row {int(wrong.to_numpy().argmax()) + 1} the outcome was known "
@@ -207,23 +207,27 @@ def _read_ids(table, options):
     return ids
 
 
-def _find_periods(column, by, option):
+def _find_periods(column, options, option):
     """The first day of the period of each time, by the clock of its own time zone."""
     times = column
     if not pd.api.types.is_datetime64_any_dtype(column):
         text = column.map(
             lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one
         )
-        times = pd.to_datetime(text, errors="coerce", format="ISO8601")
-        if times.isna().all():  # dates with points begin with the day
-            times = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y")
+        # Dates with points begin with the day.
+        formats = [options.date_format] if options.date_format else ["ISO8601", "%d.%m.%Y"]
+        for date_format in formats:
+            times = pd.to_datetime(text, errors="coerce", format=date_format)
+            if times.notna().any():
+                break
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
-            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, but row "
-            f"{first + 1} of {column.name!r} holds {column.iloc[first]!r}."
+            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, or as "
+            f"--date-format says, but row {first + 1} of {column.name!r} holds "
+            f"{column.iloc[first]!r}."
         )
-    return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
+    return times.dt.tz_localize(None).dt.to_period(PERIODS[options.by]).dt.start_time
 
 
 def parse_delay(text, by):
@@ -727,6 +731,7 @@ def add_monitor_command(commands):
     add = monitor.add_argument
     add("--prediction", required=True, help="column of predicted classes")
     add("--time", required=True, help="column of dates of the decisions")
+    add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
     add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
     add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
     add("--outcome-date", help="column of the dates when outcomes were known")
