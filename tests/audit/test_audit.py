@@ -19,7 +19,6 @@ from skfair.audit import (
 )
 from skfair.groups import check_groups
 from skfair.monitoring import GapMonitor
-from skfair.statistics import _group_estimates
 from tests.audit.doors import (
     certify_predictions,
     compare_models,
@@ -296,19 +295,6 @@ def test_groups_count_samples_and_list_rows():
     assert groups.take(np.array([1, 2])).counts.tolist() == [2, 1]
     assert groups.select(np.array([0])).counts.tolist() == [7]
     assert groups.merge().counts.tolist() == [8]
-
-
-@given(st.data())
-def test_limits_near_the_mode_are_those_of_all_counts(data):
-    """Shares of selected samples: the counts that are not all but impossible suffice."""
-    n_samples = data.draw(st.integers(10, 3000))
-    size, n_selected = (data.draw(st.integers(1, n_samples - 1)) for _ in range(2))
-    hits = data.draw(st.integers(max(0, n_selected + size - n_samples), min(size, n_selected)))
-    arguments = hits, size, n_selected, n_samples, data.draw(st.sampled_from([0.9, 0.975, 0.9999]))
-    listed = _group_estimates._fixed_total_limits(*arguments)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_group_estimates, "_MAX_LISTED_COUNTS", 0)
-        assert _group_estimates._fixed_total_limits(*arguments) == pytest.approx(listed, abs=1e-10)
 
 
 # Files, and bad input.
