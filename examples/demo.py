@@ -25,7 +25,7 @@ from sklearn.preprocessing import normalize, scale
 
 from skfair._kernels import compile_at_first_call
 from skfair.classification import ConstrainedClassifierCV
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
 from skfair.metrics import balance_score, cluster_composition, group_report
 from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay, ParetoFrontDisplay
@@ -152,7 +152,7 @@ def fit_clusterings():
     KMeans(3, n_init=1, random_state=0).fit(X)
     with compile_at_first_call():
         FairKMeans(3, random_state=0).fit(X, sensitive_features=groups)
-        fair_kmeans_front(X, sensitive_features=groups, n_clusters=3, random_state=0)
+        cluster_front(FairKMeans(3, random_state=0), X, sensitive_features=groups)
 
 
 def fit_classifier():
@@ -225,9 +225,9 @@ def format_shares(shares):
 def draw_front(X, groups, plain):
     """Figure of cost against balance."""
     n_clusters = plain.n_clusters
-    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=n_clusters, random_state=0)
+    front = cluster_front(FairKMeans(n_clusters, random_state=0), X, sensitive_features=groups)
     selected = front.select(min_balance=0.8)
-    display = ParetoFrontDisplay.from_front(front, name="fair_kmeans_front", selected=selected)
+    display = ParetoFrontDisplay.from_front(front, name="FairKMeans", selected=selected)
     balance = balance_score(plain.labels_, sensitive_features=groups)
     display.ax_.plot(balance, plain.inertia_ / len(X), "k*", markersize=13, label="KMeans")
     display.ax_.legend(loc="upper left")

@@ -7,7 +7,7 @@ import numpy as np
 
 from skfair._kernels import announce_compilation, compile_at_first_call, is_kernel
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.solvers import SQP
 
@@ -25,7 +25,7 @@ def fit_all(verbose):
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         # So many clusters that each sample has a list of candidates.
         FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(_draw(2000)[0])
-        fair_kmeans_front(X, **metadata, n_clusters=4, n_levels=3, random_state=0)
+        cluster_front(FairKMeans(4, random_state=0), X, **metadata, n_levels=3)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)

@@ -30,8 +30,7 @@ from skfair.cluster import (
     AlternatingSwaps,
     FairKMeans,
     FairSpectralClustering,
-    fair_kmeans_front,
-    fair_spectral_front,
+    cluster_front,
 )
 from skfair.constraints import LossParity
 from skfair.datasets import make_fair_sbm, make_ranking, open_blocks
@@ -145,10 +144,10 @@ def fit_graph(estimator):
     return describe(estimator.fit(network, sensitive_features=groups))
 
 
-def trace_front(front, **settings):
-    """Costs, balances and labels of a front."""
+def trace_front(estimator):
+    """Costs, balances and ratios of shares of a front."""
     X, _, _, groups = draw(SMALL // 2)
-    results = front(X, sensitive_features=groups, n_clusters=4, random_state=0, **settings)
+    results = cluster_front(estimator, X, sensitive_features=groups)
     return {name: values.to_numpy() for name, values in results.to_frame().items()}
 
 
@@ -286,7 +285,7 @@ FITS = (
         ),
         "k-means, files": partial(fit_files, FairKMeans(10, random_state=0), is_clustering=True),
         "k-means, Dask": partial(fit_dask, FairKMeans(10, random_state=0), is_clustering=True),
-        "k-means, front": partial(trace_front, fair_kmeans_front),
+        "k-means, front": partial(trace_front, FairKMeans(4, random_state=0)),
         "spectral, graph": partial(
             fit_graph, FairSpectralClustering(4, affinity="precomputed", random_state=0)
         ),
@@ -299,7 +298,7 @@ FITS = (
                 4, affinity="precomputed", eigen_solver="dca-admm", random_state=0
             ),
         ),
-        "spectral, front": partial(trace_front, fair_spectral_front),
+        "spectral, front": partial(trace_front, FairSpectralClustering(4, random_state=0)),
     }
 )
 """The reference fits by name."""

@@ -13,8 +13,7 @@ from skfair.classification import (
 from skfair.cluster import (
     FairKMeans,
     FairSpectralClustering,
-    fair_kmeans_front,
-    fair_spectral_front,
+    cluster_front,
 )
 from skfair.metrics import (
     METRICS,
@@ -50,19 +49,17 @@ FITS = {
         tolerance=0.9,
     ).fit(X, Y, **columns),
     "FairKMeans": lambda **columns: FairKMeans(2, random_state=0).fit(X, **columns),
-    "fair_kmeans_front": lambda **columns: fair_kmeans_front(
-        X, n_clusters=2, random_state=0, **columns
-    ),
+    "cluster_front": lambda **columns: cluster_front(FairKMeans(2, random_state=0), X, **columns),
     "FairSpectralClustering": lambda **columns: FairSpectralClustering(2, random_state=0).fit(
         X, **columns
     ),
-    "fair_spectral_front": lambda **columns: fair_spectral_front(
-        X, n_clusters=2, random_state=0, **columns
+    "spectral front": lambda **columns: cluster_front(
+        FairSpectralClustering(2, random_state=0), X, **columns
     ),
 }
 """Every estimator and front. All may warn about the groups or weights."""
 
-NO_GROUPS = {name: fit for name, fit in FITS.items() if name != "fair_kmeans_front"}
+NO_GROUPS = {name: fit for name, fit in FITS.items() if name != "cluster_front"}
 WITH_WEIGHTS = {name: fit for name, fit in FITS.items() if "pectral" not in name}
 
 OTHERS = {

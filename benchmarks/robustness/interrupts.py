@@ -22,17 +22,17 @@ from benchmarks import ROOT
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 
 N_MOMENTS = 500
 
 
 class Front:
-    """`fair_kmeans_front` as an estimator without attributes."""
+    """`cluster_front` as an estimator without attributes."""
 
     def fit(self, X, y, sensitive_features):
-        fair_kmeans_front(X, sensitive_features=sensitive_features, n_clusters=4, n_levels=10)
+        cluster_front(FairKMeans(4), X, sensitive_features=sensitive_features, n_levels=10)
 
 
 def make_search(estimator, grid):
@@ -52,7 +52,7 @@ SUBJECTS = {  # name -> (estimator, rows, whether X is sparse)
         1500,
         False,
     ),
-    "fair_kmeans_front": (Front, 1500, False),
+    "cluster_front": (Front, 1500, False),
     "alternating": (lambda: FairKMeans(4, algorithm="alternating"), 1000, False),
     "FairSpectralClustering": (lambda: FairSpectralClustering(4, random_state=0), 500, False),
     "PartialParityClassifier": (lambda: PartialParityClassifier(tolerance=0.1), 3000, False),

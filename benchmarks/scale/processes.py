@@ -20,7 +20,7 @@ from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
-from skfair.cluster import fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import make_fair_blobs
 
 DATA = """
@@ -38,10 +38,7 @@ POWERS, N_PROCESSES = (4, 5, 6), 3
 """Of 10, numbers of samples of fronts; processes after the first fit."""
 FIRST_FITS = {
     "FairKMeans": ("cluster", "FairKMeans(random_state=0).fit(X, {groups})"),
-    "fair_kmeans_front": (
-        "cluster",
-        "fair_kmeans_front(X, {groups}, n_clusters=8, random_state=0)",
-    ),
+    "cluster_front": ("cluster", "cluster_front(FairKMeans(random_state=0), X, {groups})"),
     "FairSpectralClustering": (
         "cluster",
         "FairSpectralClustering(random_state=0).fit(X, {groups})",
@@ -136,8 +133,8 @@ def measure_front(n_rows):
     def front(n_rows):
         X, _, groups = make_fair_blobs(n_rows, n_features=8, centers=10, random_state=0)
         return time_call(
-            lambda: fair_kmeans_front(
-                X, sensitive_features=groups, n_clusters=10, n_levels=20, random_state=0
+            lambda: cluster_front(
+                FairKMeans(10, random_state=0), X, sensitive_features=groups, n_levels=20
             )
         )
 

@@ -7,7 +7,7 @@ from benchmarks.kmeans_cases import REAL, problem
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
-from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
+from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
 from skfair.cluster.kmeans._alternating import alternating_front
 
 N_CHILDREN = 1000
@@ -170,8 +170,8 @@ def children(budget):
 
 
 def _front(case):
-    return lambda seed: fair_kmeans_front(
-        case.X, sensitive_features=case.codes, n_clusters=case.n_clusters, random_state=seed
+    return lambda seed: cluster_front(
+        FairKMeans(case.n_clusters, random_state=seed), case.X, sensitive_features=case.codes
     )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.datasets import make_fair_sbm
 
 
@@ -19,7 +19,7 @@ class KMeans:
         self.X = generator.standard_normal((self.n_samples, 10)) + 0.5 * self.groups[:, None]
         groups = self.groups[:500]
         FairKMeans(10, min_balance=0.8, random_state=0).fit(self.X[:500], sensitive_features=groups)
-        fair_kmeans_front(self.X[:500], sensitive_features=groups, n_clusters=10, random_state=0)
+        cluster_front(FairKMeans(10, random_state=0), self.X[:500], sensitive_features=groups)
 
     def time_fit(self):
         """Fit to all samples."""
@@ -41,7 +41,7 @@ class KMeans:
     def time_front(self):
         """Compute the front of cost against balance of a tenth of the samples."""
         X, groups = self.X[::10], self.groups[::10]
-        fair_kmeans_front(X, sensitive_features=groups, n_clusters=10, random_state=0)
+        cluster_front(FairKMeans(10, random_state=0), X, sensitive_features=groups)
 
 
 class SmallKMeans:

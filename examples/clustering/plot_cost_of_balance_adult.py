@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize, scale
 
-from skfair.cluster import AlternatingFront, fair_kmeans_front
+from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
 from skfair.datasets import fetch_adult, load_patients
 from skfair.metrics import balance_score
 from skfair.plotting import ParetoFrontDisplay
@@ -49,7 +49,7 @@ plain = KMeans(n_clusters, n_init=10, random_state=0).fit(X)
 plain_cost = plain.inertia_ / len(X)
 plain_balance = balance_score(plain.labels_, sensitive_features=sex)
 
-front = fair_kmeans_front(X, sensitive_features=sex, n_clusters=n_clusters, random_state=0)
+front = cluster_front(FairKMeans(n_clusters, random_state=0), X, sensitive_features=sex)
 four_fifths = front.select(min_balance=0.8)
 print(front)
 
@@ -69,12 +69,11 @@ if n_clusters == 10 and reference.is_file():
         "VfairKM, 19 penalties": fronts["Adult_K10/vfairkm"],
     }
 else:
-    brief = fair_kmeans_front(
+    brief = cluster_front(
+        FairKMeans(n_clusters, random_state=0),
         X,
         sensitive_features=sex,
-        n_clusters=n_clusters,
         algorithm=AlternatingFront(n_iter=250),
-        random_state=0,
     )
     others = {
         "Liu and Vicente, Algorithm 3, 250 iterations": np.column_stack([brief.cost, brief.balance])
@@ -86,7 +85,7 @@ else:
 # The front is a step function, because the cost of a balance is the lowest cost of a clustering
 # with this balance. The axis ends a quarter above the lowest cost.
 
-display = ParetoFrontDisplay.from_front(front, name="fair_kmeans_front", selected=four_fifths)
+display = ParetoFrontDisplay.from_front(front, name="FairKMeans", selected=four_fifths)
 for name, points in others.items():
     ParetoFrontDisplay(*points.T, name=name).plot(ax=display.ax_)
 ax = display.ax_

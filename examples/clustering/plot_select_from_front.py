@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import confusion_matrix
 from sklearn.preprocessing import StandardScaler
 
-from skfair.cluster import fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import load_patients
 from skfair.plotting import ClusterCompositionDisplay, ParetoFrontDisplay
 
@@ -25,7 +25,7 @@ patients = load_patients(drop_sensitive=True)
 X = StandardScaler().fit_transform(patients.data)
 sex = patients.sensitive_features
 
-front = fair_kmeans_front(X, sensitive_features=sex, n_clusters=5, random_state=0)
+front = cluster_front(FairKMeans(5, random_state=0), X, sensitive_features=sex)
 table = front.to_frame()
 table.iloc[:: len(table) // 8].round(3)
 

@@ -17,7 +17,7 @@ because people link to others of their group (homophily).
 import numpy as np
 from sklearn.cluster import SpectralClustering
 
-from skfair.cluster import FairSpectralClustering, fair_spectral_front
+from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.datasets import make_fair_sbm
 from skfair.metrics import balance_score, normalized_cut
 from skfair.plotting import ParetoFrontDisplay
@@ -46,8 +46,10 @@ plain = SpectralClustering(4, affinity="precomputed", random_state=0).fit(networ
 papers = FairSpectralClustering(
     4, min_balance=None, affinity="precomputed", assign_labels="kmeans", random_state=0
 ).fit_predict(network, sensitive_features=group)
-front = fair_spectral_front(
-    network, sensitive_features=group, n_clusters=4, affinity="precomputed", random_state=0
+front = cluster_front(
+    FairSpectralClustering(4, affinity="precomputed", random_state=0),
+    network,
+    sensitive_features=group,
 )
 four_fifths = front.select(min_balance=0.8)
 front.to_frame().iloc[:: max(1, len(front) // 8)].round(3)
@@ -58,7 +60,7 @@ front.to_frame().iloc[:: max(1, len(front) // 8)].round(3)
 # In this network the first steps of balance cost most. The front begins below plain spectral
 # clustering, because it minimises the cut itself.
 
-display = ParetoFrontDisplay.from_front(front, name="fair_spectral_front", selected=four_fifths)
+display = ParetoFrontDisplay.from_front(front, name="FairSpectralClustering", selected=four_fifths)
 ax = display.ax_
 for labels, mark, name in (
     (plain, "k*", "plain spectral clustering"),

@@ -3,7 +3,7 @@ Three clusterings of the same points
 ====================================
 
 This page shows the clusterings of Figure 7 of Liu and Vicente [1]_, computed by one call of
-:func:`~skfair.cluster.fair_kmeans_front`. Without a balance bound, k-means separates two groups
+:func:`~skfair.cluster.cluster_front`. Without a balance bound, k-means separates two groups
 that are far apart. With a higher balance, clusters divide both groups.
 """
 
@@ -15,11 +15,11 @@ that are far apart. With a higher balance, clusters divide both groups.
 
 import matplotlib.pyplot as plt
 
-from skfair.cluster import fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import load_benchmark
 
 X, _, groups = load_benchmark("fair_synthetic", variant="unequal_ds2")
-front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+front = cluster_front(FairKMeans(2, random_state=0), X, sensitive_features=groups)
 selected = [front.select(min_balance=relative) for relative in (0, 0.5, 1)]
 front.to_frame().iloc[selected].round(3)
 

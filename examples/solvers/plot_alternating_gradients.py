@@ -6,7 +6,7 @@ The stochastic alternating bi-objective gradient method (SA2GD) of Liu and Vicen
 ``skfair.solvers.literature.sa2gd_front``, alternates gradient steps on the cost of a
 clustering and on its imbalance. The numbers of steps weight the two objectives. On a smooth
 relaxation of fair k-means it finds several points of the trade-off, none better than those of
-:func:`~skfair.cluster.fair_kmeans_front`.
+:func:`~skfair.cluster.cluster_front`.
 """
 
 # %%
@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit, softmax
 
-from skfair.cluster import fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.solvers import sa2gd_front
 
 # %%
@@ -101,14 +101,14 @@ def cost_and_balance(labels):
 
 
 points = np.array([cost_and_balance((end < 0).astype(int)) for end in ends])
-front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+front = cluster_front(FairKMeans(2, random_state=0), X, sensitive_features=groups)
 
 # %%
 # With more steps on the cost, the clustering has a lower cost and less balance. All points are on
 # the front or above it.
 
 figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-axes.plot(front.balance, front.cost, color="#0072B2", label="fair_kmeans_front")
+axes.plot(front.balance, front.cost, color="#0072B2", label="cluster_front")
 axes.plot(points[:, 1], points[:, 0], "o", color="#D55E00", label="SA2GD, labels rounded")
 for n_a, place in ((0, (8, 6)), (5, (0, -18)), (6, (10, -14)), (7, (6, -16))):
     axes.annotate(f"$n_a$ = {n_a}", points[n_a, ::-1], xytext=place, textcoords="offset points")

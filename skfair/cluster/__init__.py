@@ -1,6 +1,6 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
-from skfair.cluster._fronts import ParetoFront, fair_kmeans_front, fair_spectral_front
+from skfair.cluster._fronts import ParetoFront, cluster_front
 from skfair.cluster.kmeans._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
@@ -17,7 +17,6 @@ __all__ = [
     "FairSpectralClustering",
     "Homotopy",
     "ParetoFront",
+    "cluster_front",
     "fair_embedding",
-    "fair_kmeans_front",
-    "fair_spectral_front",
 ]

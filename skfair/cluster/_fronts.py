@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from skfair.cluster._base import ROUNDING, Route, warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
@@ -26,15 +26,13 @@ from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeatu
 from skfair.groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions import is_partitioned
-from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name, spelling_hint, warn
+from skfair.utils._api import MatrixLike
+from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
 from skfair.utils._fit import single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from skfair.cluster.spectral._eigen_solvers import DCADMM, SFSC
 
 
 # Pareto fronts of clusterings: the cost of each degree of balance.
@@ -48,7 +46,7 @@ CRITERIA = ("balance", "share_ratio")
 class ParetoFront:
     """Clusterings of which none is both cheaper and more balanced than another.
 
-    Made by `fair_kmeans_front` or `fair_spectral_front`. Points are sorted by cost, so that the
+    Made by `cluster_front`. Points are sorted by cost, so that the
     criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
     last point is the most balanced. The other of the two is reported as well, and may fall on the
     way.
@@ -73,10 +71,10 @@ class ParetoFront:
 
     Examples
     --------
-    >>> from skfair.cluster import fair_kmeans_front
+    >>> from skfair.cluster import FairKMeans, cluster_front
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> groups = ["a", "a", "b", "b", "b", "a"]
-    >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
+    >>> front = cluster_front(FairKMeans(2, random_state=0), X, sensitive_features=groups)
     >>> front.balance.tolist()
     [0.5, 1.0]
     >>> front.labels(front.select(min_balance=0.5)).tolist()
@@ -304,7 +302,120 @@ class ParetoFront:
         )
 
 
-def compute_front(estimator, X, columns, n_levels, routes, criterion):
+def cluster_front(
+    estimator: FairKMeans | FairSpectralClustering,
+    X: MatrixLike,
+    *,
+    sensitive_features: MatrixLike,
+    n_levels: int | None = None,
+    criterion: str = "balance",
+    algorithm: str | Homotopy | AlternatingFront = "homotopy",
+    sample_weight: ArrayLike | None = None,
+) -> ParetoFront:
+    r"""Compute the front of clusterings, which shows what every degree of balance costs.
+
+    The cost is that of the estimator: the mean squared distance to the means of the clusters (f1),
+    or the normalised cut. What rises is the minimum balance of a cluster (f2), or else the minimum
+    ratio of the shares of two groups that are in a cluster,
+
+    .. math::
+        \min_{k, j, j'} \; \frac{n_{kj} / N_j}{n_{kj'} / N_{j'}},
+
+    which also bounds how common a group becomes. Other bounds of the estimator, such as those on
+    sizes, are kept by every clustering.
+
+    Parameters
+    ----------
+    estimator : FairKMeans or FairSpectralClustering
+        Not fitted, and not changed. Its ``min_balance`` and ``min_share_ratio`` are not used, as
+        they are what the front varies. ``n_init="auto"`` is ten starts.
+    X : array-like of shape (n_samples, n_features)
+        Samples, or what the affinity of the estimator takes. Sparse ones are not made dense.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
+        Group of each sample, as in :meth:`FairKMeans.fit`.
+    n_levels : int or None, default=None
+        Number of balances at which a fair clustering is computed; single moves of samples fill the
+        gaps between them in k-means. None is 40 of k-means, and 20 of spectral clustering. Not used
+        by the alternating algorithm.
+    criterion : {"balance", "share_ratio"}, default="balance"
+        What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
+        :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
+    algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
+        Of k-means; "alternating" is Algorithm 3 of [1]_, which does not aim at bounds on shares
+        and sizes.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of k-means; samples of weight 0 count as absent.
+
+    Returns
+    -------
+    front : ParetoFront
+        Cost, balance, ratio of shares and labels of every clustering, sorted by cost.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or the data is invalid; the message says what must hold.
+    TypeError
+        If the estimator is another one, ``sensitive_features`` is sparse, or X where ``algorithm``
+        is "alternating".
+    MemoryError
+        As in :meth:`FairSpectralClustering.fit`.
+
+    References
+    ----------
+    .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
+       clustering", LION 2022, arXiv:2105.14172.
+
+    Examples
+    --------
+    >>> from skfair.cluster import FairKMeans, cluster_front
+    >>> from skfair.datasets import make_fair_blobs
+    >>> X, _, groups = make_fair_blobs(300, centers=2, random_state=0)
+    >>> kmeans = FairKMeans(2, random_state=0)
+    >>> front = cluster_front(kmeans, X, sensitive_features=groups)
+    >>> model = front.to_estimator(front.select(min_balance=0.9))
+    >>> bool(model.relative_balance_ >= 0.9)
+    True
+
+    What the four-fifths rule costs:
+
+    >>> front = cluster_front(kmeans, X, sensitive_features=groups, criterion="share_ratio")
+    >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
+    True
+    """
+    # The routes of the front of a class of estimators.
+    routes_by_class = {FairKMeans: _kmeans_routes, FairSpectralClustering: _spectral_routes}
+    if type(estimator) not in routes_by_class:
+        raise TypeError(
+            f"estimator must be one of {join_names(one.__name__ for one in routes_by_class)}; got "
+            f"{type(estimator).__name__}."
+        )
+    algorithm = resolve_name(
+        FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())
+    )
+    if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
+        raise ValueError(
+            "algorithm='alternating' does not control ratios of shares, so criterion must be "
+            "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
+        )
+    columns = {"sensitive_features": sensitive_features}
+    if has_fit_parameter(estimator, "sample_weight"):
+        columns["sample_weight"] = sample_weight
+    elif sample_weight is not None:
+        raise TypeError(f"{type(estimator).__name__} takes no sample_weight; leave it out.")
+    # The front draws from the random state of the estimator, which a clone copies.
+    varied = {"min_balance": None, "min_share_ratio": None}
+    estimator = clone(estimator).set_params(**varied, random_state=estimator.random_state)
+    routes = partial(routes_by_class[type(estimator)], algorithm)
+    with single_threaded_blas():
+        return _compute_front(estimator, X, columns, n_levels, routes, criterion)
+
+
+FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
+"""An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
+
+
+def _compute_front(estimator, X, columns, n_levels, routes, criterion):
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
@@ -316,7 +427,7 @@ def compute_front(estimator, X, columns, n_levels, routes, criterion):
             f"criterion must be one of {CRITERIA}, got {criterion!r}."
             + spelling_hint(criterion, CRITERIA)
         )
-    if not isinstance(n_levels, Integral) or n_levels < 1:
+    if n_levels is not None and (not isinstance(n_levels, Integral) or n_levels < 1):
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     validate_params(estimator)
     if is_partitioned(X, *columns.values()):
@@ -384,141 +495,10 @@ def _build_estimator(estimator, data, criterion, labels):
     return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))
 
 
-# The Pareto front of k-means cost and balance.
+# Routes of both kinds of clusterings.
 
 
 N_STARTS = 10  # "auto"
-FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
-"""An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
-
-
-def fair_kmeans_front(
-    X: MatrixLike,
-    *,
-    sensitive_features: MatrixLike,
-    n_clusters: int = 8,
-    n_levels: int = 40,
-    criterion: str = "balance",
-    min_group_share: float | dict | ArrayLike | None = None,
-    max_group_share: float | dict | ArrayLike | None = None,
-    attributes: Literal["intersections", "each"] = "intersections",
-    min_cluster_size: int | float | None = None,
-    max_cluster_size: int | float | None = None,
-    init: Any = "k-means++",
-    n_init: int | Literal["auto"] = "auto",
-    max_iter: int = 300,
-    tol: float = 1e-5,
-    algorithm: str | Homotopy | AlternatingFront = "homotopy",
-    sample_weight: ArrayLike | None = None,
-    random_state: RandomState = None,
-    n_jobs: int | None = None,
-) -> ParetoFront:
-    r"""Compute the front of k-means clusterings, which shows what every degree of balance costs.
-
-    Both objectives are those of :class:`FairKMeans`: the mean squared distance to the means of
-    the clusters (f1, less is better) and the minimum balance of a cluster (f2, more is better), or
-    else the minimum ratio of the shares of two groups that are in a cluster,
-
-    .. math::
-        \min_{k, j, j'} \; \frac{n_{kj} / N_j}{n_{kj'} / N_{j'}},
-
-    which also bounds how common a group becomes.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        Rows to cluster; sparse ones are not made dense.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample, as in :meth:`FairKMeans.fit`.
-    n_clusters : int, default=8
-        Number of clusters.
-    n_levels : int, default=40
-        Number of balances at which a fair clustering is computed; single moves fill the gaps
-        between them. Not used by the alternating algorithm.
-    criterion : {"balance", "share_ratio"}, default="balance"
-        What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
-        :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
-    min_group_share, max_group_share : float, dict, array-like or None, default=None
-        Bounds on the shares of groups in a cluster that every clustering keeps, as in
-        :class:`FairKMeans`. The alternating algorithm does not aim at them.
-    attributes : {"intersections", "each"}, default="intersections"
-        With "each", every one of several sensitive attributes has a balance of its own, as in
-        :class:`FairKMeans`; the front's is their minimum, relative to the data's. So with ratios
-        of shares.
-    min_cluster_size, max_cluster_size : int, float in (0, 1) or None, default=None
-        Bounds on sizes that every clustering keeps, as in :class:`FairKMeans`. The alternating
-        algorithm does not aim at them.
-    init, n_init, max_iter, tol, n_jobs
-        As in :class:`FairKMeans`, but "auto" is ten starts.
-    algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
-        "alternating" is Algorithm 3 of [1]_.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; samples of weight 0 count as absent.
-    random_state : int, RandomState instance or None, default=None
-        Determines the starts.
-
-    Returns
-    -------
-    front : ParetoFront
-        Cost, balance, ratio of shares and labels of every clustering, sorted by cost.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data is invalid; the message says what must hold.
-    TypeError
-        If ``sensitive_features`` is sparse, or X where ``algorithm`` is "alternating".
-
-    References
-    ----------
-    .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
-       clustering", LION 2022, arXiv:2105.14172.
-
-    Examples
-    --------
-    >>> from skfair.cluster import fair_kmeans_front
-    >>> from skfair.datasets import make_fair_blobs
-    >>> X, _, groups = make_fair_blobs(300, centers=2, random_state=0)
-    >>> front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=0)
-    >>> model = front.to_estimator(front.select(min_balance=0.9))
-    >>> bool(model.relative_balance_ >= 0.9)
-    True
-
-    What the four-fifths rule costs:
-
-    >>> front = fair_kmeans_front(
-    ...     X, sensitive_features=groups, n_clusters=2, criterion="share_ratio", random_state=0
-    ... )
-    >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
-    True
-    """
-    estimator = FairKMeans(
-        n_clusters,
-        min_balance=None,
-        min_group_share=min_group_share,
-        max_group_share=max_group_share,
-        attributes=attributes,
-        min_cluster_size=min_cluster_size,
-        max_cluster_size=max_cluster_size,
-        init=init,
-        n_init=n_init,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-    algorithm = resolve_name(
-        FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())
-    )
-    columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
-        raise ValueError(
-            "algorithm='alternating' does not control ratios of shares, so criterion must be "
-            "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
-        )
-    routes = partial(_kmeans_routes, algorithm)
-    with single_threaded_blas():
-        return compute_front(estimator, X, columns, n_levels, routes, criterion)
 
 
 def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
@@ -533,7 +513,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion
         problem.group_weights, problem.limits.intersections, data.largest_weight
     )
     problem = replace(problem, limits=limits)
-    routes = algorithm.front(problem, runs, n_levels, random_state)
+    routes = algorithm.front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
 
 
@@ -545,96 +525,14 @@ def _complete_route(route, data, n_clusters):
     return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])
 
 
-# The Pareto front of normalised cut and balance.
-
-
-def fair_spectral_front(
-    X: MatrixLike,
-    *,
-    sensitive_features: MatrixLike,
-    n_clusters: int = 8,
-    n_levels: int = 20,
-    criterion: str = "balance",
-    affinity: str | Callable = "rbf",
-    gamma: float = 1.0,
-    n_neighbors: int = 10,
-    n_components: int | None = None,
-    eigen_solver: str | SFSC | DCADMM = "auto",
-    eigen_tol: float = 3e-5,
-    n_init: int = 10,
-    random_state: RandomState = None,
-    n_jobs: int | None = None,
-) -> ParetoFront:
-    """Compute the front of spectral clusterings, which shows what every degree of balance costs.
-
-    The balance of a clustering is the minimum over clusters, of the balance or of the ratio of two
-    groups' shares. The embedding is computed once, the rounding at every level.
-
-    Parameters
-    ----------
-    X, affinity, gamma, n_neighbors, n_components, eigen_solver, eigen_tol, n_init
-        As in :class:`FairSpectralClustering` and its ``fit``.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
-        Group of each sample.
-    n_clusters : int, default=8
-        Number of clusters.
-    n_levels : int, default=20
-        Number of levels at which a clustering is computed.
-    criterion : {"balance", "share_ratio"}, default="balance"
-        Criterion that increases along the front, as in :func:`fair_kmeans_front`.
-    random_state : int, RandomState instance or None, default=None
-        Determines the solver's and k-means' starts.
-    n_jobs : int or None, default=None
-        Number of jobs of the neighbours search.
-
-    Returns
-    -------
-    front : ParetoFront
-        Normalised cut, balance, ratio of shares and labels of every clustering, sorted by cut.
-
-    Raises
-    ------
-    ValueError
-        If a parameter or the data is invalid; the message says what must hold.
-    MemoryError
-        As in :meth:`FairSpectralClustering.fit`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.cluster import fair_spectral_front
-    >>> X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
-    >>> front = fair_spectral_front(
-    ...     X, sensitive_features=["a", "b"] * 4, n_clusters=2, random_state=0
-    ... )
-    >>> front.balance
-    array([1.])
-    """
-    estimator = FairSpectralClustering(
-        n_clusters,
-        min_balance=None,
-        affinity=affinity,
-        gamma=gamma,
-        n_neighbors=n_neighbors,
-        n_components=n_components,
-        eigen_solver=eigen_solver,
-        eigen_tol=eigen_tol,
-        n_init=n_init,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-    arguments = {"sensitive_features": sensitive_features}
-    return compute_front(estimator, X, arguments, n_levels, _spectral_routes, criterion)
-
-
-def _spectral_routes(estimator, problem, n_levels, random_state, criterion):
+def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, criterion):
     """Clusterings at every level, as routes of one point each."""
     inaccuracy = problem.explain_early_stop(estimator)
     if inaccuracy is not None:
         warn(inaccuracy, ConvergenceWarning)
     runs = RunSettings(estimator.n_clusters, n_init=estimator.n_init)
     embedding = problem.embedding.embedding
-    searches = ncut_path(problem, embedding, runs, random_state, n_levels)
+    searches = ncut_path(problem, embedding, runs, random_state, n_levels or 20)
     limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)
     return [
         Route.from_labels(search.labels, search.ncut, search.scaled_balance(limits))

@@ -293,8 +293,7 @@ class ParetoFrontDisplay(Display):
 
     See Also
     --------
-    skfair.cluster.fair_kmeans_front : Compute a front of k-means clusterings.
-    skfair.cluster.fair_spectral_front : Compute a front of spectral clusterings.
+    skfair.cluster.cluster_front : Compute a front of clusterings.
 
     Examples
     --------
@@ -339,7 +338,7 @@ class ParetoFrontDisplay(Display):
         Parameters
         ----------
         front : ParetoFront
-            The front, for instance from :func:`skfair.cluster.fair_kmeans_front`: its `cost` and
+            The front, for instance from :func:`skfair.cluster.cluster_front`: its `cost` and
             `balance`, or `share_ratio`, are drawn, its `cost_name` labels the axis.
         selected : int, default=None
             Index of the point to mark, such as ``front.select(min_balance=0.8)``.

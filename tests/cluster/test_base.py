@@ -17,8 +17,7 @@ from skfair.callbacks import FitMonitor
 from skfair.cluster import (
     FairKMeans,
     FairSpectralClustering,
-    fair_kmeans_front,
-    fair_spectral_front,
+    cluster_front,
 )
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesWarning
@@ -215,13 +214,11 @@ def test_an_embedding_that_has_not_converged_identify_groups(data):
     with pytest.warns(ConvergenceWarning, match="'dca-admm'"):  # also after a callback
         model.set_params(min_balance=None).set_callbacks(Callback(stop_after=1)).fit(X)
     with pytest.warns(ConvergenceWarning, match="'dca-admm'.*eigen_tol=3e-05") as caught:
-        fair_spectral_front(
+        cluster_front(
+            FairSpectralClustering(3, eigen_solver="dca-admm", random_state=0),
             X,
             sensitive_features=groups,
-            n_clusters=3,
             n_levels=2,
-            eigen_solver="dca-admm",
-            random_state=0,
         )
     assert caught[0].filename == __file__
 
@@ -229,11 +226,11 @@ def test_an_embedding_that_has_not_converged_identify_groups(data):
 # Fronts -------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[fair_kmeans_front, fair_spectral_front])
+@pytest.fixture(params=[FairKMeans, FairSpectralClustering])
 def make_front(request):
-    def make(X, groups, **settings):
-        settings = {"n_clusters": 3, "n_levels": 3, "random_state": 0} | settings
-        return request.param(X, sensitive_features=groups, **settings)
+    def make(X, groups, random_state=0):
+        estimator = request.param(3, random_state=random_state)
+        return cluster_front(estimator, X, sensitive_features=groups, n_levels=3)
 
     return make
 

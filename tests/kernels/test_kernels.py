@@ -30,7 +30,7 @@ from skfair._kernels import _numba
 from skfair._kernels._numba import sources_digest
 from skfair._warm_up import check_stored_kernels
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.cluster import FairKMeans, FairSpectralClustering, fair_kmeans_front
+from skfair.cluster import FairKMeans, FairSpectralClustering, cluster_front
 from skfair.regression import PartialParityRegressor
 from skfair.utils._fit import restore_on_failure
 
@@ -40,7 +40,7 @@ compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compi
 
 class Front:
     def fit(self, X, y, sensitive_features):
-        fair_kmeans_front(X, sensitive_features=sensitive_features, n_clusters=4, n_levels=5)
+        cluster_front(FairKMeans(4), X, sensitive_features=sensitive_features, n_levels=5)
 
 
 ESTIMATORS = {

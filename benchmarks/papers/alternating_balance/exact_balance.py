@@ -6,25 +6,27 @@ from benchmarks.kmeans_cases import problem
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.cluster import AlternatingFront, FairKMeans, fair_kmeans_front
+from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
 
 
 @smallest()
 def exact_balance(budget):
     """Cost at the balance of the data, compared with the best of the alternating algorithm."""
     case = problem("Syn_unequal_ds2")
-    arguments = {"sensitive_features": case.codes, "n_clusters": case.n_clusters}
+    groups = {"sensitive_features": case.codes}
 
     def fit(seed):
         model = FairKMeans(case.n_clusters, min_balance=1, random_state=seed)
         return model.fit(case.X, sensitive_features=case.codes).labels_
 
     def last_point(seed):
-        return fair_kmeans_front(case.X, **arguments, random_state=seed).labels(-1)
+        kmeans = FairKMeans(case.n_clusters, random_state=seed)
+        return cluster_front(kmeans, case.X, **groups).labels(-1)
 
     def alternating_point(seed):
         algorithm = AlternatingFront.from_paper(case.name)
-        front = fair_kmeans_front(case.X, **arguments, algorithm=algorithm, random_state=seed)
+        kmeans = FairKMeans(case.n_clusters, random_state=seed)
+        front = cluster_front(kmeans, case.X, **groups, algorithm=algorithm)
         return front.labels(-1)
 
     runs = run_alternately(

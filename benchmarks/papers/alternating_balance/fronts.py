@@ -1,4 +1,4 @@
-"""Quality of the fronts of `fair_kmeans_front`."""
+"""Quality of the fronts of `cluster_front`."""
 
 from itertools import chain
 
@@ -8,7 +8,7 @@ from benchmarks.kmeans_cases import REAL, SYNTHETIC, problem, reference_fronts
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
-from skfair.cluster import fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.metrics import coverage, hypervolume, non_dominated_mask
 
 ROUNDING = 1e-12  # rounding error of a sum in another order
@@ -40,8 +40,8 @@ def fronts(budget):
 
 def _our_front(case, seed):
     def run():
-        front = fair_kmeans_front(
-            case.X, sensitive_features=case.codes, n_clusters=case.n_clusters, random_state=seed
+        front = cluster_front(
+            FairKMeans(case.n_clusters, random_state=seed), case.X, sensitive_features=case.codes
         )
         return np.column_stack([front.cost, front.balance])
 

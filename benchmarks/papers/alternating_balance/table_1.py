@@ -17,7 +17,7 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Report, save_figure
 from benchmarks.timing import TimedRun, time_call
-from skfair.cluster import AlternatingFront, fair_kmeans_front
+from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
 from skfair.metrics import coverage, non_dominated_mask
 
 PAPER = {  # SAfairKM, VfairKM: CPU seconds per point
@@ -163,7 +163,8 @@ def _store(fronts):
 
 def _methods(case, fraction):
     """Functions by method that return its front, (n_points, 2): cost and balance."""
-    arguments = {"sensitive_features": case.codes, "n_clusters": case.n_clusters}
+    groups = {"sensitive_features": case.codes}
+    kmeans = FairKMeans(case.n_clusters, random_state=0)
     preset = AlternatingFront.from_paper(case.name)
     n_iter, n_starts = (
         max(1, round(fraction * number)) for number in (preset.n_iter, preset.n_starts)
@@ -171,11 +172,11 @@ def _methods(case, fraction):
     n_weights = max(2, round(fraction * N_WEIGHTS))
 
     def homotopy():
-        return _points(fair_kmeans_front(case.X, **arguments, random_state=0))
+        return _points(cluster_front(kmeans, case.X, **groups))
 
     def alternating_front(**changes):
         paper = clone(preset).set_params(n_iter=n_iter, n_starts=n_starts, **changes)
-        return _points(fair_kmeans_front(case.X, **arguments, algorithm=paper, random_state=0))
+        return _points(cluster_front(kmeans, case.X, **groups, algorithm=paper))
 
     def vfairkm(largest):
         weights = np.linspace(0, largest, n_weights)

@@ -497,7 +497,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
     See Also
     --------
-    fair_kmeans_front : The whole front of cost and balance.
+    cluster_front : The whole front of cost and balance.
     sklearn.cluster.KMeans : Plain k-means.
 
     References

@@ -388,7 +388,7 @@ MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with t
 
 
 class Homotopy(BaseEstimator):
-    """The default algorithm of `FairKMeans` and `fair_kmeans_front`, with its settings.
+    """The default algorithm of `FairKMeans` and `cluster_front`, with its settings.
 
     Plain k-means comes first. Then the required balance rises level by level: at the centres of
     the last level the cheapest fair assignment is found through its dual (one unknown per cluster

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skfair.cluster import AlternatingFront, AlternatingSwaps, FairKMeans, fair_kmeans_front
+from skfair.cluster import AlternatingFront, AlternatingSwaps, FairKMeans, cluster_front
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning
 
@@ -52,8 +52,8 @@ def test_fair_kmeans_takes_the_algorithm(blobs):
 def test_the_front_takes_the_algorithm(blobs):
     X, groups = blobs
     algorithm = AlternatingFront(n_starts=4, n_iter=60)
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=2, algorithm=algorithm, random_state=0
+    front = cluster_front(
+        FairKMeans(2, random_state=0), X, sensitive_features=groups, algorithm=algorithm
     )
     for i in range(len(front)):
         model = front.to_estimator(i)
@@ -73,7 +73,9 @@ def test_settings_of_swaps_out_of_range_are_refused(blobs, settings):
     with pytest.raises(ValueError, match=f"'{name}' parameter of AlternatingSwaps"):
         model.fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match=f"'{name}' parameter of AlternatingFront"):
-        fair_kmeans_front(X, sensitive_features=groups, algorithm=AlternatingFront(**settings))
+        cluster_front(
+            FairKMeans(), X, sensitive_features=groups, algorithm=AlternatingFront(**settings)
+        )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,9 @@ def test_settings_of_the_list_out_of_range_are_refused(blobs, settings):
     X, groups = blobs
     (name,) = settings
     with pytest.raises(ValueError, match=f"'{name}' parameter of AlternatingFront"):
-        fair_kmeans_front(X, sensitive_features=groups, algorithm=AlternatingFront(**settings))
+        cluster_front(
+            FairKMeans(), X, sensitive_features=groups, algorithm=AlternatingFront(**settings)
+        )
 
 
 def test_negative_numbers_of_updates_are_refused(blobs):
@@ -108,9 +112,7 @@ def test_the_number_of_clusters_must_fit(blobs, n_clusters):
     with pytest.raises(ValueError, match="n_clusters"):
         model.fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="n_clusters"):
-        fair_kmeans_front(
-            X, sensitive_features=groups, n_clusters=n_clusters, algorithm="alternating"
-        )
+        cluster_front(FairKMeans(n_clusters), X, sensitive_features=groups, algorithm="alternating")
 
 
 def test_swaps_that_miss_a_balance_advise_the_other_algorithm(blobs):

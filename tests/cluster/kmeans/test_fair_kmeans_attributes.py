@@ -15,7 +15,7 @@ from skfair.cluster import (
     AlternatingSwaps,
     FairKMeans,
     Homotopy,
-    fair_kmeans_front,
+    cluster_front,
 )
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
@@ -308,8 +308,8 @@ def test_predict_adds_the_offsets_of_all_groups_of_a_sample():
 
 def test_the_front_of_several_attributes_is_what_its_labels_say(from_scratch):
     X, groups = make_data(7, 200)
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=3, attributes="each", random_state=0
+    front = cluster_front(
+        FairKMeans(3, attributes="each", random_state=0), X, sensitive_features=groups
     )
     assert front.data_balance == pytest.approx(1)
     assert front.balance[0] < 0.5 < 0.9 < front.balance[-1] <= 1 + 1e-12
@@ -362,13 +362,11 @@ def test_the_alternating_algorithm_improves_every_attribute():
     ).fit(X, sensitive_features=groups)
     assert model.balance_ == pytest.approx(minimum_balance(model.labels_, groups))
     assert model.balance_ >= 0.7
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(2, attributes="each", random_state=0),
         X[:100],
         sensitive_features=groups[:100],
-        n_clusters=2,
-        attributes="each",
         algorithm=AlternatingFront(n_starts=6, n_iter=40),
-        random_state=0,
     )
     labels = front.labels(-1)
     assert front.balance[-1] == pytest.approx(minimum_balance(labels, groups[:100]))

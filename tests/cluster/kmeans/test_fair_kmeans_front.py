@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 
 from skfair.cluster import (
     AlternatingFront,
     AlternatingSwaps,
     FairKMeans,
+    FairSpectralClustering,
     ParetoFront,
-    fair_kmeans_front,
+    cluster_front,
 )
 from skfair.datasets import load_benchmark, make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesWarning
@@ -26,9 +28,7 @@ def blobs():
 @pytest.fixture(scope="module")
 def front(blobs):
     X, groups = blobs
-    return fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0
-    )
+    return cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=10)
 
 
 @st.composite
@@ -64,14 +64,12 @@ def check_order(front):
 @given(draw_problem(), st.integers(1, 5))
 def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_levels):
     X, groups, sample_weight, n_clusters = drawn
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(n_clusters, n_init=2, random_state=0),
         X,
         sensitive_features=groups,
         sample_weight=sample_weight,
-        n_clusters=n_clusters,
         n_levels=n_levels,
-        n_init=2,
-        random_state=0,
     )
     check_order(front)
     check_points(front, X, groups, sample_weight, from_scratch)
@@ -80,7 +78,7 @@ def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_lev
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
     X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
-    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=4, n_levels=3)
+    front = cluster_front(FairKMeans(4), X, sensitive_features=groups, n_levels=3)
     check_points(front, X, groups, None, from_scratch)
 
 
@@ -97,7 +95,7 @@ def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blo
 
 def test_a_front_is_about_as_good_as_single_fits(blobs):
     X, groups = blobs
-    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=4, random_state=0)
+    front = cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups)
     for min_balance in (0.5, 0.8, 0.95):
         model = FairKMeans(4, min_balance=min_balance, random_state=0)
         model.fit(X, sensitive_features=groups)
@@ -125,8 +123,8 @@ def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
 
 def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
     X, groups = blobs
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=3, n_init=2, tol=1e-3, n_levels=2, random_state=5
+    front = cluster_front(
+        FairKMeans(3, n_init=2, tol=1e-3, random_state=5), X, sensitive_features=groups, n_levels=2
     )
     model = front.to_estimator(-1)
     assert (model.n_clusters, model.n_init, model.tol, model.random_state) == (3, 2, 1e-3, 5)
@@ -136,8 +134,8 @@ def test_an_estimator_of_a_point_has_the_settings_of_the_front(blobs):
 def test_samples_without_weight_get_labels(from_scratch, blobs):
     X, groups = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, sample_weight=weights, n_clusters=4, n_levels=3
+    front = cluster_front(
+        FairKMeans(4), X, sensitive_features=groups, sample_weight=weights, n_levels=3
     )
     check_points(front, X, groups, weights, from_scratch)
     for i in (0, -1):
@@ -153,8 +151,8 @@ def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm)
     X, groups = blobs[0][:60], blobs[1][:60]
     if algorithm == "alternating":
         X, groups = X[:20], groups[:20]  # its default number of iterations takes a while
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=2, algorithm=algorithm, random_state=0
+    front = cluster_front(
+        FairKMeans(2, random_state=0), X, sensitive_features=groups, algorithm=algorithm
     )
     check_order(front)
     check_points(front, X, groups, None, from_scratch)
@@ -163,20 +161,20 @@ def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm)
 def test_one_group_makes_a_front_of_one_point(blobs):
     X, _ = blobs
     with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features of one group"):
-        front = fair_kmeans_front(X, sensitive_features=["x"] * len(X), n_clusters=4, n_levels=3)
+        front = cluster_front(FairKMeans(4), X, sensitive_features=["x"] * len(X), n_levels=3)
     assert front.balance.tolist() == [1]
 
 
 def test_one_cluster_makes_a_front_of_one_point(blobs):
     X, groups = blobs
-    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=1, n_levels=3)
+    front = cluster_front(FairKMeans(1), X, sensitive_features=groups, n_levels=3)
     assert front.relative_balance.tolist() == [1]
     assert front.cost[0] == pytest.approx(X.var(axis=0).sum())
 
 
 def test_a_cluster_per_sample_costs_nothing():
     X = np.arange(6.0)[:, None]
-    front = fair_kmeans_front(X, sensitive_features=[0, 1] * 3, n_clusters=6, n_levels=3)
+    front = cluster_front(FairKMeans(6), X, sensitive_features=[0, 1] * 3, n_levels=3)
     assert front.cost.tolist() == [0]
     assert front.balance.tolist() == [0]
     assert front.to_frame().shape == (1, 5)
@@ -184,8 +182,8 @@ def test_a_cluster_per_sample_costs_nothing():
 
 def test_the_seed_decides(front, blobs):
     X, groups = blobs
-    again = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0, n_jobs=2
+    again = cluster_front(
+        FairKMeans(4, random_state=0, n_jobs=2), X, sensitive_features=groups, n_levels=10
     )
     np.testing.assert_array_equal(front.cost, again.cost)
     np.testing.assert_array_equal(front.balance, again.balance)
@@ -204,7 +202,7 @@ def test_a_pickled_front_is_the_same(front):
 def test_missing_groups_warn(blobs):
     X, _ = blobs
     with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features=None") as caught:
-        front = fair_kmeans_front(X, sensitive_features=None, n_clusters=4, n_levels=2)
+        front = cluster_front(FairKMeans(4), X, sensitive_features=None, n_levels=2)
     assert caught[0].filename == __file__
     assert front.balance.tolist() == [1]
 
@@ -229,7 +227,26 @@ def test_missing_groups_warn(blobs):
 def test_bad_settings_are_refused(blobs, settings, message):
     X, groups = blobs
     with pytest.raises(ValueError, match=message):
-        fair_kmeans_front(X, **{"sensitive_features": groups, **settings})
+        names = {"n_clusters", "n_init", "init"} & {*settings}
+        kmeans = FairKMeans(**{name: settings.pop(name) for name in names})
+        cluster_front(kmeans, X, **{"sensitive_features": groups, **settings})
+
+
+def test_other_estimators_are_refused(blobs):
+    X, groups = blobs
+    with pytest.raises(TypeError, match="one of FairKMeans, FairSpectralClustering; got KMeans"):
+        cluster_front(KMeans(), X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="sample_weight"):
+        spectral = FairSpectralClustering()
+        cluster_front(spectral, X, sensitive_features=groups, sample_weight=np.ones(len(X)))
+
+
+def test_the_bound_of_the_estimator_changes_no_front(front, blobs):
+    X, groups = blobs
+    kmeans = FairKMeans(4, min_balance=0.3, min_share_ratio=0.9, random_state=0)
+    same = cluster_front(kmeans, X, sensitive_features=groups, n_levels=10)
+    np.testing.assert_array_equal(same.cost, front.cost)
+    assert kmeans.min_balance == 0.3
 
 
 @pytest.fixture(scope="module")
@@ -244,13 +261,12 @@ def uneven_groups():
 @pytest.fixture(scope="module")
 def shares(uneven_groups):
     X, groups = uneven_groups
-    return fair_kmeans_front(
+    return cluster_front(
+        FairKMeans(4, random_state=0),
         X,
         sensitive_features=groups,
-        n_clusters=4,
         n_levels=10,
         criterion="share_ratio",
-        random_state=0,
     )
 
 
@@ -285,8 +301,8 @@ def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, uneven_
 
 def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, uneven_groups):
     X, groups = uneven_groups
-    balances = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=4, n_levels=10, random_state=0
+    balances = cluster_front(
+        FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=10
     )
     balanced = balances.share_ratio >= 0.8
     chosen = shares.select(min_share_ratio=0.8)
@@ -307,15 +323,13 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
     X, groups = uneven_groups
     draw_problem = np.column_stack([groups, np.arange(len(X)) % 2])
     weights = (np.arange(len(X)) % 5 > 0).astype(float)  # of some none
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(3, attributes="each", random_state=0),
         X,
         sensitive_features=draw_problem,
         sample_weight=weights,
-        n_clusters=3,
         n_levels=3,
         criterion="share_ratio",
-        attributes="each",
-        random_state=0,
     )
     assert (np.diff(front.share_ratio) > 0).all()
     present = weights > 0
@@ -330,7 +344,7 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
 def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
     X, _, groups = load_benchmark("fair_synthetic", variant="equal_ds2")
-    front = fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, random_state=seed)
+    front = cluster_front(FairKMeans(2, random_state=seed), X, sensitive_features=groups)
     expected_costs = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
     expected_costs |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}
     for balance, cost in expected_costs.items():
@@ -343,15 +357,13 @@ def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, cr
     rng = np.random.default_rng(0)
     groups = np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200)])
     sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 200)
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(3, attributes=attributes, random_state=0),
         rng.normal(size=(200, 2)) + groups[:, :1],
         sensitive_features=groups,
         sample_weight=sample_weight,
-        n_clusters=3,
         n_levels=6,
-        attributes=attributes,
         criterion=criterion,
-        random_state=0,
     )
     assert len(front) > 20
     for i in range(len(front)):

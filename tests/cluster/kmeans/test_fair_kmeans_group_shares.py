@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.base import clone
 
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
@@ -190,13 +190,11 @@ def test_groups_that_are_left_out_have_no_maximum():
     plain = FairKMeans(3, **settings).fit(X, sensitive_features=names)
     free = FairKMeans(3, min_group_share={}, **settings).fit(X, sensitive_features=names)
     np.testing.assert_array_equal(free.labels_, plain.labels_)
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(3, max_group_share={"a": first}, random_state=0),
         X,
         sensitive_features=names,
-        n_clusters=3,
         n_levels=2,
-        max_group_share={"a": first},
-        random_state=0,
     )
     assert excess(front.to_estimator(0), high=np.array([first, 1.0, 1.0])) <= 1 + 1e-9
 
@@ -264,13 +262,11 @@ def test_partitioned_data_keep_the_bounds(tmp_path, monkeypatch):
 def test_bounds_are_fixed_along_a_front():
     X, groups = draw(300)
     high = shares_of(groups).max() + 0.05
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(3, max_group_share=high, random_state=0),
         X,
         sensitive_features=groups,
-        n_clusters=3,
         n_levels=5,
-        max_group_share=high,
-        random_state=0,
     )
     assert len(front) > 5
     for i in range(len(front)):

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster import FairKMeans, FairSpectralClustering, Homotopy, fair_kmeans_front
+from skfair.cluster import FairKMeans, FairSpectralClustering, Homotopy, cluster_front
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
@@ -114,7 +114,7 @@ def test_float32_stays_float32(blobs):
 def test_a_front_of_float32_is_that_of_float64(blobs):
     X, groups = blobs[0].astype(np.float32), blobs[1]
     fronts = [
-        fair_kmeans_front(rows, sensitive_features=groups, n_clusters=3, n_levels=3, random_state=0)
+        cluster_front(FairKMeans(3, random_state=0), rows, sensitive_features=groups, n_levels=3)
         for rows in (X, X.astype(np.float64))
     ]
     np.testing.assert_allclose(fronts[0].cost, fronts[1].cost, rtol=1e-6)
@@ -172,7 +172,7 @@ def test_one_group_is_no_constraint(blobs):
         spectral.fit(X, sensitive_features=["a"] * len(X))
     assert spectral.status_ == "unconstrained"
     with pytest.warns(MissingSensitiveFeaturesWarning, match="sensitive_features of one group"):
-        fair_kmeans_front(X, sensitive_features=["a"] * len(X), n_clusters=3, n_levels=2)
+        cluster_front(FairKMeans(3), X, sensitive_features=["a"] * len(X), n_levels=2)
 
 
 def test_one_group_of_each_attribute_is_no_constraint(blobs, recwarn):
@@ -208,9 +208,7 @@ def test_names_of_groups_do_not_matter(n_groups, n_samples):
         groups = np.array(names)[codes]
         models.append(fit(X, groups, min_balance=0.9, algorithm=algorithm))
         fronts.append(
-            fair_kmeans_front(
-                X, sensitive_features=groups, n_clusters=3, n_levels=5, random_state=0
-            )
+            cluster_front(FairKMeans(3, random_state=0), X, sensitive_features=groups, n_levels=5)
         )
         predictions.append(models[-1].predict(X, sensitive_features=groups))
         # Columns are in the order of the labels.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import keeps_balance
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -299,14 +299,11 @@ def test_equal_sizes_of_thinned_data():
 
 def test_all_clusterings_of_a_front_keep_the_sizes(blobs):
     X, groups = blobs
-    front = fair_kmeans_front(
+    front = cluster_front(
+        FairKMeans(4, min_cluster_size=0.23, max_cluster_size=155, random_state=0),
         X,
         sensitive_features=groups,
-        n_clusters=4,
         n_levels=5,
-        min_cluster_size=0.23,
-        max_cluster_size=155,
-        random_state=0,
     )
     assert len(front) > 5
     assert front.relative_balance[-1] > 0.9

@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 
 # Integer programmes ---------------------------------------------------------------------
 
@@ -176,9 +176,7 @@ def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
 def test_a_looser_bound_of_one_front_never_costs_more(seed):
     X, groups, _ = draw_far_samples(seed)
     X[:, 0] += 2 * groups
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=4, n_levels=5, random_state=0
-    )
+    front = cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups, n_levels=5)
     required = [0.0, 0.3, 0.6, 0.8, 0.9]
     costs = [front.cost[front.select(min_balance=balance)] for balance in required]
     assert (np.diff(costs) >= 0).all()

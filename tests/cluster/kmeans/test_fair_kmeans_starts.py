@@ -7,7 +7,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans._assignment import RunSettings
 from skfair.cluster.kmeans._homotopy import choose_followed_starts
 from skfair.cluster.kmeans._problem import distinct_rows
@@ -170,7 +170,7 @@ def test_given_centres_are_one_start_and_several_are_warned_of(recwarn):
     X, groups = draw(0)
     expected = FairKMeans(3, init=X[:3], random_state=0).fit(X, sensitive_features=groups)
     FairKMeans(3, init=X[:3], n_init=1).fit(X, sensitive_features=groups)
-    fair_kmeans_front(X, sensitive_features=groups, n_clusters=3, n_levels=2, init=X[:3])
+    cluster_front(FairKMeans(3, init=X[:3]), X, sensitive_features=groups, n_levels=2)
     assert not recwarn
     message = "performing only one init in FairKMeans instead of n_init=10"
     with pytest.warns(RuntimeWarning, match=message):
@@ -178,9 +178,7 @@ def test_given_centres_are_one_start_and_several_are_warned_of(recwarn):
         fitted.fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(fitted.labels_, expected.labels_)
     with pytest.warns(RuntimeWarning, match="instead of n_init=2"):
-        fair_kmeans_front(
-            X, sensitive_features=groups, n_clusters=3, n_levels=2, init=X[:3], n_init=2
-        )
+        cluster_front(FairKMeans(3, init=X[:3], n_init=2), X, sensitive_features=groups, n_levels=2)
 
 
 def test_auto_is_three_starts():
@@ -262,7 +260,7 @@ def test_balance_may_need_more_clusters_than_distinct_rows():
 def test_fronts_warn_of_equal_rows():
     X = np.repeat([[0.0], [1.0], [7.0]], 4, axis=0)
     with pytest.warns(ConvergenceWarning, match=MESSAGE):
-        fair_kmeans_front(X, sensitive_features=np.arange(12) % 2, n_clusters=5, random_state=0)
+        cluster_front(FairKMeans(5, random_state=0), X, sensitive_features=np.arange(12) % 2)
 
 
 def test_equal_rows_of_a_file_are_those_of_memory(tmp_path):

@@ -6,7 +6,7 @@ from scipy import optimize
 from sklearn.base import clone
 
 from skfair._kernels.limits import balance_limits
-from skfair.cluster import FairKMeans, Homotopy, fair_kmeans_front
+from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _homotopy
 from skfair.cluster.kmeans._assignment import (
     _MAX_DUAL_ITER,
@@ -272,8 +272,8 @@ def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(n_lev
 def test_more_levels_make_a_finer_front():
     X, _, groups = make_fair_blobs(300, group_separation=0.8, random_state=0)
     sizes = [
-        fair_kmeans_front(
-            X, sensitive_features=groups, n_clusters=3, n_levels=n_levels, random_state=0
+        cluster_front(
+            FairKMeans(3, random_state=0), X, sensitive_features=groups, n_levels=n_levels
         ).hypervolume(reference=(50, 0))
         for n_levels in (1, 20)
     ]
@@ -307,14 +307,12 @@ def test_thinned_data_lead_to_all_samples():
     algorithm = Homotopy(max_samples=900)
     model = FairKMeans(3, algorithm=algorithm, random_state=0).fit(X, sensitive_features=groups)
     assert len(model.labels_) == model.group_counts_.sum() == 3000
-    front = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=3, algorithm=algorithm, n_levels=5, random_state=0
+    front = cluster_front(
+        FairKMeans(3, random_state=0), X, sensitive_features=groups, algorithm=algorithm, n_levels=5
     )
     assert len(front.labels(0)) == 3000
     assert front.relative_balance[-1] > 0.99
-    exact = fair_kmeans_front(
-        X, sensitive_features=groups, n_clusters=3, n_levels=5, random_state=0
-    )
+    exact = cluster_front(FairKMeans(3, random_state=0), X, sensitive_features=groups, n_levels=5)
     box = {"reference": (exact.cost[-1], 0), "ideal": (exact.cost[0], 1)}
     assert front.hypervolume(**box) == pytest.approx(exact.hypervolume(**box), rel=0.02)
 
@@ -356,7 +354,7 @@ def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
         FairKMeans(2, algorithm=algorithm).fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match=f"'{name}' parameter of Homotopy"):
-        fair_kmeans_front(X, sensitive_features=groups, n_clusters=2, algorithm=algorithm)
+        cluster_front(FairKMeans(2), X, sensitive_features=groups, algorithm=algorithm)
 
 
 def test_settings_are_a_parameter_record():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _problem
 from skfair.datasets import make_fair_blobs, open_blocks
@@ -357,7 +357,7 @@ def test_groups_and_enough_samples_are_needed(open_in_files):
     with pytest.raises(ValueError, match="n_samples=6000 should be >= n_clusters=6001"):
         FairKMeans(6001).fit(rows, sensitive_features=codes)
     with pytest.raises(TypeError, match="front"):
-        fair_kmeans_front(rows, sensitive_features=codes)
+        cluster_front(FairKMeans(), rows, sensitive_features=codes)
 
 
 # On a cluster -------------------------------------------------------------------------

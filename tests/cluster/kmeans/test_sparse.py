@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.cluster import FairKMeans, fair_kmeans_front
+from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster.kmeans._problem import distinct_rows
 
 SETTINGS = {  # number of samples and clusters, and the bounds
@@ -156,8 +156,10 @@ def test_alternating_swaps_require_dense_samples():
 
 def test_a_front_of_sparse_samples_is_that_of_dense_ones():
     X, groups = draw(200)
-    settings = {"sensitive_features": groups, "n_clusters": 3, "random_state": 0}
-    front, expected = fair_kmeans_front(X, **settings), fair_kmeans_front(X.toarray(), **settings)
+    kmeans = FairKMeans(3, random_state=0)
+    front, expected = (
+        cluster_front(kmeans, samples, sensitive_features=groups) for samples in (X, X.toarray())
+    )
     np.testing.assert_allclose(front.cost, expected.cost)
     np.testing.assert_allclose(front.balance, expected.balance)
 

@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from skfair.cluster import FairSpectralClustering, fair_spectral_front
+from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -250,8 +250,8 @@ def test_names_of_groups_do_not_matter(n_groups, settings):
         np.testing.assert_array_equal(fitted.groups_.counts, np.sum(by_hand, axis=0))
         np.testing.assert_array_equal(fitted.groups_.labels[:, 0], sorted(names[:n_groups]))
         if not settings:
-            front = fair_spectral_front(
-                X, sensitive_features=groups, n_clusters=4, n_levels=4, random_state=0
+            front = cluster_front(
+                FairSpectralClustering(4, random_state=0), X, sensitive_features=groups, n_levels=4
             )
             fronts.append((front.cost, front.balance))
     for other in labels[1:]:

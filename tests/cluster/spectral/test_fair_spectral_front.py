@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.cluster import fair_spectral_front
+from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.datasets import make_fair_sbm
 from skfair.metrics import balance_score, normalized_cut, share_ratio_score
 
@@ -16,13 +16,11 @@ def problem():
 @pytest.fixture(scope="module")
 def front(problem):
     adjacency, _, groups = problem
-    return fair_spectral_front(
+    return cluster_front(
+        FairSpectralClustering(3, affinity="precomputed", random_state=0),
         adjacency,
         sensitive_features=groups,
-        n_clusters=3,
         n_levels=5,
-        affinity="precomputed",
-        random_state=0,
     )
 
 
@@ -53,14 +51,12 @@ def test_a_point_becomes_a_fitted_estimator(front, problem):
 def test_a_front_of_share_ratios_rises_in_them(front, problem):
     adjacency, _, groups = problem
     groups = np.where(np.arange(len(groups)) % 3 == 0, 2, groups)  # a third group, more common
-    front = fair_spectral_front(
+    front = cluster_front(
+        FairSpectralClustering(3, affinity="precomputed", random_state=0),
         adjacency,
         sensitive_features=groups,
-        n_clusters=3,
         n_levels=4,
         criterion="share_ratio",
-        affinity="precomputed",
-        random_state=0,
     )
     assert (np.diff(front.share_ratio) > 0).all()
     for i in range(len(front)):
@@ -74,4 +70,4 @@ def test_a_front_of_share_ratios_rises_in_them(front, problem):
 def test_the_number_of_levels_must_be_positive(problem):
     adjacency, _, groups = problem
     with pytest.raises(ValueError, match="n_levels must be a positive int, got 0"):
-        fair_spectral_front(adjacency, sensitive_features=groups, n_levels=0)
+        cluster_front(FairSpectralClustering(), adjacency, sensitive_features=groups, n_levels=0)
