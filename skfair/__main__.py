@@ -6,6 +6,7 @@ from io import TextIOWrapper
 
 from skfair.commands import (
     add_certify_command,
+    add_compare_command,
     add_monitor_command,
     add_plan_command,
     add_report_command,
@@ -16,6 +17,7 @@ COMMAND_ADDERS = (
     add_report_command,
     add_subgroups_command,
     add_certify_command,
+    add_compare_command,
     add_plan_command,
     add_monitor_command,
 )

@@ -39,7 +39,7 @@ TEXT = re.compile(
     r"(fresh|new|own|whole) people|people of the fit|afresh|anew|dear(er|est)?|by lot|lots|told|"
     r"census|shards?|crowd\w*|as ever|at large|of whom|looks? at (everybody|all)|looks? aside|"
     r"contests?|commonest|rarest|kinks?|bends?|bent|seen_from|held_to|pressing|presses|alike|"
-    r"at hand|promise[sd]?|rooms?|in vain|prices?)\b",
+    r"at hand|promise[sd]?|rooms?|in vain|prices?(?! of fairness))\b",
     re.IGNORECASE,
 )
 """Words and phrases that no line of code, tests, benchmarks, examples, README or guide has."""

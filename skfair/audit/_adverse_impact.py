@@ -5,7 +5,7 @@
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import stats
 
 from skfair.audit._tables import OVERALL, is_missing_group
 
@@ -16,14 +16,6 @@ IMPACT_RATES = ("selection_rate", "scoring_rate")
 def has_impact_ratio(measure):
     """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
     return measure.split(" of class ")[0] in IMPACT_RATES
-
-
-_TIE_TOLERANCE = 1e-7
-"""Difference of log probabilities up to which they are equal, as in scipy.stats.fisher_exact."""
-
-
-_MAX_LISTED_TABLES = 20_000
-"""Tables of the same margins up to which all are listed, which is faster than SciPy's search."""
 
 
 def adverse_impact(frame, n_samples, min_share):
@@ -69,18 +61,8 @@ def _z_statistic(n, selected, n_best, selected_best):
 
 def _fisher_p_value(n, selected, n_best, selected_best):
     """Two-sided p-value of Fisher's exact test of equal rates."""
-    total = selected + selected_best
-    if min(n, total) - max(0, total - n_best) > _MAX_LISTED_TABLES:
-        table = [[selected, n - selected], [selected_best, n_best - selected_best]]
-        return float(stats.fisher_exact(table).pvalue)
-    # Log probabilities, up to a constant, of all selections of the group with the same total.
-    possible = np.arange(max(0, total - n_best), min(n, total) + 1)
-    counts = np.stack((possible, n - possible, total - possible, n_best - total + possible))
-    logs = -special.gammaln(counts + 1.0).sum(axis=0)
-    # Sum those that are as rare as the observed one, or rarer, with a margin for rounding.
-    probabilities = np.exp(logs - logs.max())
-    is_rare = logs <= logs[selected - possible[0]] + _TIE_TOLERANCE
-    return probabilities[is_rare].sum() / probabilities.sum()
+    table = [[selected, n - selected], [selected_best, n_best - selected_best]]
+    return float(stats.fisher_exact(table).pvalue)
 
 
 def _shortfall(n, selected, n_best, selected_best):

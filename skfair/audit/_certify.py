@@ -235,7 +235,7 @@ def _arrange_model(audit, constraint):
     estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
     kind, columns = metric_kind(constraint), audit.columns
-    y_true, predicted, scores = map(columns.get, ("y_true", "y_pred", "y_score"))
+    y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
     if y_true is None:
         check_needs_no_outcomes(constraint, predicted)
     resolved = resolve_loss_and_units(
@@ -249,7 +249,7 @@ def _arrange_model(audit, constraint):
         columns = y_true, predicted, audit.kind, audit.pos_label, classes
         return arrange_for_metric(constraint, *columns), resolved
     if kind == "score":
-        return [((scores,), {})], resolved
+        return [((columns["y_score"],), {})], resolved
     # Values of the decision function are in no other unit.
     columns = estimator, constraint, X, y, sensitive_features, audit.pos_label
     return predict_for_metric(*columns), resolved

@@ -63,6 +63,11 @@ class Changes(PageReport):
         """The main results, one sentence each."""
         return list(change_findings(self))
 
+    @property
+    def has_finding(self) -> bool:
+        """Whether a gap is shown to be larger in the population than it was before."""
+        return bool((self.gaps["change_low"] > 0.0).any())
+
     def to_frame(self) -> pd.DataFrame:
         """All rates before and after, with their changes, as a table."""
         return self.frame.copy()

@@ -468,18 +468,15 @@ class AuditData:
 
     def list_samples(self) -> tuple[Samples, dict[str, np.ndarray], np.ndarray]:
         """Samples of known group one by one, their columns, and the row of each in `samples`."""
-        groups, weights = self.samples.groups, self.samples.weights
-        if not groups.is_disjoint:
-            return self.samples, self.columns, np.arange(len(weights))
-        counts = groups.row_counts.astype(int)
+        groups, counts = self.samples.groups, self.samples.groups.row_counts.astype(int)
         if self.known.treatment == "exclude":
             counts *= ~mask_unknown(groups)
         rows = np.repeat(np.arange(len(counts)), counts)
-        if groups.multiplicity is not None:
-            groups = Groups.disjoint(groups.codes, groups.labels, groups.attributes, groups.ranks)
-            weights = np.ones(len(weights))
-        if len(rows) != len(counts) or (counts != 1).any():
-            groups, weights = groups.take(rows), weights[rows]
+        weights = np.ones(len(rows))
+        if groups.multiplicity is None:
+            weights = self.samples.weights[rows]
+        groups = Groups.disjoint(groups.codes, groups.labels, groups.attributes, groups.ranks)
+        groups = groups.take(rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.samples._replace(groups=groups, weights=weights), columns, rows
 

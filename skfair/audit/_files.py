@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from itertools import islice
 
 import pandas as pd
@@ -20,8 +21,8 @@ _N_SNIFFED_LINES = 100
 _GZIP_SIGNATURE = b"\x1f\x8b"
 _BINARY_SIGNATURES = {
     b"PK\x03\x04": 'a spreadsheet or another zip archive; save the table as "CSV UTF-8"',
-    b"\xff\xfe": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
-    b"\xfe\xff": "text in UTF-16; iconv -f utf-16 -t utf-8 converts it",
+    b"\xff\xfe": "text in UTF-16; commands read it by --encoding utf-16",
+    b"\xfe\xff": "text in UTF-16; commands read it by --encoding utf-16",
     b"BZh": "compressed by bzip2; unpack it",
     b"\xfd7zXZ": "compressed by xz; unpack it",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; unpack it",
@@ -29,10 +30,11 @@ _BINARY_SIGNATURES = {
 """First bytes of files of other formats -> what they are, and what to do."""
 
 
-def read_columns(path, names):
-    """DataFrame of columns of a CSV file in UTF-8, a Parquet file or a folder of these.
+def read_columns(path, names, encoding=None):
+    """DataFrame of columns of a CSV file, a Parquet file or a folder of these.
 
-    The format is recognised by content, not by name. Entries of CSV are text as it is written, and
+    CSV is in UTF-8, or in another `encoding` of Python. The format is recognised by content, not by
+    name. Entries of CSV are text as it is written, and
     only empty ones are missing. Entries of Parquet have their stored types. Files that are damaged
     or of another format, lines of another length than the header, and absent or repeated columns
     raise an OSError or ValueError with one sentence.
@@ -45,8 +47,10 @@ def read_columns(path, names):
         table = open_blocks(path)
         _check_columns(table.columns, names, path)
         return load_rows(table[names])
-    with _explain_text_errors(path):
-        return _read_csv_columns(path, names)
+    with _explain_text_errors(path, encoding):
+        if encoding is None:
+            _refuse_binary(path)
+        return _read_csv_columns(path, names, partial(_open_text, path, encoding))
 
 
 def file_digest(path):
@@ -69,22 +73,33 @@ def _open_bytes(path):
     return gzip.open(path) if _first_bytes(path, 2) == _GZIP_SIGNATURE else open(path, "rb")
 
 
-def _open_text(path):
+def _open_text(path, encoding):
+    """A file opened as text, in UTF-8 unless the encoding says another one."""
+    settings = {"encoding": encoding or "utf-8-sig", "newline": ""}
     if _first_bytes(path, 2) == _GZIP_SIGNATURE:
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", **settings)
+    return open(path, **settings)
 
 
 @contextmanager
-def _explain_text_errors(path):
+def _explain_text_errors(path, encoding):
     """Turn errors of decoders and parsers into sentences that name the file."""
     try:
         yield
-    except UnicodeDecodeError:
+    except LookupError:
+        raise ValueError(
+            f"The encoding of a file must be one of Python's, such as 'latin-1' or 'utf-16'; got "
+            f"{encoding!r}."
+        ) from None
+    except UnicodeError as error:
+        if encoding is not None:
+            raise ValueError(
+                f"{path} must be text in {encoding}, but it is not ({error})."
+            ) from None
         raise ValueError(
             f"{path} must be text in UTF-8, but line {_first_undecodable_line(path)} is not. Save "
-            "it as "
-            'UTF-8, in a spreadsheet as "CSV UTF-8"; iconv -f latin1 -t utf-8 converts Latin-1.'
+            'it as UTF-8, in a spreadsheet as "CSV UTF-8"; commands read others by --encoding, '
+            "such as latin-1."
         ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{path} is not a complete gzip file ({error}); write it again.") from None
@@ -109,17 +124,16 @@ def _is_utf8(line):
     return True
 
 
-def _read_csv_columns(path, names):
+def _read_csv_columns(path, names, open_text):
     """Columns of a CSV file, as text."""
-    _refuse_binary(path)
     # Detect the separator, check every line, then parse the columns.
-    with _open_text(path) as lines:
+    with open_text() as lines:
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
-    with _open_text(path) as lines:
+    with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
     _check_columns(header, names, path)
     places = [header.index(name) for name in names]
-    with _open_text(path) as lines:
+    with open_text() as lines:
         table = pd.read_csv(
             lines,
             sep=separator,

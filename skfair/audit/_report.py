@@ -551,6 +551,15 @@ def report_audit(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
+    provenance = collect_facts(
+        audit.source,
+        positive_label=audit.pos_label,
+        salted_sha256=digest,
+        suppressed=suppressed,
+        threshold=None if audit.k is None else describe_top_k(audit.k, ties),
+    )
+    if min_published is not None:  # counts could be guessed from these
+        provenance = {n: one for n, one in provenance.items() if n not in ("sha256", "rows")}
     return FairnessReport(
         frame=frame,
         gaps=gaps,
@@ -562,24 +571,12 @@ def report_audit(
         title=title,
         n_missing=n_missing,
         counts_samples=counts_samples and not known.is_modelled and not ties,
-        provenance=collect_facts(
-            _protect_source(audit.source, min_published),
-            positive_label=audit.pos_label,
-            salted_sha256=digest,
-            suppressed=suppressed,
-            threshold=None if audit.k is None else describe_top_k(audit.k, ties),
-        ),
+        provenance=provenance,
         subgroups=subgroups,
         balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
     )
-
-
-def _protect_source(source, min_published):
-    """Facts about the data without those from which counts could be guessed."""
-    hidden = () if min_published is None else ("sha256", "rows")
-    return source and {name: fact for name, fact in source.items() if name not in hidden}
 
 
 def _report_columns(audit, columns):

@@ -1,6 +1,7 @@
 """Commands of the shell: files in, sentences, pages and JSON out, and an exit status."""
 
 from skfair.commands._certify import add_certify_command as add_certify_command
+from skfair.commands._compare import add_compare_command as add_compare_command
 from skfair.commands._monitor import add_monitor_command as add_monitor_command
 from skfair.commands._plan import add_plan_command as add_plan_command
 from skfair.commands._report import add_report_command as add_report_command

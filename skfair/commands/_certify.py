@@ -115,12 +115,14 @@ _UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run", "
 
 
 def _options_text(options):
-    """The options of a claim as they are written in a shell, without those at their defaults."""
+    """The options of a claim as they are written in a shell."""
     words = []
     for name, value in vars(options).items():
-        if name not in _UNFILED_OPTIONS and value not in (None, [], 1.0):
-            values = value if isinstance(value, list) else [value]
-            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+        if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words += map(str, value if isinstance(value, list) else [value])
     return join(words)
 
 

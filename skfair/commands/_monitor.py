@@ -20,24 +20,26 @@ from skfair import __version__
 from skfair.audit import (
     Markup,
     check_complete_column,
+    check_counts,
     check_missing_marks,
     check_same_notation,
     find_label,
     find_unit,
     is_missing_mark,
     number_text,
-    read_columns,
     render_page,
     titled_facts,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
     UNCERTIFIED_STATUS,
+    add_count_option,
     add_file_options,
     add_output_options,
     check_output,
     describe_file,
     output_results,
+    read_table,
     resolve_output,
     translate_messages,
 )
@@ -89,15 +91,17 @@ class DecisionLog(NamedTuple):
 
 def read_log(options):
     """The columns that the options of the command name."""
-    roles = ("prediction", "time", "target", "outcome_date", "weight", "id")
+    roles = ("prediction", "time", "target", "outcome_date", "weight", "id", "count")
     names = [getattr(options, role) for role in roles]
     names = [name for name in (*names, *options.sensitive) if name is not None]
-    table = read_columns(options.file, list(dict.fromkeys(names)))
+    table = read_table(options, names)
+    if options.count is not None:
+        table = _repeat_counted_rows(table, options)
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
     groups = table[options.sensitive].astype(object)
-    periods = _find_periods(table[options.time], options.by, "--time")
+    periods = _find_periods(table[options.time], options, "--time")
     known_in, is_late = periods, y_true is not None and y_true.isna().any()
     if options.outcome_date is not None:
         known_in, is_late = _outcome_periods(table, options, y_true, periods), True
@@ -109,6 +113,19 @@ def read_log(options):
     if weights is None:
         return log
     return DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+
+
+def _repeat_counted_rows(table, options):
+    """The table with each row as often as --count says, so that a row is a sample."""
+    names = {"--id": options.id, "--weight": options.weight, "--outcome-date": options.outcome_date}
+    names["--delay"] = options.delay
+    if unused := [option for option, value in names.items() if value is not None]:
+        raise ValueError(
+            f"--count is for decisions with complete outcomes and equal weights; leave out "
+            f"{join_names(unused)}, or pass a file with a row for each sample."
+        )
+    counts = check_counts(check_complete_column(table, options.count), options.count)
+    return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
 
 def _read_weights(table, name):
@@ -163,7 +180,7 @@ def _outcome_periods(table, options, y_true, periods):
             f"in {options.outcome_date!r}; fill in both or none."
         )
     known_in = periods.copy()
-    known_in[is_known] = _find_periods(dates[is_known], options.by, "--outcome-date")
+    known_in[is_known] = _find_periods(dates[is_known], options, "--outcome-date")
     if (wrong := known_in < periods).any():
         raise ValueError(
             f"--outcome-date: in row {int(wrong.to_numpy().argmax()) + 1} the outcome was known "
@@ -190,23 +207,27 @@ def _read_ids(table, options):
     return ids
 
 
-def _find_periods(column, by, option):
+def _find_periods(column, options, option):
     """The first day of the period of each time, by the clock of its own time zone."""
     times = column
     if not pd.api.types.is_datetime64_any_dtype(column):
         text = column.map(
             lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one
         )
-        times = pd.to_datetime(text, errors="coerce", format="ISO8601")
-        if times.isna().all():  # dates with points begin with the day
-            times = pd.to_datetime(text, errors="coerce", format="%d.%m.%Y")
+        # Dates with points begin with the day.
+        formats = [options.date_format] if options.date_format else ["ISO8601", "%d.%m.%Y"]
+        for date_format in formats:
+            times = pd.to_datetime(text, errors="coerce", format=date_format)
+            if times.notna().any():
+                break
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
-            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, but row "
-            f"{first + 1} of {column.name!r} holds {column.iloc[first]!r}."
+            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, or as "
+            f"--date-format says, but row {first + 1} of {column.name!r} holds "
+            f"{column.iloc[first]!r}."
         )
-    return times.dt.tz_localize(None).dt.to_period(PERIODS[by]).dt.start_time
+    return times.dt.tz_localize(None).dt.to_period(PERIODS[options.by]).dt.start_time
 
 
 def parse_delay(text, by):
@@ -710,6 +731,7 @@ def add_monitor_command(commands):
     add = monitor.add_argument
     add("--prediction", required=True, help="column of predicted classes")
     add("--time", required=True, help="column of dates of the decisions")
+    add("--date-format", metavar="FORMAT", help="of dates, such as %%m/%%d/%%Y (default ISO 8601)")
     add("--by", choices=list(PERIODS), default="month", help="batches (default month)")
     add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
     add("--outcome-date", help="column of the dates when outcomes were known")
@@ -717,6 +739,7 @@ def add_monitor_command(commands):
     add("--id", help="column that names each sample, for outcomes that come in a later file")
     add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
     add("--weight", help="column of sample weights")
+    add_count_option(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from skfair.audit import file_digest
+from skfair.audit import file_digest, read_columns
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, warn
 from skfair.utils._fit import write_text
@@ -57,6 +57,25 @@ def add_file_options(command):
     add = command.add_argument
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--positive", help="the class that means success, as it is written in the file")
+    add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
+    add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
+
+
+def read_table(options, names):
+    """Columns of the file, in its encoding, and with one spelling of each label on request."""
+    table = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
+    return table.apply(_unify_spelling) if options.ignore_case else table
+
+
+def _unify_spelling(column):
+    """Text in the most frequent of the spellings that differ in case or outer spaces alone."""
+    counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
+    spellings = {}
+    for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
+        spellings.setdefault(text.strip().casefold(), text.strip())
+    return column.map(
+        lambda one: spellings[one.strip().casefold()] if isinstance(one, str) else one
+    )
 
 
 def add_column_options(command, kinds):

@@ -14,9 +14,8 @@ from skfair.audit import (
     find_label,
     has_decimals,
     holds_numbers,
-    read_columns,
 )
-from skfair.commands._options import describe_file, translate_messages
+from skfair.commands._options import describe_file, read_table, translate_messages
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -47,7 +46,7 @@ def _read_columns(options):
     control = getattr(options, "control", None) or []
     names = [name for name in (*roles, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
-    table = read_columns(options.file, list(dict.fromkeys(names)))
+    table = read_table(options, names)
     y_true, y_pred, y_score, weights, counts = (
         check_complete_column(table, name) for name in roles
     )
@@ -75,7 +74,7 @@ def _read_columns(options):
 def _read_groups(options, missing, odds_ratio):
     """What the file has of groups: labels, and probabilities with what is assumed of them."""
     names = options.group_probability
-    table = read_columns(options.file, list(dict.fromkeys([*options.sensitive, *names])))
+    table = read_table(options, [*options.sensitive, *names])
     labels = probabilities = None
     if options.sensitive:
         groups = table[options.sensitive].astype(object)
@@ -192,5 +191,5 @@ def _read_features(options):
     """The columns of --features, as numbers or categories; None without any."""
     if not options.features:
         return None
-    table = read_columns(options.file, options.features)
+    table = read_table(options, options.features)
     return pd.DataFrame({name: check_complete_column(table, name) for name in options.features})

@@ -14,7 +14,6 @@ from skfair.audit import (
     check_same_notation,
     find_label,
     parse_column,
-    read_columns,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -22,6 +21,7 @@ from skfair.commands._options import (
     add_file_options,
     add_output_options,
     output_results,
+    read_table,
     resolve_output,
     translate_messages,
 )
@@ -107,7 +107,7 @@ def _search_file(options):
             f"A column must have one role, but {join_names(map(repr, repeated))} is named twice "
             "among --target, --prediction, --sensitive and --count."
         )
-    table = read_columns(options.file, names)
+    table = read_table(options, names)
     counts = check_complete_column(table, options.count)
     if counts is not None:
         counts = check_counts(counts, options.count)

@@ -301,14 +301,14 @@ def read_batch(settings, row, attributes, audit, ids, X):
     `attributes` are the names that the first batch had, or None: the columns of sensitive_features
     may come in another order.
     """
-    samples, columns, rows = audit.list_samples()
-    ids = _select_ids(audit, ids, rows)
-    if not samples.groups.is_disjoint:
+    if not audit.samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features must have one column per attribute, but a sparse matrix of "
             "overlapping groups was passed. To compare the values of each attribute, pass the "
             'columns and attributes="each" to the constraint.'
         )
+    samples, columns, rows = audit.list_samples()
+    ids = _select_ids(audit, ids, rows)
     # Scores and target of the present samples, in groups by the attributes of the first batch.
     constraint, y_true = settings.constraint, columns.get("y_true")
     y_pred = None if constraint.counts_decisions else columns.get("y_score")

@@ -200,28 +200,13 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     rest = n_samples - size - n_selected
     least, most = max(0, -rest), min(size, n_selected)
     low, high = (int(np.clip(round_(hits), least, most)) for round_ in (_floor, _ceil))
-    if most - least <= _MAX_LISTED_COUNTS:
-        support = np.arange(least, most + 1)
-        # Logarithms of the probabilities of equal odds, up to a constant.
-        log_masses = -sum(
-            special.gammaln(count + 1.0)
-            for count in (support, size - support, n_selected - support, rest + support)
-        )
-
-        def tilt(log_odds):
-            """All counts, and the logarithms of their probabilities at these odds."""
-            return support, log_masses + log_odds * support
-    else:
-
-        def tilt(log_odds):
-            """The counts near the mode at these odds, and logarithms of their probabilities."""
-            counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
-            x = counts[:-1].astype(np.float64)
-            ratios = np.log((size - x) * (n_selected - x) / ((x + 1.0) * (rest + x + 1.0)))
-            return counts, np.append(0.0, np.cumsum(ratios + log_odds))
 
     def probabilities(log_odds):
-        counts, masses = tilt(log_odds)
+        """The counts near the mode at these odds, and their probabilities."""
+        counts = _counts_near_mode(least, most, size, n_selected, rest, log_odds)
+        x = counts[:-1].astype(np.float64)
+        ratios = np.log((size - x) * (n_selected - x) / ((x + 1.0) * (rest + x + 1.0)))
+        masses = np.append(0.0, np.cumsum(ratios + log_odds))
         masses = np.exp(masses - masses.max())
         return counts, masses / masses.sum()
 
@@ -240,10 +225,6 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     if high < most:
         upper = solve_share(lambda counts, masses: error - masses[counts <= high].sum())
     return lower, upper
-
-
-_MAX_LISTED_COUNTS = 20_000
-"""Possible counts of selected samples up to which all are listed."""
 
 
 def _counts_near_mode(least, most, size, n_selected, rest, log_odds):

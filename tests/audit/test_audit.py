@@ -13,14 +13,12 @@ from skfair.audit import (
     Audit,
     FairnessReport,
     SensitiveFeatures,
-    _adverse_impact,
     _data,
     certify,
     find_subgroups,
 )
 from skfair.groups import check_groups
 from skfair.monitoring import GapMonitor
-from skfair.statistics import _group_estimates
 from tests.audit.doors import (
     certify_predictions,
     compare_models,
@@ -297,31 +295,6 @@ def test_groups_count_samples_and_list_rows():
     assert groups.take(np.array([1, 2])).counts.tolist() == [2, 1]
     assert groups.select(np.array([0])).counts.tolist() == [7]
     assert groups.merge().counts.tolist() == [8]
-
-
-@given(st.data())
-def test_limits_near_the_mode_are_those_of_all_counts(data):
-    """Shares of selected samples: the counts that are not all but impossible suffice."""
-    n_samples = data.draw(st.integers(10, 3000))
-    size, n_selected = (data.draw(st.integers(1, n_samples - 1)) for _ in range(2))
-    hits = data.draw(st.integers(max(0, n_selected + size - n_samples), min(size, n_selected)))
-    arguments = hits, size, n_selected, n_samples, data.draw(st.sampled_from([0.9, 0.975, 0.9999]))
-    listed = _group_estimates._fixed_total_limits(*arguments)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_group_estimates, "_MAX_LISTED_COUNTS", 0)
-        assert _group_estimates._fixed_total_limits(*arguments) == pytest.approx(listed, abs=1e-10)
-
-
-@given(st.data())
-def test_fishers_test_without_a_list_of_tables_is_the_same(data):
-    n, m = (data.draw(st.integers(1, 3000)) for _ in range(2))
-    selected, others = (data.draw(st.integers(0, size)) for size in (n, m))
-    listed = _adverse_impact._fisher_p_value(n, selected, m, others)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_adverse_impact, "_MAX_LISTED_TABLES", -1)
-        assert _adverse_impact._fisher_p_value(n, selected, m, others) == pytest.approx(
-            listed, rel=1e-8, abs=1e-300
-        )
 
 
 # Files, and bad input.

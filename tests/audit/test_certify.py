@@ -752,3 +752,5 @@ def test_an_audit_of_a_model_without_outcomes_certifies_selection_rates():
     assert str(audit.certify(tolerance=0.3)) == str(plain.certify(tolerance=0.3))
     with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
         audit.certify("equalized_odds", 0.3)
+    with pytest.raises(ValueError, match="scores without decisions"):
+        audit.top(100).certify(tolerance=0.3)

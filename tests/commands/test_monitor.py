@@ -67,6 +67,21 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert "on average at most one false alarm in 100 months" in page
 
 
+def test_a_file_of_counts_has_the_state_of_its_samples(tmp_path, capsys):
+    log = LOG.assign(date=LOG["date"].str[:7] + "-01")[["date", "decision", "y", "sex"]]
+    counts = log.groupby(list(log)).size().reset_index(name="n").sample(frac=1, random_state=0)
+    states = []
+    for name, table, more in [("rows", log, []), ("counts", counts, ["--count", "n"])]:
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        state = tmp_path / f"{name}.json"
+        run(tmp_path / f"{name}.csv", "--target", "y", "--state", str(state), *more)
+        states.append(state.read_text())
+    assert states[0] == states[1]
+    with pytest.raises(SystemExit):
+        run(tmp_path / "counts.csv", "--target", "y", "--count", "n", "--delay", "90 days")
+    assert "--count is for decisions with complete outcomes" in capsys.readouterr().err
+
+
 def test_options_for_outcomes_weights_and_periods(path, capsys):
     run(path, "--target", "y", "--by", "quarter", "--weight", "w", "--run-length", "50")
     assert "in 2 batches" in capsys.readouterr().out

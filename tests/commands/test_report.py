@@ -82,7 +82,7 @@ def test_a_missing_header_is_named(path, capsys):
 def test_latin_1_is_named(path, capsys):
     path.write_bytes("y,p,sex,race\n1,1,weiblich,Österreich\n".encode("latin-1"))
     said = error_of(path, capsys)
-    assert "must be text in UTF-8, but line 2" in said and "iconv -f latin1 -t utf-8" in said
+    assert "must be text in UTF-8, but line 2" in said and "by --encoding, such as latin-1" in said
 
 
 def test_an_empty_file_and_none_at_all(path, capsys):

@@ -1,0 +1,57 @@
+"""The command ``python -m skfair compare``: two files of predictions, such as two periods."""
+
+from argparse import Namespace
+from functools import partial
+from pathlib import Path
+
+from skfair.commands._options import (
+    FINDING_STATUS,
+    add_column_options,
+    add_output_options,
+    check_column_options,
+    check_output,
+    output_results,
+    resolve_output,
+    translate_messages,
+    write_report,
+)
+from skfair.commands._predictions import read_audit
+
+
+def add_compare_command(commands):
+    """Add the command ``compare`` to the subparsers of ``python -m skfair``."""
+    command = commands.add_parser(
+        "compare",
+        help="compare two files of predictions, such as those of two periods",
+        description="Rates and gaps of two files of different samples, and limits of their "
+        "changes. The exit status is 3 if a gap is shown to be larger in the second file, 0 if "
+        "none is, and 2 after an error.",
+    )
+    add_column_options(command, ["classification", "regression"])
+    command.add_argument("after", type=Path, help="the later file, with the same columns")
+    add_output_options(command, formats="page, .html, .md or .json")
+    command.set_defaults(run=partial(_run_compare, command), probability=None)
+
+
+def _run_compare(parser, options):
+    """Print or write the changes between both files; return the exit status."""
+    try:
+        check_column_options(options)
+        resolve_output(options)
+        # Results must not overwrite the second file either.
+        for out in {options.out, options.json} - {None, "-"}:
+            check_output(Path(out), options.after)
+        audits = [_read_period(options, file) for file in (options.file, options.after)]
+        with translate_messages():
+            changes = audits[0].compare(audits[1], confidence_level=options.confidence)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        parser.error(str(error))
+    if options.out is not None:
+        write_report(changes, options.out)
+    output_results(options, changes.findings, changes.to_json())
+    return FINDING_STATUS if changes.has_finding else 0
+
+
+def _read_period(options, file):
+    """The audit of one of the two files."""
+    return read_audit(Namespace(**vars(options) | {"file": file}), {}, missing="exclude")
