@@ -110,13 +110,7 @@ class PartialParity(Constraint):
         raise NotImplementedError
 
     def _narrow(self, factor: float) -> PartialParity:
-        """The same criterion with another ramp.
-
-        Parameters
-        ----------
-        factor : float
-            Width of the new ramp, relative to the present one.
-        """
+        """The same criterion with another ramp."""
         return clone(self).set_params(width=self.width * factor)
 
     def _refine(self) -> PartialParity:
@@ -124,17 +118,7 @@ class PartialParity(Constraint):
         return self
 
     def _difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
-        """The public metric; nan if no member of a group ranks in its interval.
-
-        Parameters
-        ----------
-        samples : Samples
-            Targets, groups and weights.
-        percentiles : list of ndarray, one per group, each of shape (n_pairs, 2)
-            The interval.
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        """
+        """The public metric; nan if no member of a group ranks in its interval."""
         # A sample in several groups is a member of each.
         rows, codes = samples.groups.memberships
         names = samples.groups.names

@@ -281,20 +281,7 @@ class Rate:
     def _count_outcomes(
         self, is_true: np.ndarray, is_selected: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """What each sample counts in the numerator, and which are in the denominator.
-
-        Parameters
-        ----------
-        is_true, is_selected : ndarray of bool, shape (n_samples,)
-            Members of the positive class, and positive decisions.
-
-        Returns
-        -------
-        counts : ndarray of shape (n_samples,)
-            By the table of the numerator.
-        mask : ndarray of bool, shape (n_samples,), or None
-            Samples that the denominator counts; None if it counts all.
-        """
+        """What each sample counts in the numerator, and which are in the denominator."""
         outcomes = 2 * is_true.astype(np.intp) + is_selected
         is_counted = to_confusion_matrix(self.denominator).ravel()[outcomes] > 0
         mask = None if min(self.denominator) > 0 else is_counted
