@@ -113,6 +113,8 @@ class DemographicParity(DecisionRateParity):
     """
 
     rate_name = "selection_rate"
+    metric = "demographic_parity_difference"
+    ratio_metric = "demographic_parity_ratio"
 
     def __init__(
         self,
@@ -139,16 +141,6 @@ class DemographicParity(DecisionRateParity):
     def uses_features(self) -> bool:
         """Whether the cells depend on X."""
         return self.control_features is not None
-
-    @property
-    def metric(self) -> str:
-        """The public metric that is the gap."""
-        return f"{'conditional_' * self.uses_features}demographic_parity_difference"
-
-    @property
-    def ratio_metric(self) -> str:
-        """The public metric that is the ratio."""
-        return f"{'conditional_' * self.uses_features}demographic_parity_ratio"
 
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """All samples, or one cell for each stratum of the control features that occurs.

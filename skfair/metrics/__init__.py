@@ -5,8 +5,6 @@ from skfair.metrics._calibration import expected_calibration_error, reliability_
 from skfair.metrics._calibration import make_bin_edges as make_bin_edges
 from skfair.metrics._classification import (
     accuracy_score_difference,
-    conditional_demographic_parity_difference,
-    conditional_demographic_parity_ratio,
     demographic_parity_difference,
     demographic_parity_ratio,
     equal_opportunity_difference,
@@ -86,8 +84,6 @@ __all__ = [
     "balance_score",
     "class_report",
     "cluster_composition",
-    "conditional_demographic_parity_difference",
-    "conditional_demographic_parity_ratio",
     "demographic_parity_difference",
     "demographic_parity_ratio",
     "equal_opportunity_difference",

@@ -1,7 +1,5 @@
 """Differences and ratios of rates of a classifier between groups, also within strata."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
@@ -31,7 +29,9 @@ def demographic_parity_difference(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    control_features: ArrayLike | None = None,
     method: Comparison = "between_groups",
+    agg: Agg = "worst_case",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
 ) -> float:
@@ -43,7 +43,14 @@ def demographic_parity_difference(
     ----------
     {y_true}
         This metric does not depend on it.
-    {y_pred, sensitive_features, method, sample_weight, pos_label}
+    {y_pred, sensitive_features}
+    control_features : array-like of shape (n_samples,), default=None
+        Stratum of each sample, such as a degree or an income bracket, within whose values groups
+        are compared ([2]_, "conditional statistical parity"). The largest difference of all
+        strata counts. A stratum with a single group has nothing to compare.
+    {method, agg}
+        Of strata; without control features there is nothing to aggregate.
+    {sample_weight, pos_label}
 
     Returns
     -------
@@ -75,6 +82,8 @@ def demographic_parity_difference(
     ----------
     .. [1] A. Agarwal, A. Beygelzimer, M. Dudík, J. Langford and H. Wallach, "A reductions approach
        to fair classification", ICML 2018, Definition 1.
+    .. [2] S. Corbett-Davies, E. Pierson, A. Feller, S. Goel and A. Huq, "Algorithmic decision
+       making and the cost of fairness", KDD 2017.
 
     Examples
     --------
@@ -84,9 +93,24 @@ def demographic_parity_difference(
     >>> group = ["a", "a", "a", "a", "b", "b", "b", "b"]
     >>> demographic_parity_difference(y_true, y_pred, sensitive_features=group)  # 3/4 - 1/4
     0.5
+
+    Within strata, high: 2/2 - 1/2, low: 1/2 - 0/2:
+
+    >>> level = ["high", "high", "low", "low"] * 2
+    >>> demographic_parity_difference(
+    ...     y_true, y_pred, sensitive_features=group, control_features=level
+    ... )
+    0.5
     """
-    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_difference(matrices, "selection_rate", method=method)
+    if control_features is None:
+        matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+        return rate_difference(matrices, "selection_rate", method=method)
+    rows = y_true, y_pred, sensitive_features, control_features, sample_weight
+    cells = _strata_rates(*rows, pos_label)
+    # A stratum with a single group has no difference.
+    if method == "between_groups":
+        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    return gap(cells, method, agg) if cells else 0.0
 
 
 @classification_docs
@@ -278,130 +302,13 @@ def accuracy_score_difference(
     return rate_difference(matrices, "error_rate", method=method)
 
 
-# Conditional demographic parity: selection rates compared within strata.
+# Selection rates compared within strata.
 
 
-@classification_docs
-def conditional_demographic_parity_difference(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    strata: Any,
-    method: Comparison = "between_groups",
-    agg: Agg = "worst_case",
-    sample_weight: ArrayLike | None = None,
-    pos_label: Label | None = None,
-) -> float:
-    r"""Largest difference of the groups' selection rates within one stratum.
-
-    .. math::
-
-        \max_l \bigl( \max_g s_{g l} - \min_g s_{g l} \bigr), \quad
-        s_{g l} = \Pr(\hat{y} = 1 \mid g, l)
-
-    Strata are levels of a variable that may legitimately explain a difference, such as education or
-    income bracket: groups are compared within each of them ([1]_, "conditional statistical
-    parity").
-
-    Parameters
-    ----------
-    {y_true, y_pred, sensitive_features}
-    strata : array-like of shape (n_samples,)
-        Stratum of each sample. A stratum with a single group has nothing to compare.
-    {method, agg}
-        The mean is that of the strata.
-    {sample_weight, pos_label}
-
-    Returns
-    -------
-    difference : float
-        In [0, 1], 0 is fair. 0 with a single group, and where no stratum has two groups.
-
-    Raises
-    ------
-    {ValueError}
-
-    References
-    ----------
-    .. [1] S. Corbett-Davies, E. Pierson, A. Feller, S. Goel and A. Huq, "Algorithmic decision
-       making and the cost of fairness", KDD 2017.
-
-    Examples
-    --------
-    >>> from skfair.metrics import conditional_demographic_parity_difference
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 0, 1, 1, 0, 0]
-    >>> group = ["a", "a", "a", "b", "a", "b", "b", "b"]
-    >>> level = ["high", "high", "high", "high", "low", "low", "low", "low"]
-    >>> conditional_demographic_parity_difference(
-    ...     y_true, y_pred, sensitive_features=group, strata=level
-    ... )  # high: 3/3 - 0/1, low: 1/1 - 1/3
-    1.0
-    """
-    cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
-    # A stratum with a single group has no difference.
-    if method == "between_groups":
-        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
-    return gap(cells, method, agg) if cells else 0.0
-
-
-@classification_docs
-def conditional_demographic_parity_ratio(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    strata: Any,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Label | None = None,
-) -> float:
-    r"""Smallest ratio of the groups' selection rates within one stratum.
-
-    .. math::
-
-        \min_l \frac{\min_g s_{g l}}{\max_g s_{g l}}, \quad
-        s_{g l} = \Pr(\hat{y} = 1 \mid g, l)
-
-    Parameters
-    ----------
-    {y_true, y_pred, sensitive_features}
-    strata : array-like of shape (n_samples,)
-        Stratum of each sample, as in :func:`conditional_demographic_parity_difference`.
-    {sample_weight, pos_label}
-
-    Returns
-    -------
-    ratio : float
-        In [0, 1], 1 is fair. 1 with a single group, and where no stratum has two groups or a
-        positive decision.
-
-    Raises
-    ------
-    {ValueError}
-
-    Examples
-    --------
-    >>> from skfair.metrics import conditional_demographic_parity_ratio
-    >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
-    >>> y_pred = [1, 1, 1, 1, 1, 1, 0, 0]
-    >>> group = ["a", "a", "a", "b", "a", "b", "b", "b"]
-    >>> level = ["high", "high", "high", "high", "low", "low", "low", "low"]
-    >>> conditional_demographic_parity_ratio(
-    ...     y_true, y_pred, sensitive_features=group, strata=level
-    ... )  # high: (1/1) / (3/3), low: (1/3) / (1/1)
-    0.3333333333333333
-    """
-    cells = _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label)
-    cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
-    return ratio(cells) if cells else 1.0
-
-
-def _strata_rates(y_true, y_pred, sensitive_features, strata, sample_weight, pos_label):
+def _strata_rates(y_true, y_pred, sensitive_features, control_features, sample_weight, pos_label):
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
-    groups, weights, columns = merge_duplicate_rows(
-        sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred, strata=strata
-    )
+    columns = {"y_true": y_true, "y_pred": y_pred, "control_features": control_features}
+    groups, weights, columns = merge_duplicate_rows(sensitive_features, sample_weight, **columns)
     samples, (truth, predicted, levels) = check_metric_input(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
     return _selection_rates(samples, selected, check_groups(levels, len(levels)))
@@ -441,6 +348,7 @@ def demographic_parity_ratio(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
+    control_features: ArrayLike | None = None,
     method: Comparison = "between_groups",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
@@ -454,7 +362,11 @@ def demographic_parity_ratio(
 
     Parameters
     ----------
-    {y_true, y_pred, sensitive_features, method, sample_weight, pos_label}
+    {y_true, y_pred, sensitive_features}
+    control_features : array-like of shape (n_samples,), default=None
+        Stratum of each sample, as in :func:`demographic_parity_difference`; the smallest ratio
+        counts. It is 1 where no stratum has two groups or a positive decision.
+    {method, sample_weight, pos_label}
 
     Returns
     -------
@@ -477,8 +389,14 @@ def demographic_parity_ratio(
     >>> demographic_parity_ratio(y_true, y_pred, sensitive_features=group)  # (1/4) / (3/4)
     0.3333333333333333
     """
-    matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
-    return rate_ratio(matrices, "selection_rate", method=method)
+    if control_features is None:
+        matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
+        return rate_ratio(matrices, "selection_rate", method=method)
+    rows = y_true, y_pred, sensitive_features, control_features, sample_weight
+    cells = _strata_rates(*rows, pos_label)
+    if method == "between_groups":
+        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    return ratio(cells, method) if cells else 1.0
 
 
 @classification_docs

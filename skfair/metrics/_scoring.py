@@ -546,9 +546,9 @@ def make_scorer(
         return FairnessScorer(_directed(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
-    metric = _find_metric(metric)
-    metric = replace(metric, params={**metric.params, **params})
-    return FairnessScorer(_directed(metric, greater_is_better), pos_label)
+    record = _find_metric(metric)
+    record = replace(record, params={**record.params, **params})
+    return FairnessScorer(_directed(record, greater_is_better), pos_label)
 
 
 def _find_metric(metric):

@@ -73,7 +73,7 @@ def evaluate_metric(spec, samples, scores):
     if "reference" in options:
         options["method"] = METHODS[options.pop("reference")]
     if spec.uses_features:
-        options["strata"] = STRATA
+        options["control_features"] = STRATA
     truth, decisions = (samples.target > 0).astype(int), (scores > 0).astype(int)
     predictions = {
         "classification": (truth, decisions),
@@ -82,7 +82,7 @@ def evaluate_metric(spec, samples, scores):
         "labelled_decision": (truth, scores),
         "labelled_margin": (truth, scores),
     }
-    known = metrics.METRICS.get(name)  # metrics with strata have no scorer
+    known = metrics.METRICS.get(name)
     each = getattr(spec, "attributes", "") == "each"
     groups = samples.groups.single_attribute_groups() if each else samples.groups
     value = getattr(metrics, name)(

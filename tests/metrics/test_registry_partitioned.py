@@ -84,8 +84,8 @@ def test_classes_strata_and_clusters(partitions):
         lambda t: metrics.class_report(
             t["grade"], t["given"], sensitive_features=t["sex"], sample_weight=t["weight"]
         ),
-        lambda t: metrics.conditional_demographic_parity_difference(
-            t["y_true"], t["y_pred"], sensitive_features=t["sex"], strata=t["age"]
+        lambda t: metrics.demographic_parity_difference(
+            t["y_true"], t["y_pred"], sensitive_features=t["sex"], control_features=t["age"]
         ),
         lambda t: metrics.balance_score(t["cluster"], sensitive_features=t[["sex", "age"]]),
     ):
