@@ -92,7 +92,7 @@ class ParetoFront:
     _build: Callable  # labels -> fitted estimator
 
     @classmethod
-    def from_routes(
+    def _from_routes(
         cls,
         routes: Sequence[Route],
         measure: Callable,
@@ -103,24 +103,8 @@ class ParetoFront:
     ) -> Self:
         """The non-dominated points of all prefixes of the routes.
 
-        Parameters
-        ----------
-        routes : sequence of Route
-            Labellings, and moves that lead on from them.
-        measure : callable
-            Returns balances and ratios of shares, (2, n_points), of a route after numbers of moves.
-        build : callable
-            Turns labels into a fitted estimator.
-        data_balance : float
-            Balance of the data as one cluster.
-        cost_name : str
-            What the cost is, in words.
-        criterion : {"balance", "share_ratio"}, default="balance"
-            What the ratios of the routes are.
-
-        Returns
-        -------
-        front : ParetoFront
+        ``measure(route, n_moves)`` returns balances and ratios of shares, (2, n_points), after
+        numbers of moves, and ``build(labels)`` a fitted estimator.
         """
         # All prefixes of all routes compete; only the non-dominated ones become labels.
         cost = np.concatenate([route.costs for route in routes])
@@ -448,7 +432,7 @@ def _compute_front(estimator, X, columns, n_levels, routes, criterion):
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
     data = estimator._prepare(data, random_state)
-    return ParetoFront.from_routes(
+    return ParetoFront._from_routes(
         routes(estimator, data, n_levels, random_state, criterion),
         partial(_measure_ratios, data, estimator.n_clusters),
         partial(_build_estimator, estimator, data, criterion),

@@ -121,8 +121,6 @@ __all__ = [
     "EqualOpportunityLoss",
     "EqualizedOdds",
     "EqualizedOddsLoss",
-    "ErrorRateParity",
-    "FalsePositiveRateParity",
     "LossParity",
     "MaximumRate",
     "MeanParity",

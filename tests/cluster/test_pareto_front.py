@@ -46,7 +46,7 @@ ROUTES = [
 
 @pytest.fixture
 def front():
-    return ParetoFront.from_routes(
+    return ParetoFront._from_routes(
         ROUTES, measure_route, Built, data_balance=0.5, cost_name="cost", criterion="balance"
     )
 
@@ -124,7 +124,7 @@ def test_requirements_other_than_the_criterion_may_be_infeasible(front):
 
 
 def test_a_front_of_share_ratios_rises_in_them():
-    front = ParetoFront.from_routes(
+    front = ParetoFront._from_routes(
         ROUTES, measure_route, Built, data_balance=0.5, cost_name="cost", criterion="share_ratio"
     )
     assert front.share_ratio.tolist() == [0.1, 0.2, 0.4]
