@@ -110,7 +110,17 @@ def _run_verify(parser, certify, options):
     return FINDING_STATUS if differences else 0
 
 
-_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "run", "salt")
+_UNFILED_OPTIONS = (
+    "command",
+    "file",
+    "json",
+    "out",
+    "ledger",
+    "page",
+    "parses_groups",
+    "run",
+    "salt",
+)
 """Options that say where results are written, and not what is claimed."""
 
 

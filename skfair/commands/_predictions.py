@@ -14,6 +14,7 @@ from skfair.audit import (
     find_label,
     has_decimals,
     holds_numbers,
+    parse_column,
 )
 from skfair.commands._options import describe_file, read_table, translate_messages
 
@@ -77,8 +78,11 @@ def _read_groups(options, missing, odds_ratio):
     table = read_table(options, [*options.sensitive, *names])
     labels = probabilities = None
     if options.sensitive:
-        groups = table[options.sensitive].astype(object)
-        labels = groups.map(str).where(groups.notna(), None)
+        labels = table[options.sensitive]
+        if options.parses_groups:
+            labels = labels.apply(parse_column)
+        else:
+            labels = labels.astype(object).map(str).where(labels.notna(), None)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         _check_are_numbers(by_name.values())
