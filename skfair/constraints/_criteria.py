@@ -230,22 +230,8 @@ class EqualOpportunity(DecisionRateParity):
     cells = staticmethod(positives)
 
 
-@constraint_docs
 class FalsePositiveRateParity(DecisionRateParity):
-    r"""Equal false positive rates: negatives are accepted equally often in every group.
-
-    :math:`P(\hat y = 1 \mid y = 0, g)` is the same for all groups g.
-
-    Parameters
-    ----------
-    {tolerance, ratio, options}
-
-    Examples
-    --------
-    >>> from skfair.constraints import FalsePositiveRateParity
-    >>> FalsePositiveRateParity()
-    FalsePositiveRateParity()
-    """
+    """Equal false positive rates, "false_positive_rate_parity": as `RateParity` of this rate."""
 
     metric = "false_positive_rate_difference"
     ratio_metric = "false_positive_rate_ratio"
@@ -277,22 +263,11 @@ class EqualizedOdds(DecisionRateParity):
     cells = staticmethod(each_class)
 
 
-@constraint_docs
 class ErrorRateParity(DecisionRateParity):
-    r"""Equal error rates: decisions are wrong equally often in every group.
+    """Equal error rates, "error_rate_parity": decisions are wrong equally often in every group.
 
-    :math:`P(\hat y \ne y \mid g)` is the same for all groups g. A ratio of small error rates is
-    hard to keep, and more errors in all groups raise it: prefer a tolerance.
-
-    Parameters
-    ----------
-    {tolerance, ratio, options}
-
-    Examples
-    --------
-    >>> from skfair.constraints import ErrorRateParity
-    >>> ErrorRateParity()
-    ErrorRateParity()
+    A ratio of small error rates is hard to keep, and more errors in all groups raise it: prefer a
+    tolerance.
     """
 
     metric = "accuracy_score_difference"

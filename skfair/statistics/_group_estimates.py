@@ -3,7 +3,7 @@
 from functools import cached_property, reduce
 
 import numpy as np
-from scipy import sparse, special
+from scipy import optimize, sparse, special
 
 from skfair.groups import Events, Groups
 from skfair.statistics._estimates import AUCs, Estimates, Means, make_estimates
@@ -211,12 +211,10 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
         return counts, masses / masses.sum()
 
     def solve_share(excess):
-        # Bisection: the excess of a tail over the error increases with the odds.
-        ends = [-_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS]
-        for _ in range(_N_BISECTIONS):
-            middle = sum(ends) / 2.0
-            ends[int(excess(*probabilities(middle)) > 0.0)] = middle
-        counts, masses = probabilities(sum(ends) / 2.0)
+        # The excess of a tail over the error increases with the odds, from below to above 0.
+        ends = -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS
+        root = optimize.brentq(lambda odds: excess(*probabilities(odds)), *ends, xtol=1e-13)
+        counts, masses = probabilities(root)
         return masses @ counts / size
 
     error, lower, upper = 1.0 - level, least / size, most / size
@@ -237,15 +235,17 @@ def _counts_near_mode(least, most, size, n_selected, rest, log_odds):
     odds = np.exp(log_odds)
     linear, product = odds * (size + n_selected) + rest, odds * size * n_selected
     root = np.sqrt(max(linear**2 - 4.0 * (odds - 1.0) * product, 0.0))
-    mode, reach = 2.0 * product / (linear + root), 7.0 * np.sqrt(min(size, n_selected))
+    # Of two forms of the solution the one without a difference of near numbers.
+    mode = (
+        2.0 * product / (linear + root) if linear > 0.0 else (linear - root) / (2.0 * (odds - 1.0))
+    )
+    reach = 7.0 * np.sqrt(min(size, n_selected))
     first, last = np.clip([mode - reach, mode + reach], least, most).astype(int)
     return np.arange(first, last + 1)
 
 
 _LARGEST_LOG_ODDS = 60.0
 """Logarithm of the largest odds ratio that limits may have."""
-
-_N_BISECTIONS = 60
 
 
 def _floor(hits):

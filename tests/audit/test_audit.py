@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -100,6 +100,14 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     assert "roc_auc" in set(first.frame["measure"])
     assert_equal(first.frame, second.frame, 1e-9)
     assert_equal(first.reliability, second.reliability, 1e-9)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10)  # exact limits given a total take seconds
+def test_the_highest_scores_of_counts_are_those_of_samples(seed):
+    table, names = draw_table(seed - seed % 10)
+    rows = audit_rows(table, names, y_score=table["s"])
+    counts = audit_counts(table, names, score="s")
     k = len(table) // 4
     assert_equal(rows.top(k).report().frame, counts.top(k).report().frame, 1e-9)
     assert rows.top(k).report().provenance == counts.top(k).report().provenance  # of ties
