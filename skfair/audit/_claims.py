@@ -413,12 +413,13 @@ def _make_constraint(described):
             f"{join_names(unfiled)} was an object of one's own. Certify again with it, and compare "
             "the two texts."
         )
-    if described["name"] not in constraints.__all__:
+    constraint = constraints.find_constraint_class(described["name"])
+    if constraint is None:
         raise ValueError(
             f"The constraint must be one of skfair.constraints, but is {described['name']!r}; "
             "certify again with it, and compare the two texts."
         )
-    return getattr(constraints, described["name"])(**described["params"])
+    return constraint(**described["params"])
 
 
 _DESCRIPTIONS = ("source", "attempt", "n_unknown")

@@ -90,6 +90,12 @@ CONSTRAINTS = Registry(
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
+def find_constraint_class(name):
+    """The constraint of this package whose class has a name; None if there is none."""
+    named = globals().get(name)
+    return named if isinstance(named, type) and issubclass(named, Constraint) else None
+
+
 def applicable_constraint_names(prediction):
     """Names of the constraints that apply to a kind of prediction, as `Constraint.applies_to`."""
     return sorted(name for name, kind in CONSTRAINTS.items() if prediction in kind().applies_to)

@@ -307,7 +307,7 @@ def _encode(value):
     name, content = type(value).__name__, None
     if name in _STORABLE_CLASSES:
         content = {one: getattr(value, one) for one in _field_names(type(value))}
-    elif name in constraints.__all__ and isinstance(value, constraints.Constraint):
+    elif type(value) is constraints.find_constraint_class(name):
         content = value.get_params(deep=False)
     if content is None:
         raise ValueError(
@@ -368,9 +368,9 @@ def _decode(value, path):
         restored = _STORABLE_CLASSES[kind].__new__(_STORABLE_CLASSES[kind])
         vars(restored).update(_decode_fields(content, _field_names(_STORABLE_CLASSES[kind]), path))
         return restored
-    if kind not in constraints.__all__ or not inspect.isclass(getattr(constraints, kind)):
+    constraint = constraints.find_constraint_class(kind)
+    if constraint is None:
         raise ValueError(f"text must name classes of skfair.constraints; got {kind!r}")
-    constraint = getattr(constraints, kind)
     return constraint(**_decode_fields(content, constraint._get_param_names(), path))
 
 

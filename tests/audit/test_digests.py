@@ -102,3 +102,17 @@ def test_the_salt_of_the_commands_is_not_filed(tmp_path, capsys):
     main(["report", path, *options[:-2], "--salt", SALT, "--out", str(tmp_path / "r.json")])
     facts = json.loads((tmp_path / "r.json").read_text("utf-8"))["provenance"]
     assert len(facts["salted_sha256"]) == 64
+
+
+@pytest.mark.parametrize("name", ["error_rate_parity", "false_positive_rate_parity", "mean_parity"])
+def test_claims_about_any_named_constraint_are_verified(name):
+    audit = audit_rows()
+    if name == "mean_parity":
+        audit = Audit.from_predictions(
+            TABLE["y"],
+            TABLE["d"],
+            y_score=np.linspace(0, 1, 600),
+            sensitive_features=TABLE[["sex"]],
+            pos_label="yes",
+        )
+    assert verify(audit.certify(name, 0.3).to_json(), audit) == []

@@ -45,10 +45,10 @@ def data():
     return X, y.astype(int), groups, rng.uniform(0.2, 2.0, 900)
 
 
-def ratio_of(parity, y, decisions, groups, weights=None, **strata):
+def ratio_of(parity, y, decisions, groups, weights=None, **settings):
     """The public metric that a ratio of a constraint bounds."""
     metric = getattr(metrics, parity.ratio_metric)
-    return metric(y, decisions, sensitive_features=groups, sample_weight=weights, **strata)
+    return metric(y, decisions, sensitive_features=groups, sample_weight=weights, **settings)
 
 
 def fit(model, data):
@@ -90,7 +90,7 @@ def test_ratios_within_strata(data):
     X, y, groups, _ = data
     parity = DemographicParity(control_features=lambda X: X[:, 1] > 0, ratio=RATIO)
     model = fit(ConstrainedERMClassifier(parity), data)
-    assert ratio_of(parity, y, model.predict(X), groups, strata=X[:, 1] > 0) >= RATIO
+    assert ratio_of(parity, y, model.predict(X), groups, control_features=X[:, 1] > 0) >= RATIO
 
 
 def test_a_ratio_of_one_is_equality(data):
