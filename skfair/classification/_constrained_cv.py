@@ -109,6 +109,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         `ConstrainedERMClassifier`: the final linear model is then held to a smaller one. Samples
         must be independent: where several belong to one person or household, pass ``groups``.
     {missing}
+
         Here the models of `group_estimator`, fitted to each class, estimate it out of fold.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
