@@ -194,7 +194,7 @@ def _fit_published(layers, method, epochs):
         # The features of a group are the means of its members.
         sizes = memberships.sum(axis=0)[:, np.newaxis]
         features = memberships.T @ ((X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)) / sizes
-        spec = LossParity(reference="above_overall", tolerance=TOLERANCE)
+        spec = LossParity(tolerance=TOLERANCE, **OF_ALL_GROUPS)
         solver = LastMultiplierModel(
             epochs, descriptions=features, multiplier_rate=1e-2, batch_size=128
         )
