@@ -84,7 +84,8 @@ MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
 N_GAPS = 4000  # gaps from which the width is estimated, about
-SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round
+SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
+STOP_SHARE = 0.02  # ... and above which an ascent stops
 ROUND_QUANTILE = 0.05  # of the changes of multipliers, that a round takes for the least
 
 
@@ -106,14 +107,38 @@ def allocate_evaluations(n_samples, n_clusters):
 
 
 @helper
+def _least_change(multipliers, before, is_strict):
+    """Change of the multiplier that fell most; rounds tolerate a few that fell more."""
+    changes = np.sort(multipliers - before)
+    return changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
+
+
+@jit
+def find_short_lists(candidates, multipliers, is_strict):
+    """Samples for which a cluster that is not listed may cost less at other multipliers.
+
+    Changes the limits and the multipliers of the candidates in place: they are those of these.
+    """
+    clusters, distances, limits, before = candidates
+    shift = _least_change(multipliers, before, is_strict)
+    short = np.empty(len(limits), np.bool_)
+    for p in range(len(limits)):
+        limits[p] += shift
+        lowest = np.inf
+        for j in range(clusters.shape[1]):
+            lowest = min(lowest, distances[p, j] + multipliers[clusters[p, j]])
+        short[p] = lowest > limits[p]
+    before[:] = multipliers
+    return np.flatnonzero(short)
+
+
+@helper
 def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at):
     """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
     counts, ties = evaluations.counts[at], evaluations.ties[at]
-    # Rounds tolerate a few clusters whose multiplier has fallen more than those of others.
-    changes = np.sort(multipliers - before)
-    shift = changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
+    shift = _least_change(multipliers, before, is_strict)
     total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
         counts[k] = 0
@@ -274,7 +299,7 @@ def maximize_size_dual(
             multipliers[:] = stepped
     for _ in range(MAX_STEPS):
         worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-        if n_short > 2 * SHORT_SHARE * n_samples or worst <= slack:
+        if n_short > STOP_SHARE * n_samples or worst <= slack:
             break
         if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
             gaps = np.sort(evaluations.gaps[at, ::stride])

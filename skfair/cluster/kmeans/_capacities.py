@@ -28,8 +28,7 @@ def assign_within_capacities(X, centers, capacities):
     bounds = np.zeros(len(centers)), capacities.astype(float)
     _, dual, _ = assign_sizes(narrow, centers, bounds, SizeDual(np.zeros(len(centers))), SLACK)
     while True:
-        selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
-        candidates = selected._replace(distances=np.empty(selected.distances.shape))
+        candidates = select_candidates(narrow, centers, dual.multipliers, n_candidates, np.float64)
         measure_candidates(X, centers, *candidates[:2])
         dual, _ = ascend(candidates, bounds, dual, SLACK, is_strict=True)
         multipliers = np.maximum(dual.multipliers, 0)

@@ -26,9 +26,8 @@ from skfair.cluster.kmeans._assignment import (
 )
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
-    SHORT_SHARE,
+    MANY_CLUSTERS,
     SizeDual,
-    ascend,
     assign_precisely,
     assign_sizes,
     can_list_all,
@@ -41,6 +40,7 @@ SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
 ROUGH_TOL = 1e-3  # the same on subsamples
+EVEN_SIZES = 1.2  # times the mean size, up to which starts are drawn uniformly
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
 ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
 LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
@@ -57,6 +57,7 @@ def solve_sizes(
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
+    runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
     order = random_state.permutation(problem.n_samples)
     size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
@@ -96,6 +97,20 @@ def solve_sizes(
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def _draw_by_mass(problem, runs):
+    """The same runs, from uniform draws in place of k-means++ where all sizes are nearly equal.
+
+    k-means++ draws many centres where samples are far apart, and too few where they are dense and
+    every cluster takes about as many: multipliers would be large there, and rounds slow.
+    """
+    smallest, largest = member_bounds(problem, problem.n_samples)
+    mean = problem.n_samples / runs.n_clusters
+    is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
+    is_default = isinstance(runs.init, str) and runs.init == "k-means++"
+    is_drawn = is_even and is_default and runs.n_clusters >= MANY_CLUSTERS
+    return runs._replace(init="random") if is_drawn else runs
 
 
 def _relocate(samples, rounds, problem, n_drawn, generator):
@@ -167,15 +182,12 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     n_iter, n_poor, is_stopped = 0, 0, False
     while n_iter < settings.max_iter and n_poor < 2 and not is_stopped:
         # Candidates are used for some rounds, with distances to the centres of each.
-        is_old = age >= life
-        if not is_old:
+        if age >= life:
+            candidates, age, life = None, 0, min(life + 1, MAX_AGE)
+        else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
-            age += 1
-            dual, now = ascend(candidates, bounds, dual, slack)
-            is_old = now.n_short > SHORT_SHARE * n_samples
-        if is_old:
-            candidates, dual, now = assign_sizes(X, start, bounds, dual, slack)
-            age, life = 1, min(life + 1, MAX_AGE)
+        candidates, dual, now = assign_sizes(X, start, bounds, dual, slack, candidates)
+        age += 1
         n_iter += 1
         if now.value > lowest and n_pushed > 0:
             start, n_pushed = means, 0  # the momentum has overshot
@@ -219,15 +231,20 @@ def _round_sizes(problem, rounds, labels=None):
 
 
 def _move_to_any_cluster(X, centers, labels, sizes, bounds):
-    """Cheapest single moves until sizes are within bounds, where candidates leave no path."""
+    """Cheap single moves until sizes are within bounds, where candidates leave no path."""
     smallest, largest = bounds
     while sizes.max() > largest or sizes.min() < smallest:
         is_over = sizes.max() > largest
-        goals = np.flatnonzero(sizes < largest) if is_over else np.array([sizes.argmin()])
-        rows = np.flatnonzero(sizes[labels] > (largest if is_over else smallest))
+        bound = largest if is_over else smallest
+        goals = np.flatnonzero(sizes < bound) if is_over else np.array([sizes.argmin()])
+        rows = np.flatnonzero(sizes[labels] > bound)
         costs = squared_distances(X[rows], centers[goals])
         costs -= member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
-        row, goal = np.unravel_index(costs.argmin(), costs.shape)
-        sizes[labels[rows[row]]] -= 1
-        labels[rows[row]] = goals[goal]
-        sizes[goals[goal]] += 1
+        # The cheapest move of each sample, in rising order of costs, where it still is allowed.
+        nearest = goals[costs.argmin(axis=1)]
+        for i in costs.min(axis=1).argsort():
+            here, goal = labels[rows[i]], nearest[i]
+            if sizes[here] > bound > sizes[goal]:
+                labels[rows[i]] = goal
+                sizes[here] -= 1
+                sizes[goal] += 1

@@ -13,6 +13,7 @@ from skfair._kernels.candidates import (
     SHORT_SHARE,
     Candidates,
     allocate_evaluations,
+    find_short_lists,
     maximize_size_dual,
     measure_candidates,
     select_smallest,
@@ -23,10 +24,9 @@ from skfair._kernels.sparse_samples import multiply, squared_norms
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
-N_CANDIDATES, MAX_CANDIDATES = 16, 64  # of a sample, at first and at most ...
-MAX_LISTED = 32_000_000  # ... and of all samples, which take 12 bytes each, or 16 at last
-LAST_SHORT_SHARE = 1e-5  # the same in the last assignment
-MAX_SELECTIONS = 6  # of candidates in a round
+N_CANDIDATES = 16  # of a sample
+LAST_SHORT_SHARE = 1e-5  # share of the samples that may need more candidates at last
+MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 20  # of candidates in a round, and at last
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
@@ -61,7 +61,6 @@ class SizeDual(NamedTuple):
     multipliers: np.ndarray  # (n_clusters,)
     width: float = 0.0
     ridge: float = FIRST_RIDGE
-    n_candidates: int = N_CANDIDATES
 
 
 class SizeEvaluation(NamedTuple):
@@ -74,29 +73,34 @@ class SizeEvaluation(NamedTuple):
     gaps: np.ndarray  # to the next best cluster
 
 
-def select_candidates(X, centers, multipliers, n_candidates):
-    """The candidates of samples of float32, from products of blocks."""
-    n_samples, n_clusters = X.shape[0], len(centers)
-    shape = n_samples, min(n_candidates, n_clusters)
-    clusters, distances = np.empty(shape, np.int32), np.empty(shape, np.float32)
-    limits = np.full(n_samples, np.inf, np.float32)
+def select_candidates(X, centers, multipliers, n_candidates=N_CANDIDATES, dtype=np.float32):
+    """The candidates of all samples at the multipliers."""
+    shape = X.shape[0], min(n_candidates, len(centers))
+    arrays = np.empty(shape, np.int32), np.empty(shape, dtype), np.full(shape[0], np.inf)
+    candidates = Candidates(*arrays, multipliers.copy())
+    select_again(X, centers, candidates, np.arange(shape[0]))
+    return candidates
+
+
+def select_again(X, centers, candidates, rows):
+    """Select the candidates of some samples anew, from products of blocks of float32."""
+    clusters, distances, limits, multipliers = candidates
     narrow = centers.astype(np.float32)
     squares, factors = np.einsum("ij,ij->i", narrow, narrow), -2 * narrow.T
     offsets, shifts = (squares + multipliers).astype(np.float32), multipliers.astype(np.float32)
-    costs = np.empty((min(BLOCK_ROWS, n_samples), n_clusters), np.float32)
-    for begin in range(0, n_samples, BLOCK_ROWS):
-        rows = slice(begin, begin + BLOCK_ROWS)
-        block = X[rows]
-        reduced = multiply(block, factors, costs[: block.shape[0]])
+    costs = np.empty((min(BLOCK_ROWS, len(rows)), len(centers)), np.float32)
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        some = rows[begin : begin + BLOCK_ROWS]
+        block, chosen = X[some].astype(np.float32, copy=False), clusters[some]
+        nearest = np.empty(chosen.shape, np.float32)
+        reduced = multiply(block, factors, costs[: len(some)])
         reduced += offsets
-        select_smallest(reduced, clusters[rows], distances[rows])
+        select_smallest(reduced, chosen, nearest)
         norms = squared_norms(block).astype(np.float32)
-        distances[rows] += norms[:, np.newaxis]
-        if shape[1] < n_clusters:
-            limits[rows] = distances[rows, -1] - FLOAT32_ROUNDING * (norms + squares.max())
-        distances[rows] -= shifts[clusters[rows]]
-    np.maximum(distances, 0, out=distances)
-    return Candidates(clusters, distances, limits, multipliers.copy())
+        nearest += norms[:, np.newaxis]
+        if chosen.shape[1] < len(centers):
+            limits[some] = nearest[:, -1] - FLOAT32_ROUNDING * (norms + squares.max())
+        clusters[some], distances[some] = chosen, np.maximum(nearest - shifts[chosen], 0)
 
 
 def list_all(X, n_clusters, dtype=np.float32):
@@ -104,18 +108,13 @@ def list_all(X, n_clusters, dtype=np.float32):
     shape = X.shape[0], n_clusters
     clusters = np.empty(shape, np.int32)
     clusters[:] = np.arange(n_clusters)
-    limits = np.full(shape[0], np.inf, np.float32)
+    limits = np.full(shape[0], np.inf)
     return Candidates(clusters, np.empty(shape, dtype), limits, np.zeros(n_clusters))
 
 
 def can_list_all(n_samples, n_clusters):
     """Whether all clusters are candidates of each sample, as that takes little time."""
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
-
-
-def max_candidates(n_samples):
-    """Number of candidates above which they would take more memory than all else."""
-    return min(max(MAX_LISTED // n_samples, N_CANDIDATES), MAX_CANDIDATES)
 
 
 def ascend(candidates, bounds, dual, slack, is_strict=False):
@@ -137,7 +136,7 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
     now = SizeEvaluation(value, n_short, residual, labels, gaps)
-    return dual._replace(multipliers=multipliers, width=width, ridge=ridge), now
+    return SizeDual(multipliers, width, ridge), now
 
 
 def spread_bounds(smallest, largest, n_clusters):
@@ -145,36 +144,38 @@ def spread_bounds(smallest, largest, n_clusters):
     return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
-def assign_sizes(X, centers, bounds, dual, slack):
-    """Candidates at the multipliers of a dual, more of them where these are too few; the ascent."""
-    for i in range(MAX_SELECTIONS):
-        candidates = select_candidates(X, centers, dual.multipliers, dual.n_candidates)
+def assign_sizes(X, centers, bounds, dual, slack, candidates=None):
+    """The ascent on candidates, of which those of some samples are selected again in between.
+
+    Without ``candidates`` they are selected at the multipliers of the dual.
+    """
+    if candidates is None:
+        candidates = select_candidates(X, centers, dual.multipliers)
+    for _ in range(MAX_SELECTIONS):
         dual, now = ascend(candidates, bounds, dual, slack)
-        is_short = now.n_short > SHORT_SHARE * X.shape[0]
-        if not is_short and (
-            i > 0 or dual.n_candidates > N_CANDIDATES or now.residual <= 3 * slack
-        ):
+        if now.n_short <= SHORT_SHARE * X.shape[0]:
             break
-        if is_short:
-            n_candidates = min(2 * dual.n_candidates, max_candidates(X.shape[0]))
-            dual = dual._replace(n_candidates=n_candidates)
+        rows = find_short_lists(candidates, dual.multipliers, False)
+        select_again(X, centers, candidates, rows)
     return candidates, dual, now
 
 
 def assign_precisely(problem, centers, bounds, dual):
     """The dual at centres to within a sample, on exact distances to enough candidates."""
-    X, n_clusters, n_candidates = problem.X, len(centers), N_CANDIDATES
+    X, n_clusters = problem.X, len(centers)
     bounds = spread_bounds(*bounds, n_clusters)
-    while True:
-        if can_list_all(X.shape[0], n_clusters):
-            candidates = list_all(X, n_clusters, np.float64)
-        else:
-            narrow = X.astype(np.float32, copy=False)
-            selected = select_candidates(narrow, centers, dual.multipliers, n_candidates)
-            candidates = selected._replace(distances=np.empty(selected.distances.shape))
-        measure_candidates(X, centers, *candidates[:2])
+    if can_list_all(X.shape[0], n_clusters):
+        candidates = list_all(X, n_clusters, np.float64)
+    else:
+        candidates = select_candidates(X, centers, dual.multipliers, dtype=np.float64)
+    measure_candidates(X, centers, *candidates[:2])
+    for _ in range(MAX_LAST_SELECTIONS):
         dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        is_short = now.n_short > LAST_SHORT_SHARE * X.shape[0]
-        if not is_short or n_candidates >= max_candidates(X.shape[0]):
-            return candidates, dual, now
-        n_candidates *= 2
+        if now.n_short <= LAST_SHORT_SHARE * X.shape[0]:
+            break
+        rows = find_short_lists(candidates, dual.multipliers, True)
+        select_again(X, centers, candidates, rows)
+        clusters, distances = candidates.clusters[rows], candidates.distances[rows]
+        measure_candidates(X[rows], centers, clusters, distances)
+        candidates.distances[rows] = distances
+    return candidates, dual, now
