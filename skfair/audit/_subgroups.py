@@ -718,7 +718,9 @@ def _check_metrics(metrics, columns):
     for name in names:
         if name not in REPORTED_RATES:
             raise ValueError(
-                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}."
+                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
+                "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
+                "a share of large losses; certify its gap between known groups."
             )
         if "y_true" not in columns and name != "selection_rate":
             raise ValueError(

@@ -173,6 +173,13 @@ def required_sample_size(
             + "."
         )
     ((name, bound),) = passed.items()
+    if hasattr(bound, "tolerance"):
+        raise ValueError(
+            f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
+            "on rates of decisions. Of another one, plan a fit by kind='fit' and pilot=FitPilot("
+            "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
+            "from its estimate falls with the square root of the number of samples."
+        )
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
     for argument, value in {"rate": rate, "power": power}.items():

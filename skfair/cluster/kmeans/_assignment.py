@@ -434,11 +434,6 @@ class RunSettings(NamedTuple):
     tol: float = 1e-5  # relative gain of the cost at which a run stops
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
 
-    @property
-    def has_equal_starts(self):
-        """Whether all starts are at the same centres."""
-        return not (isinstance(self.init, str) or callable(self.init))
-
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""
         seeds = random_state.randint(np.iinfo(np.int32).max, size=self.n_init)

@@ -516,7 +516,7 @@ class Homotopy(BaseEstimator):
             if end.is_stopped:
                 break
         # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and runs.has_equal_starts:
+        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
             nearby = search_nearby(problem, level, runs)
             if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
                 ends.append(nearby)
