@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
     def is_in(self, cells):
         """Whether the name of the run contains one of the texts; True if there are none."""
-        name = f"{self.problem}, {self.method}"
+        name = f"{self.problem}, {self.method}, {self.seed}"
         return not cells or any(cell in name for cell in cells)
 
     def path(self, study):
