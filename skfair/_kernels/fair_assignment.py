@@ -15,6 +15,7 @@ from skfair._kernels.limits import (
     intersection_coefficient,
     max_violation,
     ratio_after,
+    row_bound,
     row_value,
     rows_allow,
 )
@@ -61,7 +62,7 @@ def fill_offsets(multipliers, ratios, limits, offsets):
             for j in range(n_groups):
                 offsets[k, i] -= ratio_multipliers[k, i, j]
                 offsets[k, j] += ratios[i, j] * ratio_multipliers[k, i, j]
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             for i in range(n_groups):
                 offsets[k, i] += limits.rows[r, i] * row_multipliers[k, r]
 
@@ -105,7 +106,7 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
     """
     ratio_multipliers, row_multipliers = multipliers
     n_clusters, n_groups = counts.shape
-    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.bounds.size)
+    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.rows.shape[0])
     cells, values, violations = (
         np.empty((capacity, 3), np.int64),
         np.empty(capacity),
@@ -127,9 +128,9 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
                     cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
                     values[n], violations[n] = value, violation
                     n += 1
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             value = row_multipliers[k, r]
-            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
             if value > 0.0 or violation > 0.0:
                 cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW_SENTINEL, r
                 values[n], violations[n] = value, violation
@@ -314,8 +315,8 @@ def kkt_residual_from_groups(multipliers, counts, limits, ratios):
                     worst = max(worst, violation)
                     if ratio_multipliers[k, i, j] > 0.0:
                         worst = max(worst, -violation)
-        for r in range(limits.bounds.size):
-            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+        for r in range(limits.rows.shape[0]):
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
             worst = max(worst, violation)
             if row_multipliers[k, r] > 0.0:
                 worst = max(worst, -violation)
@@ -492,9 +493,9 @@ def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     value = 0.0
     for k in range(offsets.shape[0]):
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             if multipliers.rows[k, r] > 0.0:
-                value -= limits.bounds[r] * multipliers.rows[k, r]
+                value -= row_bound(limits, k, r) * multipliers.rows[k, r]
     return value
 
 
@@ -634,7 +635,7 @@ def _may_change(clustering, k, target, code, change, above, limits):
     """
     counts, members = clustering.counts[k], clustering.members[k]
     leaving, joining = (-1, code) if change > 0.0 else (code, -1)
-    if not rows_allow(counts, leaving, joining, abs(change), limits):
+    if not rows_allow(counts, k, leaving, joining, abs(change), limits):
         return False
     if change < 0.0 and has_single_member(members, limits):
         return False

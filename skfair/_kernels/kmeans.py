@@ -385,13 +385,15 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
                 if is_limited:
                     if checked[1, g, a] != weight:
                         checked[1, g, a] = weight
-                        allowed[1, g, a] = allows_change(counts[a], members[a], g, -weight, limits)
+                        allowed[1, g, a] = allows_change(
+                            counts[a], members[a], a, g, -weight, limits
+                        )
                     if not allowed[1, g, a]:
                         return -1
                 leaves = True
             if is_limited and checked[0, g, k] != weight:
                 checked[0, g, k] = weight
-                allowed[0, g, k] = allows_change(counts[k], members[k], g, weight, limits)
+                allowed[0, g, k] = allows_change(counts[k], members[k], k, g, weight, limits)
             if not is_limited or allowed[0, g, k]:
                 best, least = k, move_cost(distances[k], distances[a], sizes[k], sizes[a], w)
     return best
@@ -580,7 +582,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
 def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
     counts, members = clustering.counts[k], clustering.members[k]
-    return allows_exchange(counts, members, leaving, joining, w, limits)
+    return allows_exchange(counts, members, k, leaving, joining, w, limits)
 
 
 @deferred_helper
