@@ -224,10 +224,8 @@ def _step_cost(samples, clustering, p, k, q):
     a, mass = clustering.labels[p], samples.masses[p]
     gain, loss = mass * sums[a, p], mass * sums[k, p]
     if q < 0:
-        left, joined = (
-            (within[a] - gain) / (sizes[a] - mass),
-            (within[k] + loss) / (sizes[k] + mass),
-        )
+        left = (within[a] - gain) / (sizes[a] - mass)
+        joined = (within[k] + loss) / (sizes[k] + mass)
         return left - within[a] * inverses[a] + joined - within[k] * inverses[k]
     other = samples.masses[q]
     both = mass * other * samples.distances[p, q]

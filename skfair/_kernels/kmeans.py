@@ -79,10 +79,8 @@ def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
     labels, sums, sizes, counts, members = clustering
     # Count intersections first, then groups: a sample is in one intersection but several groups.
     n_intersections, n_attributes = intersections.shape
-    weights_by_code, numbers_by_code = (
-        np.zeros((sizes.size, n_intersections)),
-        np.zeros((sizes.size, n_intersections)),
-    )
+    weights_by_code = np.zeros((sizes.size, n_intersections))
+    numbers_by_code = np.zeros((sizes.size, n_intersections))
     for p in range(labels.size):
         k, code, mass = labels[p], codes[p], masses[p]
         sizes[k] += mass
@@ -592,10 +590,8 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
     samples, bounds, starts, lowest = candidates
     n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
     (a, c, g, h), w = cell, weights[0]
-    giving, returning = (
-        (a * n_clusters + c) * n_intersections + g,
-        (c * n_clusters + a) * n_intersections + h,
-    )
+    giving = (a * n_clusters + c) * n_intersections + g
+    returning = (c * n_clusters + a) * n_intersections + h
     n_exchanges = 0
     for j in range(starts[giving], starts[giving + 1]):
         p = samples[j]

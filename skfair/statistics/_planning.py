@@ -325,10 +325,8 @@ def _largest_accepted_counts(n, smallest, tolerance, level):
     margins = np.hypot(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0
-    low, high = (
-        clopper_pearson_limits(smallest, n, both)[0],
-        clopper_pearson_limits(counts, n, both)[1],
-    )
+    low = clopper_pearson_limits(smallest, n, both)[0]
+    high = clopper_pearson_limits(counts, n, both)[1]
     certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
     # The exact test is monotone in the counts: go down to the first that it accepts.
     for k, count in enumerate(smallest):

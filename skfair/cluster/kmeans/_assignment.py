@@ -335,6 +335,8 @@ def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
         bound = (bound + is_integer * rounding) / samples.largest_weight
         bound = bound if rounding else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
+        # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
+        bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)
         add_rows(
             sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
             None,
