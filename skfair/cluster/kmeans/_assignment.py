@@ -250,7 +250,7 @@ def find_feasible_counts(samples, counts, level):
     is_fractional = samples.n_attributes == 1
     best = _rounded_table(samples, counts, limits, 1) if is_fractional else search(level)
     if best is not None:
-        return best
+        return np.round(best).astype(np.int64)
     best = _rounded_table(samples, counts, limits, 0) if is_fractional else None
     best = search(0.0) if best is None else best
     # Few counts: bisection for the best ratio, which is 0 where a group cannot be everywhere.
@@ -265,14 +265,14 @@ def find_feasible_counts(samples, counts, level):
 
 
 def _rounded_table(samples, counts, limits, margin):
-    """The integer table that rounds the nearest fractional one; None if there is none."""
+    """The integers that round the nearest fractional table; None if there is none."""
     search = partial(_nearest_table, samples, counts, limits, margin, False)
     fractional = search()
     if fractional is not None and limits.rounding.any():
         # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
         sizes = fractional.sum(axis=1)[:, np.newaxis]
         fractional = search(sizes=controlled_rounding(sizes).ravel())
-    return None if fractional is None else controlled_rounding(fractional).astype(np.int64)
+    return None if fractional is None else controlled_rounding(fractional)
 
 
 def member_bounds(samples, n_members, line=0):
