@@ -348,7 +348,7 @@ def _encode_queries(query_id, n_documents):
 
 
 def _make_pairs(y, query):
-    """Pairs of documents, refused where there are none."""
+    """The pairs of documents of a query; raise if there are none."""
     pairs = DocumentPairs(y, query.codes)
     if not len(pairs):
         raise ValueError(

@@ -1,13 +1,10 @@
 """Surrogates of decisions: functions of the score that have a slope, which fits can follow."""
 
-from typing import Annotated
-
 import numpy as np
 from scipy.special import expit
 
 from skfair._kernels import RAMP, SIGMOID
 from skfair.losses import Pointwise, ScoreFunction
-from skfair.utils._sklearn import StrOptions
 
 __all__ = ["SURROGATES", "Ramp", "Sigmoid"]
 
@@ -76,5 +73,3 @@ class Ramp(ScoreFunction):
 
 SURROGATES = {"sigmoid": Sigmoid, "ramp": Ramp}
 """Classes of smooth surrogates by name."""
-
-SurrogateName = Annotated[str, StrOptions(SURROGATES)]

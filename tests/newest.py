@@ -22,7 +22,7 @@ MANAGERS = (
 """Folders of version managers: the variable that moves one, its default, and what is in it."""
 
 
-def supported(classifiers):
+def list_supported(classifiers):
     """Versions such as "3.12" that a project names, from the newest to the oldest."""
     minors = re.findall(r"Programming Language :: Python :: 3\.(\d+)", "\n".join(classifiers))
     return [f"3.{minor}" for minor in sorted(map(int, minors), reverse=True)]
@@ -63,4 +63,4 @@ def newest(versions):
 
 if __name__ == "__main__":
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    print(newest(supported(project["classifiers"])) or "")
+    print(newest(list_supported(project["classifiers"])) or "")

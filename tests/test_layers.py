@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "statistics": {"groups", "utils"},
     "partitions": {"utils"},
     "losses": {"_kernels", "utils"},
-    "surrogates": {"_kernels", "losses", "utils"},
+    "surrogates": {"_kernels", "losses"},
     "models": {"_kernels", "partitions", "utils"},
     "constraints": {"_kernels", "statistics", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}

@@ -72,8 +72,8 @@ def test_a_file_that_runs_as_another_version_is_not_taken(install):
 
 def test_versions_are_those_of_the_classifiers():
     project = tomllib.loads(newest.PROJECT.read_text(encoding="utf-8"))["project"]
-    versions = newest.supported(project["classifiers"])
+    versions = newest.list_supported(project["classifiers"])
     assert versions[-1] == project["requires-python"].removeprefix(">=")
-    assert newest.supported(
+    assert newest.list_supported(
         [f"Programming Language :: Python :: {v}" for v in ("3", "3.9", "3.10")]
     ) == ["3.10", "3.9"]

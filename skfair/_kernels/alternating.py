@@ -391,10 +391,8 @@ def add_children(samples, members, parents, pairs, rule, rng):
             copy_tables(parent, child)
             recenter(samples, child)
             n_moves = iterate(samples, child, pairs[q], rule, rng, journal)
-            f1, f2 = (
-                mean_squared_distance(samples, child),
-                find_least_balanced_cluster(samples, child)[0],
-            )
+            f1 = mean_squared_distance(samples, child)
+            f2 = find_least_balanced_cluster(samples, child)[0]
             if n_moves > 0 and not is_dominated(members, f1, f2):
                 append_child(members, child, f1, f2)
             # Undo its moves, last one first.

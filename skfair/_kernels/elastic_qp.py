@@ -303,7 +303,8 @@ def _solve_interior_point(h, G, b, penalty, tol, z, positive):
             for i in range(n_bounds):
                 predicted[k, i] = positive[k, i] + length * change[k, i]
         # The better the predictor, the nearer to zero the corrector aims (Mehrotra).
-        aim = mean_product * (_mean_complementarity(predicted) / mean_product) ** 3
+        progress = _mean_complementarity(predicted) / mean_product
+        aim = mean_product * (progress * (progress * progress))
         for i in range(n_bounds):
             products[0, i] += aim - change[_DUAL, i] * change[_SLACK, i]
             products[1, i] += aim - change[_VIOLATION_DUAL, i] * change[_VIOLATION, i]

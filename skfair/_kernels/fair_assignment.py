@@ -15,6 +15,7 @@ from skfair._kernels.limits import (
     intersection_coefficient,
     max_violation,
     ratio_after,
+    row_bound,
     row_value,
     rows_allow,
 )
@@ -61,7 +62,7 @@ def fill_offsets(multipliers, ratios, limits, offsets):
             for j in range(n_groups):
                 offsets[k, i] -= ratio_multipliers[k, i, j]
                 offsets[k, j] += ratios[i, j] * ratio_multipliers[k, i, j]
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             for i in range(n_groups):
                 offsets[k, i] += limits.rows[r, i] * row_multipliers[k, r]
 
@@ -105,31 +106,27 @@ def list_free_multipliers(multipliers, counts, limits, ratios):
     """
     ratio_multipliers, row_multipliers = multipliers
     n_clusters, n_groups = counts.shape
-    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.bounds.size)
-    cells, values, violations = (
-        np.empty((capacity, 3), np.int64),
-        np.empty(capacity),
-        np.empty(capacity),
-    )
+    capacity = n_clusters * (n_groups * (n_groups - 1) + limits.rows.shape[0])
+    cells = np.empty((capacity, 3), np.int64)
+    values = np.empty(capacity)
+    violations = np.empty(capacity)
     is_smallest, is_largest = np.empty(n_groups, np.bool_), np.empty(n_groups, np.bool_)
     n = 0
     for k in range(n_clusters):
         _mark_extremes(counts[k], limits.scales, is_smallest, is_largest)
         for i in range(n_groups):
             for j in range(n_groups):
-                value, violation = (
-                    ratio_multipliers[k, i, j],
-                    ratios[i, j] * counts[k, j] - counts[k, i],
-                )
+                value = ratio_multipliers[k, i, j]
+                violation = ratios[i, j] * counts[k, j] - counts[k, i]
                 if i != j and (
                     value > 0.0 or ((is_smallest[i] or is_largest[j]) and violation > 0.0)
                 ):
                     cells[n, 0], cells[n, 1], cells[n, 2] = k, i, j
                     values[n], violations[n] = value, violation
                     n += 1
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             value = row_multipliers[k, r]
-            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
             if value > 0.0 or violation > 0.0:
                 cells[n, 0], cells[n, 1], cells[n, 2] = k, ROW_SENTINEL, r
                 values[n], violations[n] = value, violation
@@ -171,14 +168,10 @@ def _apply_negative_hessian(direction, rows, density, ratios, limits, shift, res
     the map from multipliers to offsets and its transpose.
     """
     (n_intersections, n_clusters, _), n_groups = density.shape, ratios.shape[0]
-    offsets, by_intersection = (
-        np.empty((n_clusters, n_groups)),
-        np.empty((n_clusters, n_intersections)),
-    )
-    leaving_by_group, leaving = (
-        np.empty((n_clusters, n_groups)),
-        np.empty((n_clusters, n_intersections)),
-    )
+    offsets = np.empty((n_clusters, n_groups))
+    by_intersection = np.empty((n_clusters, n_intersections))
+    leaving_by_group = np.empty((n_clusters, n_groups))
+    leaving = np.empty((n_clusters, n_intersections))
     # Multipliers to offsets, offsets to weight that leaves, weight to constraints.
     fill_free_offsets(rows, direction, ratios, limits, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
@@ -205,10 +198,8 @@ def _mean_hessian_diagonal(rows, density, ratios, limits):
     ties no step would be short enough, and the ascent would stop.
     """
     (n_intersections, n_clusters, _), intersections = density.shape, limits.intersections
-    by_intersection, ties = (
-        np.empty((n_clusters, n_intersections)),
-        np.empty((n_clusters, ratios.shape[0])),
-    )
+    by_intersection = np.empty((n_clusters, n_intersections))
+    ties = np.empty((n_clusters, ratios.shape[0]))
     for c in range(n_intersections):
         for k in range(n_clusters):
             by_intersection[k, c] = _total(density[c, k])
@@ -314,8 +305,8 @@ def kkt_residual_from_groups(multipliers, counts, limits, ratios):
                     worst = max(worst, violation)
                     if ratio_multipliers[k, i, j] > 0.0:
                         worst = max(worst, -violation)
-        for r in range(limits.bounds.size):
-            violation = row_value(limits.rows[r], counts[k]) - limits.bounds[r]
+        for r in range(limits.rows.shape[0]):
+            violation = row_value(limits.rows[r], counts[k]) - row_bound(limits, k, r)
             worst = max(worst, violation)
             if row_multipliers[k, r] > 0.0:
                 worst = max(worst, -violation)
@@ -475,10 +466,8 @@ def compute_offsets(multipliers, limits, ratios):
     the rows in the value of the dual.
     """
     n_clusters, n_groups, _ = multipliers.ratios.shape
-    offsets, by_intersection = (
-        np.empty((n_clusters, n_groups)),
-        np.empty((n_clusters, len(limits.intersections))),
-    )
+    offsets = np.empty((n_clusters, n_groups))
+    by_intersection = np.empty((n_clusters, len(limits.intersections)))
     return (
         offsets,
         by_intersection,
@@ -492,9 +481,9 @@ def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
     value = 0.0
     for k in range(offsets.shape[0]):
-        for r in range(limits.bounds.size):
+        for r in range(limits.rows.shape[0]):
             if multipliers.rows[k, r] > 0.0:
-                value -= limits.bounds[r] * multipliers.rows[k, r]
+                value -= row_bound(limits, k, r) * multipliers.rows[k, r]
     return value
 
 
@@ -513,10 +502,8 @@ def transport(distances, members, labels, surplus):
     the number of moves. ``distances`` are those of the members.
     """
     n_clusters = surplus.size
-    costs, carriers = (
-        np.empty((n_clusters, n_clusters)),
-        np.empty((n_clusters, n_clusters), np.int64),
-    )
+    costs = np.empty((n_clusters, n_clusters))
+    carriers = np.empty((n_clusters, n_clusters), np.int64)
     lengths, previous = np.empty(n_clusters), np.empty(n_clusters, np.int64)
     stale = np.ones(n_clusters, np.bool_)
     n_moves = 0
@@ -634,7 +621,7 @@ def _may_change(clustering, k, target, code, change, above, limits):
     """
     counts, members = clustering.counts[k], clustering.members[k]
     leaving, joining = (-1, code) if change > 0.0 else (code, -1)
-    if not rows_allow(counts, leaving, joining, abs(change), limits):
+    if not rows_allow(counts, k, leaving, joining, abs(change), limits):
         return False
     if change < 0.0 and has_single_member(members, limits):
         return False

@@ -25,7 +25,7 @@ class PairedSamples(NamedTuple):
     distances: np.ndarray  # (n_samples, n_samples) squared
     masses: np.ndarray  # (n_samples,)
     rows: np.ndarray  # (n_samples, n_rows) what a sample adds to the rows of its cluster
-    bounds: np.ndarray  # (n_rows,)
+    bounds: np.ndarray  # (n_clusters, n_rows)
     rounding: float  # of sums of weights
 
 
@@ -56,7 +56,7 @@ def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):
         np.empty(n_clusters),
         np.empty(n_clusters),
         np.empty(n_clusters, np.int64),
-        np.empty((n_clusters, len(samples.bounds))),
+        np.empty((n_clusters, samples.rows.shape[1])),
     )
     return _search_from_kicks(samples, clustering, labels, *kicks, n_failures, patience)
 
@@ -132,8 +132,8 @@ def _sum_over_pairs(samples, clustering):
         within[k], sizes[k], inverses[k], members[k] = 0.0, 0.0, 0.0, 0
         for p in range(labels.size):
             sums[k, p] = 0.0
-        for r in range(samples.bounds.size):
-            excess[k, r] = -samples.bounds[r]
+        for r in range(samples.rows.shape[1]):
+            excess[k, r] = -samples.bounds[k, r]
     for p in range(labels.size):
         _add_to_cluster(samples, clustering, p, np.int64(labels[p]), 1.0)
 
@@ -149,7 +149,7 @@ def _add_to_cluster(samples, clustering, p, k, sign):
     members[k] += 1 if sign > 0.0 else -1
     for i in range(row.size):
         row[i] += mass * distances[i]
-    for r in range(samples.bounds.size):
+    for r in range(samples.rows.shape[1]):
         excess[k, r] += sign * samples.rows[p, r]
 
 
@@ -224,10 +224,8 @@ def _step_cost(samples, clustering, p, k, q):
     a, mass = clustering.labels[p], samples.masses[p]
     gain, loss = mass * sums[a, p], mass * sums[k, p]
     if q < 0:
-        left, joined = (
-            (within[a] - gain) / (sizes[a] - mass),
-            (within[k] + loss) / (sizes[k] + mass),
-        )
+        left = (within[a] - gain) / (sizes[a] - mass)
+        joined = (within[k] + loss) / (sizes[k] + mass)
         return left - within[a] * inverses[a] + joined - within[k] * inverses[k]
     other = samples.masses[q]
     both = mass * other * samples.distances[p, q]
@@ -243,7 +241,7 @@ def _step_cost(samples, clustering, p, k, q):
 def _excess_change(samples, clustering, p, a, q, k):
     """Change of the summed excess if p goes from cluster a to k, in exchange for q if not -1."""
     change = 0.0
-    for r in range(samples.bounds.size):
+    for r in range(samples.rows.shape[1]):
         joining = samples.rows[p, r] - (samples.rows[q, r] if q >= 0 else 0.0)
         excess_a, excess_k = clustering.excess[a, r], clustering.excess[k, r]
         change += max(excess_a - joining, 0.0) - max(excess_a, 0.0)

@@ -79,10 +79,8 @@ def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
     labels, sums, sizes, counts, members = clustering
     # Count intersections first, then groups: a sample is in one intersection but several groups.
     n_intersections, n_attributes = intersections.shape
-    weights_by_code, numbers_by_code = (
-        np.zeros((sizes.size, n_intersections)),
-        np.zeros((sizes.size, n_intersections)),
-    )
+    weights_by_code = np.zeros((sizes.size, n_intersections))
+    numbers_by_code = np.zeros((sizes.size, n_intersections))
     for p in range(labels.size):
         k, code, mass = labels[p], codes[p], masses[p]
         sizes[k] += mass
@@ -385,13 +383,15 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
                 if is_limited:
                     if checked[1, g, a] != weight:
                         checked[1, g, a] = weight
-                        allowed[1, g, a] = allows_change(counts[a], members[a], g, -weight, limits)
+                        allowed[1, g, a] = allows_change(
+                            counts[a], members[a], a, g, -weight, limits
+                        )
                     if not allowed[1, g, a]:
                         return -1
                 leaves = True
             if is_limited and checked[0, g, k] != weight:
                 checked[0, g, k] = weight
-                allowed[0, g, k] = allows_change(counts[k], members[k], g, weight, limits)
+                allowed[0, g, k] = allows_change(counts[k], members[k], k, g, weight, limits)
             if not is_limited or allowed[0, g, k]:
                 best, least = k, move_cost(distances[k], distances[a], sizes[k], sizes[a], w)
     return best
@@ -580,7 +580,7 @@ def _may_exchange(clustering, a, c, g, h, w, limits):
 def _cluster_may_exchange(clustering, k, leaving, joining, w, limits):
     """Whether cluster k keeps the limits if it gives a sample of an intersection for another."""
     counts, members = clustering.counts[k], clustering.members[k]
-    return allows_exchange(counts, members, leaving, joining, w, limits)
+    return allows_exchange(counts, members, k, leaving, joining, w, limits)
 
 
 @deferred_helper
@@ -590,10 +590,8 @@ def _exchange(X, weights, codes, clustering, candidates, limits, cell):
     samples, bounds, starts, lowest = candidates
     n_clusters, n_intersections = clustering.sizes.size, limits.intersections.shape[0]
     (a, c, g, h), w = cell, weights[0]
-    giving, returning = (
-        (a * n_clusters + c) * n_intersections + g,
-        (c * n_clusters + a) * n_intersections + h,
-    )
+    giving = (a * n_clusters + c) * n_intersections + g
+    returning = (c * n_clusters + a) * n_intersections + h
     n_exchanges = 0
     for j in range(starts[giving], starts[giving + 1]):
         p = samples[j]

@@ -13,6 +13,9 @@ The rows of pairs follow from the level that the composition has to reach, in on
 (`required_ratios`). They are never stored: search algorithms raise the minimum ratio of two groups,
 and compare it with the level. All other limits are rows of a table.
 
+A row may have a bound of its own in each cluster, so that some clusters may be required to have no
+member of a group. Bounds have one line for all clusters then, or else one line for each.
+
 In a sum over groups every sample counts once for each attribute, so that with several attributes
 the row of a size has the coefficients 1 / n_attributes.
 """
@@ -41,7 +44,7 @@ class Limits(NamedTuple):
     intersections: np.ndarray  # (n_intersections, n_attributes) intp, the groups of each
     slack: np.ndarray  # (n_scales,) weight by which rounding may change counts, for a cluster
     rows: np.ndarray  # (n_rows, n_groups) coefficients of group counts; masses have to be weights
-    bounds: np.ndarray  # (n_rows,) maximum of each row
+    bounds: np.ndarray  # (1, n_rows) or (n_clusters, n_rows) maximum of each row
     rounding: np.ndarray  # (n_rows,) weight by which rounding may exceed the bound
     required: np.ndarray  # (n_groups,) bool: every cluster must have a member, if there is a level
 
@@ -50,17 +53,22 @@ def balance_limits(n_groups, level=0.0):
     """Limits on the balance of clusters, the smallest over the largest group, and no other rows."""
     intersections = np.arange(n_groups)[:, np.newaxis]
     scales, rows = np.ones((1, n_groups)), np.empty((0, n_groups))
-    nothing, required = np.empty(0), np.ones(n_groups, dtype=bool)
     ratios = float(level), scales, np.ones(1), intersections, np.zeros(1)
-    return Limits(*ratios, rows, nothing, nothing.copy(), required)
+    required = np.ones(n_groups, dtype=bool)
+    return Limits(*ratios, rows, np.empty((1, 0)), np.empty(0), required)
 
 
 def add_rows(limits, rows, bounds, rounding=0.0):
-    """The limits with more rows; bounds and rounding may be one number for all."""
-    added = rows, np.broadcast_to(bounds, len(rows)), np.broadcast_to(rounding, len(rows))
-    columns = zip((limits.rows, limits.bounds, limits.rounding), added, strict=True)
-    rows, bounds, rounding = (np.concatenate(pair, dtype=np.float64) for pair in columns)
-    return limits._replace(rows=rows, bounds=bounds, rounding=rounding)
+    """The limits with more rows.
+
+    Bounds and rounding may be one number, or one per row; bounds also (n_clusters, n_rows).
+    """
+    n_lines = max(len(limits.bounds), len(np.atleast_2d(bounds)))
+    pairs = (limits.bounds, len(limits.rows)), (bounds, len(rows))
+    bounds = [np.broadcast_to(one, (n_lines, n_rows)) for one, n_rows in pairs]
+    rounding = np.append(limits.rounding, np.broadcast_to(rounding, len(rows)))
+    rows = np.vstack([limits.rows, rows], dtype=np.float64)
+    return limits._replace(rows=rows, bounds=np.hstack(bounds, dtype=np.float64), rounding=rounding)
 
 
 def size_rows(limits, smallest, largest):
@@ -74,7 +82,7 @@ def size_rows(limits, smallest, largest):
 
 def has_rows(limits):
     """Whether there are limits beyond those on the composition."""
-    return len(limits.bounds) > 0
+    return len(limits.rows) > 0
 
 
 def row_excess(counts, limits):
@@ -89,9 +97,15 @@ def satisfies_rows(counts, limits):
 
 def limits_at_counts(counts, limits):
     """The limits that clusters keep exactly: level and bounds as they are reached."""
-    bounds = np.maximum(limits.bounds, (counts @ limits.rows.T).max(axis=0))
+    bounds = np.maximum(limits.bounds, largest_values(counts, limits.rows, limits))
     level = float(composition_ratios(counts, limits).min())
     return limits._replace(level=level, bounds=bounds)
+
+
+def largest_values(counts, rows, limits):
+    """Values of rows in each cluster, or the largest of all clusters where these share bounds."""
+    values = counts @ rows.T
+    return values if len(limits.bounds) > 1 else values.max(axis=0, keepdims=True)
 
 
 def max_violation(counts, limits):
@@ -257,42 +271,48 @@ def row_value(row, counts):
 
 
 @deferred_helper
-def rows_allow(counts, leaving, joining, w, limits):
-    """Whether the rows of a cluster stay within their bounds, or get no worse.
+def row_bound(limits, k, r):
+    """Maximum of a row in cluster k, for which there is a line of its own or that of all."""
+    return limits.bounds[min(k, limits.bounds.shape[0] - 1), r]
+
+
+@deferred_helper
+def rows_allow(counts, k, leaving, joining, w, limits):
+    """Whether the rows of cluster k stay within their bounds, or get no worse.
 
     A sample of weight w joins, of the intersection ``joining``, and one of ``leaving`` leaves; -1
     is no sample.
     """
-    for r in range(limits.bounds.size):
+    for r in range(limits.rows.shape[0]):
         change = 0.0
         if joining >= 0:
             change += w * intersection_coefficient(limits, r, joining)
         if leaving >= 0:
             change -= w * intersection_coefficient(limits, r, leaving)
-        bound = limits.bounds[r] + limits.rounding[r]
+        bound = row_bound(limits, k, r) + limits.rounding[r]
         if change > 0.0 and row_value(limits.rows[r], counts) + change > bound:
             return False
     return True
 
 
 @deferred_helper
-def allows_change(counts, members, code, change, limits):
-    """Whether a cluster keeps its limits after a sample has joined (change > 0) or left."""
+def allows_change(counts, members, k, code, change, limits):
+    """Whether cluster k keeps its limits after a sample has joined (change > 0) or left."""
     w = abs(change)
     leaving, joining = (-1, code) if change > 0.0 else (code, -1)
-    if not rows_allow(counts, leaving, joining, w, limits):
+    if not rows_allow(counts, k, leaving, joining, w, limits):
         return False
     bound = limits.level * (1.0 - ROUNDING)
     return bound <= 0.0 or ratio_after(counts, members, code, change, limits) >= bound
 
 
 @deferred_helper
-def allows_exchange(counts, members, leaving, joining, w, limits):
-    """Whether a cluster keeps its limits if it gives a sample of an intersection for another."""
+def allows_exchange(counts, members, k, leaving, joining, w, limits):
+    """Whether cluster k keeps its limits if it gives a sample of an intersection for another."""
     bound = limits.level * (1.0 - ROUNDING)
     if leaving == joining:
         return True
-    if not rows_allow(counts, leaving, joining, w, limits):
+    if not rows_allow(counts, k, leaving, joining, w, limits):
         return False
     if bound <= 0.0:
         return True

@@ -230,11 +230,9 @@ def _fill_queues(graph, clustering, arcs, a, first, last):
 @inline_helper
 def _enqueue(arcs, a, b, i, cost):
     """Insert node i by cost; the most expensive node leaves a full queue."""
-    nodes, queued_costs, position = (
-        arcs.nodes[a, b],
-        arcs.queued_costs[a, b],
-        arcs.queue_lengths[a, b],
-    )
+    nodes = arcs.nodes[a, b]
+    queued_costs = arcs.queued_costs[a, b]
+    position = arcs.queue_lengths[a, b]
     if position < QUEUE_SIZE:
         arcs.queue_lengths[a, b] += 1
     elif cost < queued_costs[position - 1]:

@@ -560,14 +560,14 @@ def _allows_exact_tests(estimates, contrasts):
 def _passes_exact_tests(estimates, contrasts, tolerance, level):
     """Whether exact tests show that every difference is within the tolerance."""
     hits, n = estimates.hits, estimates.counts
-    first, second = _contrast_events(contrasts)
+    events = np.transpose(_contrast_events(contrasts))
     # Clopper-Pearson limits: pairs that they decide need no test.
     undecided = np.flatnonzero(_exact_upper_limits(estimates, contrasts, level) > tolerance)
     by_limits = estimates.upper(contrasts, level)
     # Berger-Boos tests of the others. Skip pairs that even the large-sample limits do not show.
     return all(
         by_limits[pair] <= tolerance
-        and _p_value(hits, n, first[pair], second[pair], tolerance) <= 1.0 - level
+        and exact_difference_test(hits[events[pair]], n[events[pair]], tolerance) <= 1.0 - level
         for pair in undecided
     )
 
@@ -608,11 +608,6 @@ def _round_up(tolerance):
     digits = 2 - int(np.floor(np.log10(tolerance)))
     rounded = round(float(tolerance), digits)
     return rounded if rounded >= tolerance else round(rounded + 10.0**-digits, digits)
-
-
-def _p_value(hits, n, first, second, tolerance):
-    """p-value of the hypothesis that the difference of two rates exceeds the tolerance."""
-    return exact_difference_test((hits[first], hits[second]), (n[first], n[second]), tolerance)
 
 
 def _warn_of_small_groups(bound, estimates, tolerance, level):

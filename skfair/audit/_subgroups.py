@@ -363,10 +363,8 @@ _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 def _search(name, family, level, direction, max_listed, n_measures):
     """Table of the flagged subgroups of one measure, and a dict about the search."""
     # The limits of all measures, depths that occur, sides and subgroups share the error.
-    sides, n_searched = (
-        _SIDES[direction],
-        np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1),
-    )
+    sides = _SIDES[direction]
+    n_searched = np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1)
     n_depths = np.count_nonzero(n_searched)
     n_limits = n_measures * n_depths * len(sides) * np.maximum(n_searched, 1)
     errors = (1.0 - level) / n_limits
@@ -718,7 +716,9 @@ def _check_metrics(metrics, columns):
     for name in names:
         if name not in REPORTED_RATES:
             raise ValueError(
-                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}."
+                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
+                "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
+                "a share of large losses; certify its gap between known groups."
             )
         if "y_true" not in columns and name != "selection_rate":
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -30,10 +30,6 @@ from skfair.groups import (
 from skfair.partitions import is_partitioned, partitions_of
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
-
-if TYPE_CHECKING:
-    pass
-
 
 # Requirements for every cluster, by groups and by size, and what clusterings reach of them.
 #

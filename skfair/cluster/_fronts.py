@@ -450,10 +450,8 @@ def _measure_ratios(data, n_clusters, route, n_moves):
     ends, of_point = np.unique(n_moves, return_inverse=True)
     numbers = np.arange(ends[-1])
     first_point = np.searchsorted(ends, numbers, "right")
-    moved, changes = (
-        data.sample_counts(route.samples[numbers]),
-        np.zeros((len(ends), *counts.shape)),
-    )
+    moved = data.sample_counts(route.samples[numbers])
+    changes = np.zeros((len(ends), *counts.shape))
     np.subtract.at(changes, (first_point, route.sources()[numbers]), moved)
     np.add.at(changes, (first_point, route.clusters[numbers]), moved)
     tables = (counts + np.cumsum(changes, axis=0))[of_point]

@@ -681,6 +681,7 @@ def check_constraint(
     if bound.sums.metric_input != "ranks":
         _check_second_derivatives(constraint, bound, scores, rng)
         _check_blocks(constraint, bound, scores)
+        bound.estimates(scores)  # which raise if limits do not follow from linear forms
     # The same constraint on three quarters of the samples, and where all are in one group.
     rows = np.flatnonzero(np.arange(n_samples) % 4)
     features = None if X is None else safe_indexing(X, rows)

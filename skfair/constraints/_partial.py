@@ -84,10 +84,8 @@ class PartialParity(Constraint):
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
         def sums_of(groups):
-            percentiles, members = (
-                intervals_by_group(interval, groups),
-                samples._replace(groups=groups),
-            )
+            percentiles = intervals_by_group(interval, groups)
+            members = samples._replace(groups=groups)
             ranked = IntervalEvents.make(self.cells, members, percentiles, self.ranks_in_groups)
             return RankSums(type(self).__name__, ranked)
 

@@ -82,10 +82,8 @@ class RateRows:
             values, combine = np.array([value]), slope[np.newaxis, :]
         else:
             aux = self.aux_at(sums) if aux is None else aux
-            values, combine = (
-                self.rates_to_rows @ rates + self.aux_jacobian @ aux,
-                self.rates_to_rows,
-            )
+            values = self.rates_to_rows @ rates + self.aux_jacobian @ aux
+            combine = self.rates_to_rows
         if (
             self.bound.sums.is_quotient
         ):  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown

@@ -96,7 +96,18 @@ class Sums:
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
         means = make_estimates(counted.events, counted.values, known=counted.known)
-        return gap.estimates(means), gap.linear_forms(self.events.n_events)
+        estimates, forms = gap.estimates(means), gap.linear_forms(self.events.n_events)
+        value = gap(means.values)
+        by_forms = estimates.gap((forms @ estimates.values).max(initial=0.0))
+        # Ratios replace a rate of 0 by half a success.
+        is_known = not (np.isnan(value) or gap.is_ratio and means.values.min(initial=1.0) <= 0.0)
+        if is_known and not np.isclose(by_forms, max(value, 0.0)):
+            raise ValueError(
+                f"linear_forms of {gap.name} must have the gap as their largest form, since limits "
+                f"follow from them, but the gap is {value:g} where that is {by_forms:g}. Define "
+                "them with __call__, in the same class."
+            )
+        return estimates, forms
 
     def posterior(self, gap, tolerance, scores, clusters):
         """Posterior of the population's gap."""

@@ -90,10 +90,8 @@ def _calibrate_subsample(fitter, start):
 
     Its gaps are those on the subsample. Rows are None if there is no subsample, or no need of rows.
     """
-    on_subsample, no_rows = (
-        fitter.make_subsample_fitter(start.parameters),
-        [None] * len(fitter.constraint),
-    )
+    on_subsample = fitter.make_subsample_fitter(start.parameters)
+    no_rows = [None] * len(fitter.constraint)
     if on_subsample is None:
         return start, no_rows
     try:

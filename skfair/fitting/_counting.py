@@ -316,11 +316,6 @@ class Candidate(NamedTuple):
         return self.violation == 0.0
 
     @property
-    def reported_violation(self):
-        """The violation as fits report it: nan if a gap is unknown."""
-        return np.nan if np.isnan(self.gaps).any() else self.violation
-
-    @property
     def is_solver_result(self):
         """Whether the model is the solver's own result, which no search has moved."""
         return np.array_equal(self.parameters, self.result.x[: len(self.parameters)])

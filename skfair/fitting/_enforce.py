@@ -148,7 +148,7 @@ def enforce(fitter, strategy):
         if plain.keeps_bound:
             return plain if plain.has_stable_decisions else search_intercept(fitter, plain)
         # Linear models start at scores of 0, where smooth rates are nearly linear.
-        if not fitter.has_linear_model:
+        if fitter.problem.model.last_layer(fitter.start) is not fitter.problem.model:
             fitter = fitter.start_at(fitter.shrink_scores(plain))
     first = fitter.fit_smooth()
     if first.keeps_bound and not first.result.multipliers.any():

@@ -129,16 +129,6 @@ class Fitter:
         """The fit without constraint, from the start."""
         return self.fit_unconstrained()
 
-    @property
-    def knows_plain_fit(self):
-        """Whether the fit without constraint has been made."""
-        return "plain_fit" in vars(self)
-
-    @property
-    def has_linear_model(self):
-        """Whether scores are linear in all parameters."""
-        return self.problem.model.last_layer(self.start) is self.problem.model
-
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
         x = self.start if parameters is None else parameters

@@ -445,7 +445,7 @@ class _Refits:
             return None
         if not self.leave_one_out.has_decisions:  # smaller predictions are others
             return None
-        limits, scores = self._limits(evidence, excess), evidence.scores
+        limits, scores = self._certain_gaps(evidence, excess), evidence.scores
         if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
             return None
         small, large = 0.0, 1.0
@@ -472,7 +472,7 @@ class _Refits:
         if not plain.can_reach(confidence):
             return []
         planes = list(find_planes(self.mover.problem, plain_fit))
-        margins = tolerances - self._limits(plain, plain.excess(aim))
+        margins = tolerances - self._certain_gaps(plain, plain.excess(aim))
         margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
         moves = []
@@ -525,7 +525,7 @@ class _Refits:
         tolerances = training + _ROUNDING
         return self._make_evidence(candidate, scores, tolerances, hidden)
 
-    def _limits(self, evidence, excess):
+    def _certain_gaps(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
         return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
 

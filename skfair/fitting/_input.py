@@ -153,8 +153,7 @@ def check_missing_group_settings(estimator, constraints, without_groups):
     ``without_groups`` has parameters that can make predictions depend on the group, each with the
     value that does not.
     """
-    setting = _group_model_setting(estimator)
-    if setting is None:
+    if estimator.missing not in ("at_random", *ASSUMPTIONS):
         return
     ranked = [one for one in constraints if not one.terms(step_function, LogisticLoss())]
     remedies = {
@@ -172,15 +171,10 @@ def check_missing_group_settings(estimator, constraints, without_groups):
     if remedies:
         reason, remedy = next(iter(remedies.items()))
         raise ValueError(
-            f"{setting} estimates the groups that are not recorded, but {reason} needs the group "
-            f"of every sample. Pass {remedy}, or fit the samples that have a recorded group."
+            f"missing={estimator.missing!r} estimates the groups that are not recorded, but "
+            f"{reason} needs the group of every sample. Pass {remedy}, or fit the samples that "
+            "have a recorded group."
         )
-
-
-def _group_model_setting(estimator):
-    """The setting by which groups are modelled, as text; None if they are not."""
-    models = estimator.missing in ("at_random", *ASSUMPTIONS)
-    return f"missing={estimator.missing!r}" if models else None
 
 
 def _check_group_arguments(estimator, columns):
@@ -403,16 +397,13 @@ def _is_revealed(X, of_group, codes):
     # Most columns vary within a group, as few samples show.
     for rows in (slice(_N_PROBE_SAMPLES), slice(None)):
         _, first, numbers = np.unique(of_group[codes[rows]], return_index=True, return_inverse=True)
-        values = _to_dense(X[rows][:, columns])
+        values = X[rows][:, columns]
+        values = values.toarray() if sparse.issparse(values) else values
         is_constant = (values == values[first][numbers]).all(axis=0)
         columns = columns[is_constant]
         if not len(columns):
             return False
     return len(np.unique(values[first][:, is_constant], axis=0)) == len(first)
-
-
-def _to_dense(X):
-    return X.toarray() if sparse.issparse(X) else X
 
 
 def warn_if_revealed(X, groups, setting):

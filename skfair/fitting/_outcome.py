@@ -57,7 +57,7 @@ def solution_attributes(estimator, guarantee, status, n_rows, report, is_unconst
     fitted = {
         # The plain fit has no rows: where it keeps the bound, multipliers are 0.
         "multipliers_": multipliers if len(multipliers) else np.zeros(n_rows),
-        "constraint_violation_": candidate.reported_violation,
+        "constraint_violation_": np.nan if np.isnan(candidate.gaps).any() else candidate.violation,
         REPORT_ATTRIBUTE: report,
     }
     fitted |= guarantee_attributes(estimator, guarantee, status)
@@ -354,7 +354,8 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     free = replace(problem, constraint=ConstraintSystem(()))
     if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
         return
-    if fitter.knows_plain_fit and problem is fitter.problem and len(problem.target) <= _MAX_SAMPLES:
+    is_fitted = "plain_fit" in vars(fitter) and problem is fitter.problem
+    if is_fitted and len(problem.target) <= _MAX_SAMPLES:
         plain = fitter.plain_fit.parameters
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x

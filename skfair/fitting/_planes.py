@@ -139,11 +139,9 @@ def assign_folds(n_samples, clusters=None):
 def find_planes(problem, plain):
     """Planes through a `PlainFit` of a problem with a linear model."""
     model, scores = problem.model, plain.scores
-    parameters, up, deviation = (
-        plain.candidate.parameters,
-        model.intercept_direction(),
-        scores.std(),
-    )
+    parameters = plain.candidate.parameters
+    up = model.intercept_direction()
+    deviation = scores.std()
     if up is None or deviation == 0.0:
         return
     weights, values = problem.mean_weights, effects(problem, scores)

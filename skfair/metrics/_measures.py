@@ -333,8 +333,9 @@ def find_measure(measure):
         return Measure(measure)
     if not isinstance(measure, str) or measure not in known:
         raise ValueError(
-            f"A measure must be one of {sorted(known)}, a Rate, a Measure or a function of y_true "
-            f"and y_pred; got {measure!r}." + spelling_hint(str(measure), known)
+            f"A measure must be one of {sorted(known)}, a Rate, a function of y_true and y_pred or "
+            f"a Measure(function, response=...) of scores or probabilities; got {measure!r}."
+            + spelling_hint(str(measure), known)
         )
     return known[measure]
 

@@ -255,10 +255,8 @@ class Rate:
         decisions = columns["decisions"]
         is_true = columns["y_true"] if self.needs_target else np.zeros(len(decisions), dtype=bool)
         outcomes = 2 * is_true.astype(np.intp) + decisions
-        counts, values = (
-            to_confusion_matrix(self.denominator).ravel()[outcomes],
-            self.outcome_values,
-        )
+        counts = to_confusion_matrix(self.denominator).ravel()[outcomes]
+        values = self.outcome_values
         if values is None:
             numerators = to_confusion_matrix(self.numerator).ravel()[outcomes]
             return estimate_quotients(numerators, counts, groups, weights, units)

@@ -543,12 +543,12 @@ def make_scorer(
                 "transform and group; set those of a function with functools.partial."
             )
         compared = _compare_groups(find_measure(metric), transform, group, k)
-        return FairnessScorer(_directed(compared, greater_is_better), pos_label)
+        return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
     record = _find_metric(metric)
     record = replace(record, params={**record.params, **params})
-    return FairnessScorer(_directed(record, greater_is_better), pos_label)
+    return FairnessScorer(_set_direction(record, greater_is_better), pos_label)
 
 
 def _find_metric(metric):
@@ -570,7 +570,7 @@ def _find_metric(metric):
     return metric
 
 
-def _directed(metric, greater_is_better):
+def _set_direction(metric, greater_is_better):
     """The metric with the requested direction, or with its own one for None."""
     if greater_is_better is None:
         return metric

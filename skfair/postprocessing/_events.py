@@ -690,10 +690,8 @@ def _make_model(problems):
 
 def _bind(problems, constraints, settings):
     """Bind every constraint to every problem, as a function of the scores of all problems."""
-    n_samples, n_scores = (
-        len(problems[0].samples.target),
-        len(problems) * len(problems[0].samples.target),
-    )
+    n_samples = len(problems[0].samples.target)
+    n_scores = len(problems) * len(problems[0].samples.target)
     bound = bind_all(constraints, [problem.samples for problem in problems], *settings)
     if len(problems) == 1:
         return ConstraintSystem(tuple(bound[0]))

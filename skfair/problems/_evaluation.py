@@ -303,10 +303,8 @@ class OnePassEvaluation(Evaluation):
 
 def compile_block(problem):
     """The `CompiledBlock` of a problem; None where its columns or its loss have no kernel."""
-    code, columns = (
-        kernel_kind_and_width(problem.loss),
-        getattr(problem.model, "kernel_columns", None),
-    )
+    code = kernel_kind_and_width(problem.loss)
+    columns = getattr(problem.model, "kernel_columns", None)
     if code is None or columns is None:
         return None
     return CompiledBlock(problem, columns, (problem.target, problem.mean_weights, *code))

@@ -290,14 +290,13 @@ class ConstrainedProblem(Problem):
         -------
         Evaluation
         """
-        if multipliers is None or not self._has_one_pass or self._is_numpy_enough():
+        if multipliers is None or not self._has_one_pass:
+            return Evaluation(self, x)
+        # A pass of some 20 steps per sample may not be worth compiling its kernel.
+        n_samples, n_columns = self.compiled.columns[0].shape
+        if is_numpy_enough(n_samples * (n_columns + 20)):
             return Evaluation(self, x)
         return OnePassEvaluation(self, x, multipliers, False)
-
-    def _is_numpy_enough(self):
-        """Whether one more pass need not compile its kernel, of some 20 steps per sample."""
-        n_samples, n_columns = self.compiled.columns[0].shape
-        return is_numpy_enough(n_samples * (n_columns + 20))
 
     @cached_property
     def _has_one_pass(self):

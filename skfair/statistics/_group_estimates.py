@@ -126,10 +126,7 @@ class Averages(Estimates):
         """Root of the sum of the squared errors of the parts."""
         return np.linalg.norm([each @ one.standard_errors for one, each in self._parts], axis=0)
 
-    def limits(self, level):
-        """Limits of each average, as in `Estimates.limits`."""
-        each = sparse.eye_array(len(self.values), format="csr")
-        return -self.upper(-each, level), self.upper(each, level)
+    limits = Means.limits
 
     def upper(self, contrasts, level):
         """Upper limit of each linear form, as in `Estimates.upper`."""

@@ -173,6 +173,13 @@ def required_sample_size(
             + "."
         )
     ((name, bound),) = passed.items()
+    if hasattr(bound, "tolerance"):
+        raise ValueError(
+            f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
+            "on rates of decisions. Of another one, plan a fit by kind='fit' and pilot=FitPilot("
+            "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
+            "from its estimate falls with the square root of the number of samples."
+        )
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
     for argument, value in {"rate": rate, "power": power}.items():
@@ -318,10 +325,8 @@ def _largest_accepted_counts(n, smallest, tolerance, level):
     margins = np.hypot(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0
-    low, high = (
-        clopper_pearson_limits(smallest, n, both)[0],
-        clopper_pearson_limits(counts, n, both)[1],
-    )
+    low = clopper_pearson_limits(smallest, n, both)[0]
+    high = clopper_pearson_limits(counts, n, both)[1]
     certain = (high[:, np.newaxis] - low <= tolerance).sum(axis=0) - 1
     # The exact test is monotone in the counts: go down to the first that it accepts.
     for k, count in enumerate(smallest):

@@ -53,9 +53,10 @@ def constraint_values(
         \qquad r_e(s) = \sum_{i \in e} \omega_i \sigma(s_i),
 
     with the surrogate :math:`\sigma` in place of the decision. It is at most 0 where the constraint
-    holds. It is computed on the CPU in double precision. Its gradient, one number per sample, is a
-    tensor on the device of the scores. Decisions are not smooth: where the bound must hold, end the
-    training with ``ConstrainedTorchClassifier(module, constraint, solver=None)``.
+    holds. That of a ratio is (1 - tolerance) times the largest rate, less the smallest. It is
+    computed on the CPU in double precision. Its gradient, one number per sample, is a tensor on the
+    device of the scores. Decisions are not smooth: where the bound must hold, end the training with
+    ``ConstrainedTorchClassifier(module, constraint, solver=None)``.
 
     Parameters
     ----------

@@ -26,6 +26,7 @@ from skfair.constraints import (
     PartialEqualOpportunity,
     PartialGroupAUC,
     PartialStatisticalParity,
+    RangeGap,
     applicable_constraint_names,
 )
 from skfair.groups import Samples, check_groups
@@ -689,6 +690,18 @@ def test_squares_of_numbers_have_squared_units_or_none():
     # A fit of this package squares what is left of its own mean target.
     with pytest.raises(ValueError, match="depends on the mean, as that of squares does"):
         certify(ConstrainedERMRegressor().fit(X, y, sensitive_features=group), X, y, **settings)
+
+
+def test_a_gap_of_ones_own_is_not_certified_by_the_limits_of_another():
+    class TripleRange(RangeGap):
+        def __call__(self, means):
+            return 3.0 * super().__call__(means)
+
+    class TripleParity(LossParity):
+        gap, metric = TripleRange, None
+
+    with pytest.raises(ValueError, match="linear_forms of TripleRange must have the gap"):
+        certify_held_out(constraint=TripleParity(), tolerance=0.9)
 
 
 @pytest.mark.parametrize("n", [50, 400])

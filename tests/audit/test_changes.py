@@ -22,7 +22,7 @@ NEW = (np.where(RNG.random(N) < 0.8, UNIFORM, RNG.random(N)) < 0.45).astype(int)
 
 
 @pytest.fixture(scope="module")
-def paired():
+def paired_report():
     return compare_models(Y, OLD, NEW, sensitive_features=SEX, names=("old", "new"))
 
 
@@ -41,8 +41,8 @@ def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
     )
 
 
-def test_values_and_gaps_are_those_of_the_metrics(paired):
-    gaps = paired.gaps.set_index("measure")
+def test_values_and_gaps_are_those_of_the_metrics(paired_report):
+    gaps = paired_report.gaps.set_index("measure")
     for name, metric in {
         "selection_rate": demographic_parity_difference,
         "true_positive_rate": equal_opportunity_difference,
@@ -50,15 +50,15 @@ def test_values_and_gaps_are_those_of_the_metrics(paired):
         expected = [metric(Y, one, sensitive_features=SEX) for one in (OLD, NEW)]
         assert gaps.loc[name, ["before", "after"]].tolist() == pytest.approx(expected)
         assert gaps.loc[name, "change"] == pytest.approx(expected[1] - expected[0])
-    row = paired.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    row = paired_report.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
     assert row["before"] == OLD[SEX == "f"].mean() and row["n_after"] == (SEX == "f").sum()
     limits = np.array(rate_limits(row["after"], row["n_after"], 0.975))
     assert row[["after_low", "after_high"]].tolist() == pytest.approx(limits)
 
 
-def test_the_change_of_a_group_has_newcombes_paired_limits(paired):
+def test_the_change_of_a_group_has_newcombes_paired_limits(paired_report):
     """Limits of a difference of paired proportions, by hand, with the phi coefficient."""
-    row = paired.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    row = paired_report.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
     old, new = OLD[SEX == "f"], NEW[SEX == "f"]
     phi = np.corrcoef(old, new)[0, 1]
     (low_old, high_old), (low_new, high_new) = (
@@ -94,8 +94,8 @@ def test_exchanged_periods_have_the_negative_change():
     assert forward["change_high"] == pytest.approx(-back["change_low"])
 
 
-def test_moves_count_the_decisions_that_changed(paired):
-    moves = paired.moves.set_index("group")
+def test_moves_count_the_decisions_that_changed(paired_report):
+    moves = paired_report.moves.set_index("group")
     for group in ("f", "m"):
         inside = SEX == group
         assert moves.loc[group, "n_gained"] == ((NEW == 1) & (OLD == 0) & inside).sum()
@@ -122,10 +122,10 @@ def test_intervals_of_changes_hold(first, second, is_paired):
     assert n_held >= stats.binom.ppf(0.001, 200, 0.95)
 
 
-def test_a_large_change_is_shown_and_none_is_not(paired):
-    gap = paired.gaps.set_index("measure").loc["selection_rate"]
+def test_a_large_change_is_shown_and_none_is_not(paired_report):
+    gap = paired_report.gaps.set_index("measure").loc["selection_rate"]
     assert gap["change_high"] < 0.0
-    assert "it is smaller in the population" in paired.findings[2]
+    assert "it is smaller in the population" in paired_report.findings[2]
     same = compare_models(Y, OLD, OLD, sensitive_features=SEX)
     assert same.gaps["change"].eq(0.0).all() and "may be chance" in same.findings[2]
     assert "0 of 2,000 decisions differ" in same.findings[1]
@@ -163,13 +163,13 @@ def test_errors_name_what_differs():
         compare_models(Y, OLD, NEW[1:], sensitive_features=SEX)
 
 
-def test_formats_have_both_periods(paired, tmp_path):
-    content = json.loads(paired.to_json(tmp_path / "change.json"))
-    assert content["names"] == ["old", "new"] and content["findings"] == paired.findings
-    assert content["gaps"]["change"] == paired.gaps["change"].tolist()
-    for text in (paired.to_html(), paired.to_markdown(), paired._repr_html_()):
+def test_formats_have_both_periods(paired_report, tmp_path):
+    content = json.loads(paired_report.to_json(tmp_path / "change.json"))
+    assert content["names"] == ["old", "new"] and content["findings"] == paired_report.findings
+    assert content["gaps"]["change"] == paired_report.gaps["change"].tolist()
+    for text in (paired_report.to_html(), paired_report.to_markdown(), paired_report._repr_html_()):
         assert "Changed decisions by group" in text and "old" in text and "new" in text
-    assert str(paired).splitlines()[0] == "Change report"
+    assert str(paired_report).splitlines()[0] == "Change report"
 
 
 def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():

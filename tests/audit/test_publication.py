@@ -256,7 +256,7 @@ class Reader:
                 return False
         return True
 
-    def disclosed(self):
+    def list_disclosed(self):
         """Small counts and zeros of suppressed groups that follow, of outcomes that occur."""
         totals = np.array([[1, 1, 1, 1], [0, 0, 1, 1], [0, 1, 0, 1], *np.eye(4)], dtype=float)
         for mask in self.hidden:
@@ -278,7 +278,7 @@ def count_disclosed(seeds):
             assert "allows no report" in str(error)
             continue
         n_reports += 1
-        n_disclosed += len(list(Reader(report, *data).disclosed()))
+        n_disclosed += len(list(Reader(report, *data).list_disclosed()))
     return n_reports, n_disclosed
 
 

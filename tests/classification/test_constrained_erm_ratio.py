@@ -141,8 +141,8 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of constant decisions, and bounds that none keep
         model.fit(X, y, sensitive_features=groups)
-    kept = keeps(parity, y, model.predict(X), groups)
-    assert (model.status_ != "infeasible") == kept == bool(errors)
+    holds = keeps(parity, y, model.predict(X), groups)
+    assert (model.status_ != "infeasible") == holds == bool(errors)
     if errors:
         assert 0 <= round(1 - model.score(X, y) - min(errors), 9) <= 0.08
 

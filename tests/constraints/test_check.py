@@ -156,3 +156,18 @@ def test_what_is_no_rate_is_compared_by_its_metric_or_unknown():
     assert LossParity().compared_rate is METRICS["loss_parity_difference"]
     assert PartialEqualizedOdds().compared_rate is METRICS["partial_equalized_odds_difference"]
     assert ScoreParity().compared_rate is None
+
+
+class TripleRange(RangeGap):
+    """Three times a range, whose linear forms are inherited."""
+
+    def __call__(self, means):
+        return 3.0 * super().__call__(means)
+
+
+def test_a_gap_that_is_not_its_largest_linear_form_has_no_limits():
+    class TripleParity(DemographicParity):
+        gap = TripleRange
+
+    with pytest.raises(ValueError, match="linear_forms of TripleRange .*Define them with __call__"):
+        check_constraint(TripleParity())

@@ -60,7 +60,7 @@ def bind(constraint, y, groups):
     return constraint.bind(samples, Sigmoid(), LogisticLoss(), 0.1)
 
 
-def by_group(score, y, decisions, groups, **options):
+def score_groups(score, y, decisions, groups, **options):
     return np.array(
         [score(y[groups == g], decisions[groups == g], **options) for g in np.unique(groups)]
     )
@@ -85,7 +85,7 @@ def test_derivatives_counts_and_blocks(constraint):
 def test_gaps_are_those_of_scikit_learn(name, score, options):
     X, y, groups = make_data(500)
     scores = X @ [1.0, -0.5, 0.2, 0.0]
-    rates = by_group(score, y.astype(int), (scores > 0).astype(int), groups, **options)
+    rates = score_groups(score, y.astype(int), (scores > 0).astype(int), groups, **options)
     assert bind(RateParity(name), y, groups).value(scores) == pytest.approx(np.ptp(rates))
     assert bind(MaximumRate(name, 0.9), y, groups).value(scores) == pytest.approx(rates.max())
     floor = bind(MinimumRate(name, 0.6), y, groups)
@@ -179,7 +179,7 @@ def test_guarantees_and_certificates_of_bounds():
     model.fit(X, y, sensitive_features=groups)
     assert model.guarantee_probability_ >= 0.95
     X, y, groups = make_data(20_000, seed=1)
-    recall = by_group(recall_score, y, model.predict(X), groups).min()
+    recall = score_groups(recall_score, y, model.predict(X), groups).min()
     assert recall >= 0.75
     for floor, is_shown in ((recall - 0.03, True), (recall - 0.001, False)):
         certificate = certify(
@@ -398,7 +398,7 @@ def test_monitors_of_shares_and_costs_err_as_stated(measure):
 def test_monitors_take_bounds_from_above_and_say_how_to_turn_a_floor():
     X, y, groups = make_data(5000)
     model = LogisticRegression().fit(X, y)
-    rates = by_group(recall_score, ~y, ~model.predict(X), groups)
+    rates = score_groups(recall_score, ~y, ~model.predict(X), groups)
     monitor = GapMonitor(MaximumRate("false_positive_rate", 0.5), tolerance=0.5)
     summary = monitor.update(model.predict(X), y, sensitive_features=groups).summary()
     assert summary["gap"].iloc[-1] == pytest.approx((1.0 - rates).max())
@@ -456,4 +456,4 @@ def test_networks_keep_a_floor():
     X, y, groups = make_data(1000)
     model = ConstrainedMLPClassifier(MinimumRate("recall", 0.85), random_state=0)
     model.fit(X, y, sensitive_features=groups)
-    assert by_group(recall_score, y, model.predict(X), groups).min() >= 0.85
+    assert score_groups(recall_score, y, model.predict(X), groups).min() >= 0.85

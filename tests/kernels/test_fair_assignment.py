@@ -34,7 +34,7 @@ def limits_of(n_groups, ratio=0.0, smallest=-np.inf, largest=np.inf):
 
 def multipliers_of(multipliers, limits, sizes=None):
     """Multipliers of pairs and of the rows of sizes, all 0 by default."""
-    rows = np.zeros((len(multipliers), len(limits.bounds))) if sizes is None else sizes
+    rows = np.zeros((len(multipliers), len(limits.rows))) if sizes is None else sizes
     return fair_assignment.Multipliers(multipliers, rows)
 
 

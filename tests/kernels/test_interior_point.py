@@ -77,11 +77,11 @@ def test_the_arguments_are_left_as_they_are():
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
-    problem = draw(1, n_bounds=12, n_unknowns=5)
+    problems = [draw(seed, n_bounds=12, n_unknowns=5) for seed in range(20)]
     with compile_at_first_call():
-        expected = solve(*problem, 10.0)
+        expected = [solve(*problem, 10.0) for problem in problems]
     function = _kernels._interpreted_function(elastic_qp._solve_interior_point)
     monkeypatch.setattr(elastic_qp, "_solve_interior_point", function)
-    interpreted = solve(*problem, 10.0)
-    for values, wanted in zip(interpreted, expected, strict=True):
-        np.testing.assert_array_equal(values, wanted)
+    for problem, compiled in zip(problems, expected, strict=True):
+        for values, wanted in zip(solve(*problem, 10.0), compiled, strict=True):
+            np.testing.assert_array_equal(values, wanted)

@@ -30,7 +30,8 @@ def search(problem, level, n_kicks=20, seed=0):
     rows, bounds = pair_rows(balance_limits(n_groups, level))
     added, rounding = weights[:, None] * rows.T[codes], 1e-12 * weights.sum()
     distances = ((X[:, None] - X) ** 2).sum(axis=2)
-    samples = PairedSamples(distances, problem.masses, added, bounds + rounding, rounding)
+    bounds = np.tile(bounds + rounding, (n_clusters, 1))
+    samples = PairedSamples(distances, problem.masses, added, bounds, rounding)
     rng = np.random.default_rng(seed)
     kicked = rng.integers(-1, len(labels), (n_kicks, 4))
     kicks = kicked, rng.integers(n_clusters, size=kicked.shape)
@@ -76,7 +77,7 @@ def test_a_kick_that_empties_a_cluster_fails():
         np.array([[0.0], [1.0], [9.0]]), np.ones(3), np.zeros(3, int), [0, 0, 1], 2, 1
     )
     samples = PairedSamples((problem.X - problem.X.T) ** 2, np.ones(3), *np.empty((2, 3, 0)), 0.0)
-    samples = samples._replace(bounds=np.empty(0))
+    samples = samples._replace(bounds=np.empty((2, 0)))
     labels, kicks = np.array([0, 0, 1], np.int32), (np.array([[2]]), np.array([[0]]))
     assert search_from_kicks(samples, labels, 2, kicks, 3, 9) == 4
     np.testing.assert_array_equal(labels, [0, 0, 1])

@@ -26,7 +26,8 @@ def tables(draw):
         slack=np.full(2, float(rng.integers(2))),
     )
     n_rows = draw(st.integers(0, 3))
-    rows, bounds = rng.normal(size=(n_rows, 5)), rng.normal(size=n_rows)
+    # One line of bounds for all clusters, or one for each.
+    rows, bounds = rng.normal(size=(n_rows, 5)), rng.normal(size=(rng.choice([1, 3]), n_rows))
     limits = limits_kernels.add_rows(limits, rows, 5 * bounds, rng.integers(2, size=n_rows))
     numbers = rng.integers(0, 6, size=(3, 6))
     counts, members = np.zeros((3, 5)), np.zeros((3, 5), dtype=np.int64)
@@ -45,7 +46,7 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
         after, groups = counts[k].copy(), limits.intersections[code]
         after[groups] += change
         values, before = limits.rows @ after, limits.rows @ counts[k]
-        bounds = limits.bounds + limits.rounding
+        bounds = np.broadcast_to(limits.bounds, (3, len(limits.rows)))[k] + limits.rounding
         holds = ((values <= bounds) | (values <= before)).all()
         after_members = members[k].copy()
         after_members[groups] += 1 if change > 0 else -1
@@ -53,7 +54,7 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
         # A change of one attribute's groups compares that attribute; here it changes both.
         holds &= ratio >= limits.level * (1 - 1e-12)
         allowed = standalone(limits_kernels.allows_change)(
-            counts[k], members[k], code, change, limits
+            counts[k], members[k], k, code, change, limits
         )
         assert allowed == holds
 
@@ -69,11 +70,11 @@ def test_an_exchange_is_allowed_if_the_limits_hold_after_it(table):
             after[limits.intersections[code]] += 0.5 * sign
             after_members[limits.intersections[code]] += sign
         change = limits.rows @ (after - counts[k])
-        bounds = limits.bounds + limits.rounding
+        bounds = np.broadcast_to(limits.bounds, (3, len(limits.rows)))[k] + limits.rounding
         holds = ((limits.rows @ after <= bounds) | (change <= 1e-12)).all()
         ratio = standalone(limits_kernels.composition_ratio)(after, after_members, limits)
         allowed = standalone(limits_kernels.allows_exchange)(
-            counts[k], members[k], leaving, joining, 0.5, limits
+            counts[k], members[k], k, leaving, joining, 0.5, limits
         )
         assert allowed == (holds and ratio >= limits.level * (1 - 1e-12))
 
@@ -97,7 +98,14 @@ def test_rows_of_sizes_count_a_sample_once_for_all_attributes():
     # The pair of groups 0 and 1 at ratio .5: the last cluster lacks 3.
     assert limits_kernels.max_violation(counts, limits._replace(level=0.5)) == 3
     reached = limits_kernels.limits_at_counts(counts, limits)
-    assert reached.bounds.tolist() == [-2, 6]
+    assert reached.bounds.tolist() == [[-2, 6]]
+    # Of two lines each is that of its cluster.
+    of_each = limits_kernels.add_rows(limits, np.ones((1, 4)), np.array([[5.0], [2.0], [20.0]]))
+    assert of_each.bounds.tolist() == [[-3, 5, 5], [-3, 5, 2], [-3, 5, 20]]
+    excess = limits_kernels.row_excess(counts, of_each)
+    np.testing.assert_array_equal(excess, [[-1, -1, 3], [1, -3, 2], [-3, 1, -8]])
+    reached = limits_kernels.limits_at_counts(counts, of_each).bounds
+    np.testing.assert_array_equal(reached, [[-3, 5, 8], [-2, 5, 4], [-3, 6, 20]])
     assert not limits_kernels.has_rows(limits_kernels.balance_limits(2))
     assert limits_kernels.has_rows(limits)
 

@@ -378,7 +378,7 @@ def test_strata_are_reports_of_their_samples():
         (["recal"], "Did you mean 'recall'"),
         ([], "at least one measure"),
         (["recall", "recall"], "two are called 'recall'"),
-        ([3], "a Measure or a function"),
+        ([3], "a function of y_true and y_pred or a Measure"),
     ],
 )
 def test_unknown_measures_are_refused(measures, message):

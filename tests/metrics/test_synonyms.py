@@ -174,14 +174,14 @@ def test_ratios_of_the_same_rate_are_known(name, expected):
     assert asks_for_ratio(name) is expected
 
 
-def refused(constraint):
+def refusal_message(constraint):
     with pytest.raises(ValueError) as caught:
         ConstrainedERMClassifier(constraint).fit([[0.0], [1.0]], [0, 1], sensitive_features=[0, 1])
     return str(caught.value)
 
 
 def test_a_ratio_is_passed_as_an_object():
-    assert refused("disparate_impact").endswith(
+    assert refusal_message("disparate_impact").endswith(
         "Did you mean 'demographic_parity'? skfair.constraints.DemographicParity(ratio=0.8) bounds "
         "the ratio of rates."
     )
@@ -190,22 +190,24 @@ def test_a_ratio_is_passed_as_an_object():
 def test_constraints_of_fairlearn_are_translated():
     reductions = pytest.importorskip("fairlearn.reductions")
     odds = reductions.EqualizedOdds(difference_bound=0.02)
-    assert "Did you mean 'equalized_odds'?" in refused(odds)
+    assert "Did you mean 'equalized_odds'?" in refusal_message(odds)
     expected = "pass an instance with reference='overall' and tolerance=0.02."
-    assert refused(odds).endswith(expected)
-    assert refused([odds]).endswith(expected)
+    assert refusal_message(odds).endswith(expected)
+    assert refusal_message([odds]).endswith(expected)
     recall = reductions.TruePositiveRateParity(ratio_bound=0.9)
-    assert refused(recall).endswith(
+    assert refusal_message(recall).endswith(
         "'equal_opportunity'? skfair.constraints.EqualOpportunity(ratio=0.9) bounds the ratio of "
         "rates."
     )
     loss = reductions.BoundedGroupLoss(reductions.SquareLoss(0, 1), upper_bound=0.1)
-    assert refused(loss).endswith("BoundedGroupLoss(upper_bound)? Its upper_bound is 0.1.")
-    assert refused(reductions.ErrorRateParity).endswith("Did you mean 'error_rate_parity'?")
+    assert refusal_message(loss).endswith("BoundedGroupLoss(upper_bound)? Its upper_bound is 0.1.")
+    assert refusal_message(reductions.ErrorRateParity).endswith("Did you mean 'error_rate_parity'?")
 
 
 def test_a_class_is_answered_with_its_instance():
-    assert refused(DemographicParity).endswith("Pass an instance, as in DemographicParity().")
+    assert refusal_message(DemographicParity).endswith(
+        "Pass an instance, as in DemographicParity()."
+    )
 
 
 def test_everything_that_takes_a_constraint_knows_synonyms():

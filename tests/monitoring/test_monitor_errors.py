@@ -14,7 +14,7 @@ DECISIONS, OUTCOMES, SEX = [0, 1, 1, 0], [0, 1, 0, 1], list("abab")
 TABLE = pd.DataFrame({"sex": SEX, "age": [1, 2, 1, 2]})
 
 
-def at_once():
+def monitor_without_outcomes():
     """Demographic parity, which needs no outcomes, at times 0 and 1."""
     monitor = GapMonitor("demographic_parity", 0.1, max_weight=2.0, run_length=10)
     for time in (0, 1):
@@ -30,7 +30,7 @@ def outcomes_later():
     return monitor, {"y_pred": DECISIONS, "sensitive_features": SEX, "time": 2, "ids": list("wxyz")}
 
 
-def delayed():
+def monitor_with_delay():
     """Equalised odds by cohorts: samples with and without outcomes are outstanding."""
     monitor = GapMonitor("equalized_odds", 0.1, max_weight=2.0, delay=5)
     monitor.update(DECISIONS, OUTCOMES, sensitive_features=SEX, time=0)
@@ -39,7 +39,7 @@ def delayed():
     return monitor, call
 
 
-def dated():
+def monitor_of_dates():
     """Error rates by cohorts of days, two attributes, classes of text."""
     monitor = GapMonitor("error_rate_parity", 0.1, max_weight=2.0, delay="90 days", pos_label="yes")
     words = ["no", "yes", "yes", "no"]
@@ -49,7 +49,7 @@ def dated():
     return monitor, call | {"time": "2026-04-15"}
 
 
-MONITORS = at_once, outcomes_later, delayed, dated
+MONITORS = monitor_without_outcomes, outcomes_later, monitor_with_delay, monitor_of_dates
 
 WRONG = {
     "labels of another type": {"sensitive_features": [0, 1, 1, 0]},
@@ -89,7 +89,7 @@ WRONG = {
 
 HARMLESS = {
     # What a constraint does not use is not read, or is right for one of the monitors.
-    at_once: {"repeated ids", "missing ids"},
+    monitor_without_outcomes: {"repeated ids", "missing ids"},
 }
 
 WRONG_OUTCOMES = {
@@ -146,7 +146,7 @@ def test_a_wrong_update_leaves_the_state_and_the_next_one_goes_on(make, name):
     assert monitor.to_json() == twin.to_json()
 
 
-@pytest.mark.parametrize("make", [outcomes_later, delayed])
+@pytest.mark.parametrize("make", [outcomes_later, monitor_with_delay])
 @pytest.mark.parametrize("name", WRONG_OUTCOMES)
 def test_wrong_outcomes_leave_the_state(make, name):
     monitor, _ = make()
@@ -160,7 +160,7 @@ def test_wrong_outcomes_leave_the_state(make, name):
 
 @pytest.mark.parametrize("name", WRONG_PARAMETERS)
 def test_a_parameter_that_changes_is_named_and_may_be_set_back(name):
-    monitor, call = at_once()
+    monitor, call = monitor_without_outcomes()
     before, value = (monitor.to_json(), pickle.dumps(monitor)), getattr(monitor, name)
     monitor.set_params(**{name: WRONG_PARAMETERS[name]})
     with pytest.raises(ValueError, match=f"{name}=") as error:
@@ -194,7 +194,7 @@ def test_a_constraint_changed_in_place_is_a_change_too():
 
 
 def test_a_warning_that_is_an_error_leaves_the_state():
-    monitor, call = at_once()
+    monitor, call = monitor_without_outcomes()
     before = monitor.to_json(), pickle.dumps(monitor)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -204,7 +204,7 @@ def test_a_warning_that_is_an_error_leaves_the_state():
 
 
 def test_an_interrupt_leaves_the_state(monkeypatch):
-    monitor, call = delayed()
+    monitor, call = monitor_with_delay()
     before = monitor.to_json(), pickle.dumps(monitor)
 
     def interrupt(*args):

@@ -150,7 +150,7 @@ def assert_refused_or_equal(function, data, expected, named):
 
 
 @pytest.fixture(scope="module")
-def in_memory():
+def answers_in_memory():
     return {name: call(function, DATA) for name, function in CALLS.items()}
 
 
@@ -158,12 +158,12 @@ def in_memory():
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("which", ["X", "groups"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_columns_of_one_partition(in_memory, name, which, damage):
+def test_columns_of_one_partition(answers_in_memory, name, which, damage):
     data = {key: make_lazy(table) for key, table in DATA.items()}
     data[which] = make_lazy(DATA[which], DAMAGES[damage])
     changed = DATA[which].columns[1]
     names = [f"Partition {WRONG}", "'other'" if damage == "added" else repr(changed)]
-    assert_refused_or_equal(CALLS[name], data, in_memory[name], names)
+    assert_refused_or_equal(CALLS[name], data, answers_in_memory[name], names)
 
 
 @pytest.mark.parametrize("name", ["classifier", "clusters", "rate"])
@@ -178,10 +178,12 @@ def test_other_columns_of_features_are_refused(name, damage):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
 @pytest.mark.parametrize("which", ["y", "groups", "weights"])
-def test_other_indexes_are_refused(in_memory, name, which):
+def test_other_indexes_are_refused(answers_in_memory, name, which):
     shifted = DATA[which].set_axis(DATA[which].index + 7)
     data = {key: make_lazy(table) for key, table in (DATA | {which: shifted}).items()}
-    assert_refused_or_equal(CALLS[name], data, in_memory[name], ["same pandas index", which[0]])
+    assert_refused_or_equal(
+        CALLS[name], data, answers_in_memory[name], ["same pandas index", which[0]]
+    )
 
 
 @pytest.mark.parametrize("name", ["classifier", "k-means", "postprocessor", "rate", "balance"])

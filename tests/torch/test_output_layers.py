@@ -339,15 +339,15 @@ class LastState(nn.Module):
         return self.out(self.cells(x[:, :, None])[0][:, -1])
 
 
-def normalised(layer):
+def normalize_hidden(layer):
     return lambda: nn.Sequential(nn.Linear(3, 8), layer(8), nn.ReLU(), nn.Linear(8, 1))
 
 
 INDEPENDENT = {
-    "layer_norm": normalised(nn.LayerNorm),
-    "group_norm": normalised(lambda n: nn.GroupNorm(2, n)),
-    "batch_norm": normalised(nn.BatchNorm1d),
-    "dropout": normalised(lambda n: nn.Dropout(0.5)),
+    "layer_norm": normalize_hidden(nn.LayerNorm),
+    "group_norm": normalize_hidden(lambda n: nn.GroupNorm(2, n)),
+    "batch_norm": normalize_hidden(nn.BatchNorm1d),
+    "dropout": normalize_hidden(lambda n: nn.Dropout(0.5)),
     "lstm": LastState,
     "transformer": lambda: nn.Sequential(
         nn.Unflatten(1, (3, 1)),

@@ -1,6 +1,8 @@
 import importlib
 import inspect
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import make_constraint
 
+import skfair
 from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
 from skfair.constraints import Constraint, PartialDemographicParity
 from skfair.regression import PartialParityRegressor
@@ -63,6 +66,24 @@ def test_hints_of_every_public_class_resolve():
             default = inspect.signature(cls).parameters[name].default
             if default is not inspect.Parameter.empty:
                 assert any(make_constraint(one).is_satisfied_by(default) for one in allowed), name
+
+
+def test_valid_values_are_stated_by_hints_alone():
+    texts = [
+        path.read_text(encoding="utf-8") for path in Path(skfair.__file__).parent.rglob("*.py")
+    ]
+    assert len(texts) > 150
+    assert not any(re.search(r"\b_parameter_constraints\b", text) for text in texts)
+
+
+@pytest.mark.parametrize("value", ["correction", "sweep", "path", "calibration", "brief"])
+def test_parts_of_the_enforcement_are_no_values_of_it(value):
+    checks = [parameter_constraints(cls).get("enforcement") for cls in public_classes()]
+    checks = [one for one in checks if one is not None]
+    assert len(checks) >= 5
+    for allowed in checks:
+        assert any(make_constraint(one).is_satisfied_by("auto") for one in allowed)
+        assert not any(make_constraint(one).is_satisfied_by(value) for one in allowed)
 
 
 @pytest.mark.parametrize(

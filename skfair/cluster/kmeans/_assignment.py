@@ -275,10 +275,13 @@ def _rounded_table(samples, counts, limits, margin):
     return None if fractional is None else controlled_rounding(fractional)
 
 
-def member_bounds(samples, n_members):
-    """Minimum and maximum number of members of a cluster, for equal weights; at least one."""
+def member_bounds(samples, n_members, line=0):
+    """Minimum and maximum number of members by a line of bounds, for equal weights; at least one.
+
+    The line is that of one cluster, or 0 where all clusters share one.
+    """
     coefficients = intersection_coefficients(samples.limits)[0]
-    bounds = samples.limits.bounds / (coefficients * samples.largest_weight)
+    bounds = samples.limits.bounds[line] / (coefficients * samples.largest_weight)
     is_upper = coefficients > 0
     smallest = np.ceil(bounds[~is_upper]).max(initial=1)
     return smallest, min(n_members, np.floor(bounds[is_upper]).min(initial=np.inf))
@@ -286,7 +289,8 @@ def member_bounds(samples, n_members):
 
 def _nearest_sizes(samples, counts):
     """The integer table nearest to the counts of one group: only sizes are bounded."""
-    smallest, largest = member_bounds(samples, counts.sum())
+    lines = [member_bounds(samples, counts.sum(), i) for i in range(len(samples.limits.bounds))]
+    smallest, largest = np.transpose(lines)[:, :, np.newaxis]
     sizes = np.clip(counts, smallest, largest)
     # What the bounds have cut off or added: clusters with spare capacity take it.
     missing = counts.sum() - sizes.sum()
@@ -325,16 +329,18 @@ def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
             on_groups @ by_group, on_largest, (slack / samples.largest_weight - margin) * spare
         )
     add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
-    for row, bound, rounding in zip(limits.rows, limits.bounds, limits.rounding, strict=True):
+    for row, bound, rounding in zip(limits.rows, limits.bounds.T, limits.rounding, strict=True):
         # Rows that rounding may not exceed are about numbers of members, which are integers. The
         # others have no margin: clusters of few members could not keep it.
         bound = (bound + is_integer * rounding) / samples.largest_weight
         bound = bound if rounding else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
+        # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
+        bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)
         add_rows(
             sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
             None,
-            np.full(n_clusters, bound),
+            np.broadcast_to(bound, n_clusters),
         )
     add_rows(-each, None, np.zeros(n_cells))
     if limits.level > 0:  # in every cluster a member of each required group
@@ -433,11 +439,6 @@ class RunSettings(NamedTuple):
     max_iter: int = 300
     tol: float = 1e-5  # relative gain of the cost at which a run stops
     labels: np.ndarray | None = None  # (n_samples,) of a clustering: no end may have a higher cost
-
-    @property
-    def has_equal_starts(self):
-        """Whether all starts are at the same centres."""
-        return not (isinstance(self.init, str) or callable(self.init))
 
     def generators(self, random_state):
         """Random generators of all starts; the first do not depend on the number of starts."""

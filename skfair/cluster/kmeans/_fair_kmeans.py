@@ -182,6 +182,7 @@ class KMeansInput(NamedTuple):
         """Fitted attributes of a point that need no further pass over partitioned data."""
         problem, clustering = self.problem, point.clustering
         cost = problem.cost_of(clustering) if point.cost is None else point.cost
+        by_group = clustering.counts[:, self.requirements.group_positions]
         return {
             "cluster_centers_": (clustering.centers + self.mean).astype(self.dtype),
             "_mean": self.mean,
@@ -189,13 +190,8 @@ class KMeansInput(NamedTuple):
             "inertia_": cost,
             "objective_": cost / problem.total_weight,
             "groups_": self.groups,
-            **self.count_attributes(clustering.counts),
+            **balance_attributes(by_group, self.requirements, problem.largest_weight),
         }
-
-    def count_attributes(self, counts):
-        """Fitted attributes that follow from the group counts of clusters in the problem."""
-        by_group = counts[:, self.requirements.group_positions]
-        return balance_attributes(by_group, self.requirements, self.problem.largest_weight)
 
     def row_label_attributes(self, point):
         """The fitted labels of a point."""

@@ -31,6 +31,7 @@ from skfair._kernels.limits import (
     allow_slack,
     has_rows,
     intersection_coefficients,
+    largest_values,
     pair_rows,
     row_excess,
     satisfies_rows,
@@ -109,7 +110,7 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     paired, labels, n_failures = _pair_samples(samples, point, ratio), point.clustering.labels, 0
     labels = labels.copy()
     # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + len(paired.bounds) // MANY_ROWS), MIN_PATIENCE)
+    patience = max(PATIENCE // (1 + paired.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
     while n_failures < patience:
         # Kicks: two to four random samples go to random clusters.
         kicked = random_state.randint(n_samples, size=(patience, 4))
@@ -144,9 +145,11 @@ def _pair_samples(samples, point, ratio):
     if limits.level > 0:  # no cluster may lack a required group
         present = -np.eye(samples.n_groups)[limits.required]
         columns.append((present, np.full(len(present), -samples.weights.min())))
-    rows, bounds = map(np.concatenate, zip(*columns, strict=True))
+    rows, bounds = zip(*columns, strict=True)
+    bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
+    rows = np.concatenate(rows)
     rounding = ROUNDING * samples.total_weight
-    bounds = np.maximum(bounds, (counts @ rows.T).max(axis=0)) + rounding
+    bounds = np.maximum(bounds, largest_values(counts, rows, limits)) + rounding
     added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
     added = added * samples.weights[:, np.newaxis]
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
@@ -516,7 +519,7 @@ class Homotopy(BaseEstimator):
             if end.is_stopped:
                 break
         # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and runs.has_equal_starts:
+        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
             nearby = search_nearby(problem, level, runs)
             if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
                 ends.append(nearby)

@@ -45,11 +45,12 @@ def bounds_many_sizes(problem, n_clusters, limits):
 
 
 def bounds_only_sizes(limits):
-    """Whether there are bounds on sizes, and nothing bounds the composition."""
+    """Whether all clusters share bounds on sizes, and nothing bounds the composition."""
     coefficients = intersection_coefficients(limits)
     is_composition = limits.level > 0 and limits.scales.shape[1] > 1
     is_size = (coefficients == coefficients[0]).all() and not limits.rounding.any()
-    return len(limits.bounds) > 0 and is_size and not is_composition
+    is_size &= len(limits.rows) > 0 and len(limits.bounds) == 1
+    return is_size and not is_composition
 
 
 # The dual of sizes: one multiplier per cluster, positive at the maximum, negative at the minimum.

@@ -1,11 +1,12 @@
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import optimize
 from sklearn.base import clone
 
-from skfair._kernels.limits import balance_limits
+from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _homotopy
 from skfair.cluster.kmeans._assignment import (
@@ -390,3 +391,44 @@ def test_blocks_of_rows_are_added_in_one_order_by_any_number_of_threads():
     np.testing.assert_array_equal(one.labels_, two.labels_)
     np.testing.assert_array_equal(one.offsets_, two.offsets_)
     assert (one.inertia_, one.lower_bound_) == (two.inertia_, two.lower_bound_)
+
+
+def problem_with_one_place_of_a_group(n_samples, n_clusters, seed):
+    """Samples of which a third are of group 0, and only cluster 0 may contain it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 2))
+    limits = balance_limits(2)
+    limits = add_rows(limits, *size_rows(limits, max(2.0, n_samples // 8), np.inf))
+    bounds = np.where(np.arange(n_clusters) > 0, 0.0, np.inf)[:, np.newaxis]
+    limits = add_rows(limits, np.array([[1.0, 0.0]]), bounds)
+    codes = np.minimum(np.arange(n_samples) % 3, 1)
+    return ClusteringProblem(X - X.mean(axis=0), np.ones(n_samples), codes, limits)
+
+
+def solve(problem, n_clusters):
+    runs, generator = RunSettings(n_clusters), np.random.RandomState(0)
+    return Homotopy().solve(problem, runs, generator, lambda point: False)[0]
+
+
+@pytest.mark.parametrize(("n_samples", "n_clusters"), [(9, 2), (8, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cheapest_clustering_is_found_where_one_cluster_may_contain_a_group(
+    n_samples, n_clusters, seed
+):
+    problem = problem_with_one_place_of_a_group(n_samples, n_clusters, seed)
+    costs = []
+    for labels in product(range(n_clusters), repeat=n_samples):
+        if len(set(labels)) == n_clusters:
+            point = recompute_point(problem, np.array(labels), n_clusters)
+            if satisfies_rows(point.clustering.counts, problem.limits):
+                costs.append(point.cost)
+    point = solve(problem, n_clusters)
+    assert satisfies_rows(point.clustering.counts, problem.limits)
+    assert point.cost == pytest.approx(min(costs))
+
+
+def test_bounds_of_single_clusters_are_kept_by_many_samples():
+    problem = problem_with_one_place_of_a_group(3000, 4, seed=0)
+    counts = solve(problem, 4).clustering.counts
+    assert counts[:, 0].tolist() == [1000, 0, 0, 0]
+    assert counts.sum(axis=1).min() >= 375
