@@ -64,6 +64,7 @@ from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
+from benchmarks.peers.many_clusters import many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
@@ -106,6 +107,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
+    "many-clusters": many_clusters,
     "vector-index": vector_index,
     "starts": starts,
     "thread-time": thread_time,
@@ -269,7 +271,7 @@ def _parse(arguments):
     parser.add_argument(
         "--large",
         action="store_true",
-        help="of size-bounds and vector-index: the largest cases, which take up to an hour",
+        help="of vector-index: a million vectors",
     )
     parser.add_argument(
         "--device", default="cpu", help="of torch: the device that is compared with the CPU"

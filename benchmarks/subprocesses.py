@@ -9,6 +9,9 @@ from statistics import median
 
 from benchmarks import ROOT
 
+STATUS = Path("/proc/self/status")
+"""What Linux says of a process."""
+
 
 def run_module(module, *arguments, environment=None):
     """Run ``python -m module arguments`` in a new process and return the JSON that it prints."""
@@ -33,9 +36,21 @@ def peak_gigabytes():
 
     Linux counts the memory of the parent, of which a new process is a copy at first, in ru_maxrss.
     """
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = dict(line.split(":", 1) for line in status.read_text("utf-8").splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024 / 1e9
+    if STATUS.exists():
+        return _status_gigabytes("VmHWM")
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def reset_peak():
+    """Let the peak of this process start anew, which only Linux can; return what it has now."""
+    if not STATUS.exists():
+        return peak_gigabytes()
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    return _status_gigabytes("VmRSS")
+
+
+def _status_gigabytes(name):
+    """A size in the status of this process."""
+    lines = dict(line.split(":", 1) for line in STATUS.read_text("utf-8").splitlines())
+    return int(lines[name].split()[0]) * 1024 / 1e9

@@ -34,7 +34,6 @@ class SizeCase(NamedTuple):
     bounds: tuple  # minimum and maximum size, as shares of the mean; None: no bound
     n_runs: int | None = None  # None: those of the budget
     peer_starts: tuple = (1, 10)  # of k-means-constrained; 10 is its default
-    max_iter: int = 300
 
     @property
     def sizes(self):
@@ -50,11 +49,6 @@ CASES = (
     SizeCase("strips", (10_000, 5), 10, (0.95, 1.05)),
     SizeCase("topics", (20_000, 32), 100, (None, 1.1), 1, (1,)),
     SizeCase("topics", (50_000, 64), 256, (None, 1.1), 1, ()),
-)
-LARGE_CASES = (  # with --large
-    SizeCase("topics", (20_000, 32), 100, (None, 1.1), 1, (10,)),
-    SizeCase("topics", (100_000, 64), 1000, (None, 1.1), 1, ()),
-    SizeCase("topics", (1_000_000, 128), 4096, (None, 1.1), 1, (), max_iter=20),
 )
 SMALL_CASES = (
     SizeCase("blobs", (200, 4), 10, (0.95, 1.05)),
@@ -76,12 +70,11 @@ CLUSTER_DATA = {
 }
 
 
-@smallest(CASES=SMALL_CASES, LARGE_CASES=())
+@smallest(CASES=SMALL_CASES)
 @smallest(vector_index, N_TOPICS=20)
 def size_bounds(budget):
     """Time and cost of k-means with bounds on sizes, KMeans and k-means-constrained."""
-    cases = CASES + (LARGE_CASES if budget.is_large else ())
-    records = [record for case in cases for record in _compare_size_bounds(case, budget.n_runs)]
+    records = [record for case in CASES for record in _compare_size_bounds(case, budget.n_runs)]
     checks = [
         Check(name, [record[figure] for record in records if figure in record], *bound)
         for name, figure, *bound in (
@@ -101,21 +94,20 @@ def _compare_size_bounds(case, n_runs):
     """A record of times and costs for each solver and number of starts."""
     X, (smallest, largest) = CLUSTER_DATA[case.name](*case.shape), case.sizes
     bounds = {"min_cluster_size": smallest, "max_cluster_size": largest}
-    settings = {"max_iter": case.max_iter}
 
     def plain(n_init, seed, X):
-        return KMeans(case.n_clusters, n_init=n_init, random_state=seed, **settings).fit(X)
+        return KMeans(case.n_clusters, n_init=n_init, random_state=seed).fit(X)
 
     def ours(n_init, seed, X):
-        settings_of_run = settings | {"n_init": n_init, "random_state": seed}
-        return FairKMeans(case.n_clusters, min_balance=None, **bounds, **settings_of_run).fit(X)
+        starts = {"n_init": n_init, "random_state": seed}
+        return FairKMeans(case.n_clusters, min_balance=None, **bounds, **starts).fit(X)
 
     def peer(n_init, seed, X):
         from k_means_constrained import KMeansConstrained
 
         sizes = {"size_min": smallest, "size_max": largest}
         starts = {"n_init": n_init, "random_state": seed}
-        return KMeansConstrained(case.n_clusters, **sizes, **starts, **settings).fit(X)
+        return KMeansConstrained(case.n_clusters, **sizes, **starts).fit(X)
 
     contenders = {("KMeans", 1): plain, ("FairKMeans", 1): ours, ("FairKMeans", 3): ours}
     if is_installed("k_means_constrained"):
