@@ -64,7 +64,7 @@ from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
-from benchmarks.peers.many_clusters import many_clusters
+from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
 from benchmarks.peers.preprocessing import preprocessing_methods
@@ -107,7 +107,7 @@ BENCHMARKS = {
     "assignment": fair_assignment,
     "share-assignment": share_assignment,
     "size-bounds": size_bounds,
-    "many-clusters": many_clusters,
+    "many-clusters": compare_many_clusters,
     "vector-index": vector_index,
     "starts": starts,
     "thread-time": thread_time,

@@ -43,7 +43,7 @@ def peak_gigabytes():
 
 
 def reset_peak():
-    """Let the peak of this process start anew, which only Linux can; return what it has now."""
+    """Start the peak of this process again, which only Linux can; return what it has now."""
     if not STATUS.exists():
         return peak_gigabytes()
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")

@@ -50,7 +50,7 @@ SEEDS = (0, 1, 2)
 
 @smallest(CASES=(Case(600, 4, 60, 20, 100.0),), SEEDS=(0,))
 @smallest(vector_index, N_TOPICS=20)
-def many_clusters(budget):
+def compare_many_clusters(budget):
     """Clusters of at most 1.1 times the mean size, up to 4,096: time and cost beside KMeans.
 
     Both have one start. Runs are kept in benchmarks/papers/recorded, with the commit and the day;

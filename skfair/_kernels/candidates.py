@@ -107,7 +107,7 @@ def allocate_evaluations(n_samples, n_clusters):
 
 
 @helper
-def _least_change(multipliers, before, is_strict):
+def _find_least_change(multipliers, before, is_strict):
     """Change of the multiplier that fell most; rounds tolerate a few that fell more."""
     changes = np.sort(multipliers - before)
     return changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
@@ -120,7 +120,7 @@ def find_short_lists(candidates, multipliers, is_strict):
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
     clusters, distances, limits, before = candidates
-    shift = _least_change(multipliers, before, is_strict)
+    shift = _find_least_change(multipliers, before, is_strict)
     short = np.empty(len(limits), np.bool_)
     for p in range(len(limits)):
         limits[p] += shift
@@ -138,7 +138,7 @@ def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
     counts, ties = evaluations.counts[at], evaluations.ties[at]
-    shift = _least_change(multipliers, before, is_strict)
+    shift = _find_least_change(multipliers, before, is_strict)
     total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
         counts[k] = 0

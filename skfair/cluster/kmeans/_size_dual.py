@@ -84,24 +84,24 @@ def select_candidates(X, centers, multipliers, n_candidates=N_CANDIDATES, dtype=
 
 
 def select_again(X, centers, candidates, rows):
-    """Select the candidates of some samples anew, from products of blocks of float32."""
+    """Select the candidates of some samples again, from products of blocks of float32."""
     clusters, distances, limits, multipliers = candidates
     narrow = centers.astype(np.float32)
     squares, factors = np.einsum("ij,ij->i", narrow, narrow), -2 * narrow.T
     offsets, shifts = (squares + multipliers).astype(np.float32), multipliers.astype(np.float32)
     costs = np.empty((min(BLOCK_ROWS, len(rows)), len(centers)), np.float32)
     for begin in range(0, len(rows), BLOCK_ROWS):
-        some = rows[begin : begin + BLOCK_ROWS]
-        block, chosen = X[some].astype(np.float32, copy=False), clusters[some]
+        part = rows[begin : begin + BLOCK_ROWS]
+        block, chosen = X[part].astype(np.float32, copy=False), clusters[part]
         nearest = np.empty(chosen.shape, np.float32)
-        reduced = multiply(block, factors, costs[: len(some)])
+        reduced = multiply(block, factors, costs[: len(part)])
         reduced += offsets
         select_smallest(reduced, chosen, nearest)
         norms = squared_norms(block).astype(np.float32)
         nearest += norms[:, np.newaxis]
         if chosen.shape[1] < len(centers):
-            limits[some] = nearest[:, -1] - FLOAT32_ROUNDING * (norms + squares.max())
-        clusters[some], distances[some] = chosen, np.maximum(nearest - shifts[chosen], 0)
+            limits[part] = nearest[:, -1] - FLOAT32_ROUNDING * (norms + squares.max())
+        clusters[part], distances[part] = chosen, np.maximum(nearest - shifts[chosen], 0)
 
 
 def list_all(X, n_clusters, dtype=np.float32):
