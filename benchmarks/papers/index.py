@@ -190,9 +190,9 @@ PAPERS = (
                 "s-FSC is slower than DC-ADMM on LastFM as printed, and faster on kernels. The "
                 "printed clustering costs could not be reproduced from their definition. On "
                 "kernels in tiles each pass computes the kernel again, and s-FSC multiplies one "
-                "column in a pass, DC-ADMM k. Of the large kernels all 24 runs of k = 2, 10, 25 and "
-                "50 are recorded. An embedding takes 17 to 43 CPU seconds by the default, 126 to "
-                "637 by s-FSC and 233 to 870 by DC-ADMM.",
+                "column in a pass, DC-ADMM k. Of the large kernels all 24 runs of k = 2, 10, 25 "
+                "and 50 are recorded. An embedding takes 17 to 43 CPU seconds by the default, 126 "
+                "to 637 by s-FSC and 233 to 870 by DC-ADMM.",
                 {"rows of Thyroid / Census / 4area": _ROWS, "columns of Census": (12, 12)},
                 ("large kernels in tiles, not stored",),
                 in_full=SPECTRAL_FULL,
