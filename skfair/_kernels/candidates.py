@@ -84,9 +84,18 @@ MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
 N_GAPS = 4000  # gaps from which the width is estimated, about
-SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
-STOP_SHARE = 0.02  # ... and above which an ascent stops
+STOP_SHARE = 0.02  # share of the samples that may need more candidates, above which a round stops
 ROUND_QUANTILE = 0.05  # of the changes of multipliers, that a round takes for the least
+MAX_MEASURED = 2.0  # distances per sample to clusters that are not listed, above which others stop
+MAX_UNLISTED = 50  # of them of one sample
+
+
+class Samples(NamedTuple):
+    """Samples and centres, for distances to clusters that are not listed in strict ascents."""
+
+    rows: np.ndarray  # (n_samples, n_features), or SparseSamples
+    centers: np.ndarray
+    spacings: np.ndarray  # (n_clusters, n_clusters) at most the distances between centres
 
 
 class Evaluations(NamedTuple):
@@ -107,10 +116,9 @@ def allocate_evaluations(n_samples, n_clusters):
 
 
 @helper
-def _find_least_change(multipliers, before, is_strict):
+def _find_least_change(changes, order, is_strict):
     """Change of the multiplier that fell most; rounds tolerate a few that fell more."""
-    changes = np.sort(multipliers - before)
-    return changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
+    return changes[order[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]]
 
 
 @jit
@@ -120,7 +128,8 @@ def find_short_lists(candidates, multipliers, is_strict):
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
     clusters, distances, limits, before = candidates
-    shift = _find_least_change(multipliers, before, is_strict)
+    changes = multipliers - before
+    shift = _find_least_change(changes, np.argsort(changes), is_strict)
     short = np.empty(len(limits), np.bool_)
     for p in range(len(limits)):
         limits[p] += shift
@@ -133,38 +142,88 @@ def find_short_lists(candidates, multipliers, is_strict):
 
 
 @helper
-def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at):
-    """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
+def _measure_unlisted(samples, p, listed, falls, limit, multipliers, least):
+    """Add clusters that are not listed, where their multipliers fell so much that they may be best.
+
+    ``least`` are the lowest and the following cost, and their clusters. Returns them after that,
+    and the number of distances. The lowest is a bound where too many clusters may be best.
+    """
+    (changes, order), (lowest, following, best, other), n_measured = falls, least, 0
+    x, radius = row_of(samples.rows, p), np.sqrt(max(lowest - multipliers[best], 0.0))
+    nearby = samples.spacings[best]
+    for k in order:
+        # Multipliers of all clusters after this one have fallen less.
+        if limit + changes[k] >= lowest:
+            break
+        # The triangle inequality leaves out clusters far from the best one that is listed.
+        distance = max(nearby[k] - radius, 0.0)
+        if distance * distance + multipliers[k] >= lowest:
+            continue
+        if n_measured == MAX_UNLISTED:
+            lowest = limit + changes[k]
+            break
+        is_listed = False
+        for j in range(len(listed)):
+            is_listed = is_listed or listed[j] == k
+        if is_listed:
+            continue
+        cost = _distance(x, samples.centers[k], 0.0) + multipliers[k]
+        n_measured += 1
+        if cost < lowest:
+            following, other, lowest, best = lowest, best, cost, k
+        elif cost < following:
+            following, other = cost, k
+    return lowest, following, best, other, n_measured
+
+
+@helper
+def _evaluate(samples, candidates, bounds, is_strict, multipliers, width, evaluations, at):
+    """Evaluate the dual: its value, the shortage of lists, and the number of near ties."""
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
     counts, ties = evaluations.counts[at], evaluations.ties[at]
-    shift = _find_least_change(multipliers, before, is_strict)
-    total, n_short, n_ties = 0.0, 0, 0
+    changes = multipliers - before
+    order = np.argsort(changes)
+    shift = _find_least_change(changes, order, is_strict)
+    total, n_short, n_measured, n_ties = 0.0, 0, 0, 0
     for k in range(len(multipliers)):
         counts[k] = 0
         total -= (largest[k] if multipliers[k] > 0.0 else smallest[k]) * multipliers[k]
     for p in range(len(labels)):
         lowest = following = np.inf
-        best = other = 0
+        best = other = np.int64(0)
         for j in range(clusters.shape[1]):
-            k = clusters[p, j]
+            k = np.int64(clusters[p, j])
             cost = distances[p, j] + multipliers[k]
             if cost < lowest:
                 following, other, lowest, best = lowest, best, cost, k
             elif cost < following:
                 following, other = cost, k
+        # A cluster that is not listed may cost less: count what it costs, or what it costs at least.
+        is_short = lowest > limits[p] + shift
+        n_short += is_short
+        if is_short and is_strict:
+            lowest, following, best, other, n = _measure_unlisted(
+                samples,
+                p,
+                clusters[p],
+                (changes, order),
+                limits[p],
+                multipliers,
+                (lowest, following, best, other),
+            )
+            n_measured += n
         labels[p], second[p], gaps[p] = best, other, following - lowest
         counts[best] += 1
-        # A cluster that is not listed may cost less: count what it costs at least.
-        if lowest > limits[p] + shift:
-            n_short += 1
+        if is_short and not is_strict:
             lowest = limits[p] + shift
             following = max(following, lowest)
         total += lowest
         if following - lowest < width:
             ties[n_ties] = p
             n_ties += 1
-    return total, n_short, n_ties
+    share = n_measured / MAX_MEASURED if is_strict else n_short / STOP_SHARE
+    return total, share / len(labels), n_ties
 
 
 @helper
@@ -272,40 +331,40 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
 
 @jit
 def maximize_size_dual(
-    candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
+    samples, candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
 ):
     """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
 
-    Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
-    the evaluations is the last one, its value, the number of samples that may need more candidates,
-    the number of samples by which a size misses its bound, smoothing width and ridge. A strict
-    value is a lower bound of the cost of an assignment.
+    Stops as well where lists are too short. Changes ``multipliers`` in place. Returns which of the
+    evaluations is the last one, its value, the shortage of lists (above 1 it stops), the number of
+    samples by which a size misses its bound, smoothing width and ridge. A strict value is a lower
+    bound of the cost of an assignment.
     """
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
     stride = 1 + n_samples // N_GAPS
-    value, n_short, n_ties = _evaluate(
-        candidates, bounds, is_strict, multipliers, width, evaluations, at
+    value, shortage, n_ties = _evaluate(
+        samples, candidates, bounds, is_strict, multipliers, width, evaluations, at
     )
     # Multipliers of other centres may be worse than none, where the dual is not negative.
     if value < 0.0 or is_strict:
         stepped[:] = 0.0
-        trial, n_short_then, n_ties_then = _evaluate(
-            candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+        trial, shortage_then, n_ties_then = _evaluate(
+            samples, candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
         )
         if trial > value:
-            at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
+            at, value, shortage, n_ties = 1 - at, trial, shortage_then, n_ties_then
             multipliers[:] = stepped
     for _ in range(MAX_STEPS):
         worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-        if n_short > STOP_SHARE * n_samples or worst <= slack:
+        if shortage > 1 or worst <= slack:
             break
         if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
-            value, n_short, n_ties = _evaluate(
-                candidates, bounds, is_strict, multipliers, width, evaluations, at
+            value, shortage, n_ties = _evaluate(
+                samples, candidates, bounds, is_strict, multipliers, width, evaluations, at
             )
         # Hessian: near ties lie on both sides of the border, over twice the width.
         for i in range(n_ties):
@@ -314,11 +373,11 @@ def maximize_size_dual(
         edges, weight = (first[:n_ties], second[:n_ties]), 0.5 / width
         # Levenberg-Marquardt: more ridge until a step gains.
         gain = predicted = trial = 0.0
-        n_short_then = n_ties_then = 0
+        shortage_then, n_ties_then = 0.0, 0
         for _ in range(MAX_RIDGES):
             predicted = _take_step(edges, weight, multipliers, slope, ridge, stepped)
-            trial, n_short_then, n_ties_then = _evaluate(
-                candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+            trial, shortage_then, n_ties_then = _evaluate(
+                samples, candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
             )
             gain = trial - value
             if gain > 0.0:
@@ -330,12 +389,12 @@ def maximize_size_dual(
             ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
         elif gain < POOR_GAIN * predicted:
             ridge *= RIDGE_RISE
-        at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
+        at, value, shortage, n_ties = 1 - at, trial, shortage_then, n_ties_then
         multipliers[:] = stepped
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
     worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-    return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    return at, value, shortage, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
 # Integer repair: members move along shortest paths between clusters.

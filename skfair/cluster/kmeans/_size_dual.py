@@ -10,24 +10,27 @@ import numpy as np
 
 from skfair._kernels.candidates import (
     FIRST_RIDGE,
-    SHORT_SHARE,
     Candidates,
+    Samples,
     allocate_evaluations,
     find_short_lists,
     maximize_size_dual,
     measure_candidates,
     select_smallest,
 )
+from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import intersection_coefficients
-from skfair._kernels.sparse_samples import multiply, squared_norms
+from skfair._kernels.sparse_samples import kernel_rows, multiply, squared_norms
 
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
 N_CANDIDATES = 16  # of a sample
-LAST_SHORT_SHARE = 1e-5  # share of the samples that may need more candidates at last
+MAX_SHORTAGE = 0.5  # of the one at which an ascent stops, with which a round ends
 MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 20  # of candidates in a round, and at last
+MIN_GAIN = 1e-6  # relative gain of the dual by longer lists
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
+SPACING_ROWS = 256  # centres of which distances to all centres are measured at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
 
@@ -68,7 +71,7 @@ class SizeEvaluation(NamedTuple):
     """The dual on candidates at some multipliers."""
 
     value: float
-    n_short: int  # number of samples that may need more candidates
+    shortage: float  # of lists, relative to the one at which an ascent stops
     residual: float  # number of samples by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
@@ -118,14 +121,15 @@ def can_list_all(n_samples, n_clusters):
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
 
 
-def ascend(candidates, bounds, dual, slack, is_strict=False):
+def ascend(samples, candidates, bounds, dual, slack, is_strict=False):
     """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
 
-    Stops as well where candidates are too few.
+    Stops as well where lists are too short.
     """
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
-    at, value, n_short, residual, width, ridge = maximize_size_dual(
+    at, value, shortage, residual, width, ridge = maximize_size_dual(
+        samples,
         candidates,
         bounds,
         multipliers,
@@ -136,7 +140,7 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
         evaluations,
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
-    now = SizeEvaluation(value, n_short, residual, labels, gaps)
+    now = SizeEvaluation(value, shortage, residual, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
 
 
@@ -152,13 +156,24 @@ def assign_sizes(X, centers, bounds, dual, slack, candidates=None):
     """
     if candidates is None:
         candidates = select_candidates(X, centers, dual.multipliers)
+    samples = Samples(kernel_rows(X), centers, np.empty((0, 0), np.float32))
     for _ in range(MAX_SELECTIONS):
-        dual, now = ascend(candidates, bounds, dual, slack)
-        if now.n_short <= SHORT_SHARE * X.shape[0]:
+        dual, now = ascend(samples, candidates, bounds, dual, slack)
+        if now.shortage <= MAX_SHORTAGE:
             break
         rows = find_short_lists(candidates, dual.multipliers, False)
         select_again(X, centers, candidates, rows)
     return candidates, dual, now
+
+
+def _measure_spacings(centers):
+    """Distances between centres in float32, less what they may be rounded by."""
+    spacings = np.empty((len(centers), len(centers)), np.float32)
+    for begin in range(0, len(centers), SPACING_ROWS):
+        rows = slice(begin, begin + SPACING_ROWS)
+        spacings[rows] = np.sqrt(squared_distances(centers[rows], centers))
+    spacings -= FLOAT32_ROUNDING * spacings.max()
+    return spacings
 
 
 def assign_precisely(problem, centers, bounds, dual):
@@ -170,13 +185,18 @@ def assign_precisely(problem, centers, bounds, dual):
     else:
         candidates = select_candidates(X, centers, dual.multipliers, dtype=np.float64)
     measure_candidates(X, centers, *candidates[:2])
+    samples, value = Samples(kernel_rows(X), centers, _measure_spacings(centers)), -np.inf
     for _ in range(MAX_LAST_SELECTIONS):
-        dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        if now.n_short <= LAST_SHORT_SHARE * X.shape[0]:
-            break
+        dual, now = ascend(samples, candidates, bounds, dual, 0.75, is_strict=True)
+        gain, value = now.value - value, now.value
         rows = find_short_lists(candidates, dual.multipliers, True)
+        if len(rows) == 0:
+            break
         select_again(X, centers, candidates, rows)
         clusters, distances = candidates.clusters[rows], candidates.distances[rows]
         measure_candidates(X[rows], centers, clusters, distances)
         candidates.distances[rows] = distances
+        # Without a gain the lists were not what an ascent stopped at.
+        if gain <= MIN_GAIN * abs(value):
+            break
     return candidates, dual, now
