@@ -84,18 +84,9 @@ MIN_DUAL_GAIN = 1e-9  # relative gain of the dual below which the ascent stops
 NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
 MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width stays as it is
 N_GAPS = 4000  # gaps from which the width is estimated, about
-STOP_SHARE = 0.02  # share of the samples that may need more candidates, above which a round stops
-ROUND_QUANTILE = 0.05  # of the changes of multipliers, that a round takes for the least
-MAX_MEASURED = 2.0  # distances per sample to clusters that are not listed, above which others stop
-MAX_UNLISTED = 50  # of them of one sample
-
-
-class Samples(NamedTuple):
-    """Samples and centres, for distances to clusters that are not listed in strict ascents."""
-
-    rows: np.ndarray  # (n_samples, n_features), or SparseSamples
-    centers: np.ndarray
-    spacings: np.ndarray  # (n_clusters, n_clusters) at most the distances between centres
+SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
+STOP_SHARE = 0.02  # ... and above which an ascent stops
+FALL_QUANTILE = 0.05  # of the changes of multipliers, which is taken for the least
 
 
 class Evaluations(NamedTuple):
@@ -116,20 +107,20 @@ def allocate_evaluations(n_samples, n_clusters):
 
 
 @helper
-def _find_least_change(changes, order, is_strict):
-    """Change of the multiplier that fell most; rounds tolerate a few that fell more."""
-    return changes[order[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]]
+def _find_least_change(multipliers, before):
+    """Change of the multiplier that fell most, but for a few that fell more."""
+    changes = np.sort(multipliers - before)
+    return changes[np.int64(FALL_QUANTILE * (len(changes) - 1))]
 
 
 @jit
-def find_short_lists(candidates, multipliers, is_strict):
+def find_short_lists(candidates, multipliers):
     """Samples for which a cluster that is not listed may cost less at other multipliers.
 
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
     clusters, distances, limits, before = candidates
-    changes = multipliers - before
-    shift = _find_least_change(changes, np.argsort(changes), is_strict)
+    shift = _find_least_change(multipliers, before)
     short = np.empty(len(limits), np.bool_)
     for p in range(len(limits)):
         limits[p] += shift
@@ -142,88 +133,38 @@ def find_short_lists(candidates, multipliers, is_strict):
 
 
 @helper
-def _measure_unlisted(samples, p, listed, falls, limit, multipliers, least):
-    """Add clusters that are not listed, where their multipliers fell so much that they may be best.
-
-    ``least`` are the lowest and the following cost, and their clusters. Returns them after that,
-    and the number of distances. The lowest is a bound where too many clusters may be best.
-    """
-    (changes, order), (lowest, following, best, other), n_measured = falls, least, 0
-    x, radius = row_of(samples.rows, p), np.sqrt(max(lowest - multipliers[best], 0.0))
-    nearby = samples.spacings[best]
-    for k in order:
-        # Multipliers of all clusters after this one have fallen less.
-        if limit + changes[k] >= lowest:
-            break
-        # The triangle inequality leaves out clusters far from the best one that is listed.
-        distance = max(nearby[k] - radius, 0.0)
-        if distance * distance + multipliers[k] >= lowest:
-            continue
-        if n_measured == MAX_UNLISTED:
-            lowest = limit + changes[k]
-            break
-        is_listed = False
-        for j in range(len(listed)):
-            is_listed = is_listed or listed[j] == k
-        if is_listed:
-            continue
-        cost = _distance(x, samples.centers[k], 0.0) + multipliers[k]
-        n_measured += 1
-        if cost < lowest:
-            following, other, lowest, best = lowest, best, cost, k
-        elif cost < following:
-            following, other = cost, k
-    return lowest, following, best, other, n_measured
-
-
-@helper
-def _evaluate(samples, candidates, bounds, is_strict, multipliers, width, evaluations, at):
-    """Evaluate the dual: its value, the shortage of lists, and the number of near ties."""
+def _evaluate(candidates, bounds, multipliers, width, evaluations, at):
+    """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
     counts, ties = evaluations.counts[at], evaluations.ties[at]
-    changes = multipliers - before
-    order = np.argsort(changes)
-    shift = _find_least_change(changes, order, is_strict)
-    total, n_short, n_measured, n_ties = 0.0, 0, 0, 0
+    shift = _find_least_change(multipliers, before)
+    total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
         counts[k] = 0
         total -= (largest[k] if multipliers[k] > 0.0 else smallest[k]) * multipliers[k]
     for p in range(len(labels)):
         lowest = following = np.inf
-        best = other = np.int64(0)
+        best = other = 0
         for j in range(clusters.shape[1]):
-            k = np.int64(clusters[p, j])
+            k = clusters[p, j]
             cost = distances[p, j] + multipliers[k]
             if cost < lowest:
                 following, other, lowest, best = lowest, best, cost, k
             elif cost < following:
                 following, other = cost, k
-        # A cluster that is not listed may cost less: count what it costs, or what it costs at least.
-        is_short = lowest > limits[p] + shift
-        n_short += is_short
-        if is_short and is_strict:
-            lowest, following, best, other, n = _measure_unlisted(
-                samples,
-                p,
-                clusters[p],
-                (changes, order),
-                limits[p],
-                multipliers,
-                (lowest, following, best, other),
-            )
-            n_measured += n
         labels[p], second[p], gaps[p] = best, other, following - lowest
         counts[best] += 1
-        if is_short and not is_strict:
+        # A cluster that is not listed may cost less: count what it costs at least.
+        if lowest > limits[p] + shift:
+            n_short += 1
             lowest = limits[p] + shift
             following = max(following, lowest)
         total += lowest
         if following - lowest < width:
             ties[n_ties] = p
             n_ties += 1
-    share = n_measured / MAX_MEASURED if is_strict else n_short / STOP_SHARE
-    return total, share / len(labels), n_ties
+    return total, n_short, n_ties
 
 
 @helper
@@ -331,40 +272,39 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
 
 @jit
 def maximize_size_dual(
-    samples, candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
+    candidates, bounds, multipliers, width, ridge, slack, evaluations
 ):
     """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
 
-    Stops as well where lists are too short. Changes ``multipliers`` in place. Returns which of the
-    evaluations is the last one, its value, the shortage of lists (above 1 it stops), the number of
-    samples by which a size misses its bound, smoothing width and ridge. A strict value is a lower
-    bound of the cost of an assignment.
+    Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
+    the evaluations is the last one, its value, the number of samples that may need more candidates,
+    the number of samples by which a size misses its bound, smoothing width and ridge.
     """
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
     stride = 1 + n_samples // N_GAPS
-    value, shortage, n_ties = _evaluate(
-        samples, candidates, bounds, is_strict, multipliers, width, evaluations, at
+    value, n_short, n_ties = _evaluate(
+        candidates, bounds, multipliers, width, evaluations, at
     )
     # Multipliers of other centres may be worse than none, where the dual is not negative.
-    if value < 0.0 or is_strict:
+    if value < 0.0:
         stepped[:] = 0.0
-        trial, shortage_then, n_ties_then = _evaluate(
-            samples, candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+        trial, n_short_then, n_ties_then = _evaluate(
+            candidates, bounds, stepped, width, evaluations, 1 - at
         )
         if trial > value:
-            at, value, shortage, n_ties = 1 - at, trial, shortage_then, n_ties_then
+            at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
             multipliers[:] = stepped
     for _ in range(MAX_STEPS):
         worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-        if shortage > 1 or worst <= slack:
+        if n_short > STOP_SHARE * n_samples or worst <= slack:
             break
         if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
-            value, shortage, n_ties = _evaluate(
-                samples, candidates, bounds, is_strict, multipliers, width, evaluations, at
+            value, n_short, n_ties = _evaluate(
+                candidates, bounds, multipliers, width, evaluations, at
             )
         # Hessian: near ties lie on both sides of the border, over twice the width.
         for i in range(n_ties):
@@ -373,11 +313,11 @@ def maximize_size_dual(
         edges, weight = (first[:n_ties], second[:n_ties]), 0.5 / width
         # Levenberg-Marquardt: more ridge until a step gains.
         gain = predicted = trial = 0.0
-        shortage_then, n_ties_then = 0.0, 0
+        n_short_then = n_ties_then = 0
         for _ in range(MAX_RIDGES):
             predicted = _take_step(edges, weight, multipliers, slope, ridge, stepped)
-            trial, shortage_then, n_ties_then = _evaluate(
-                samples, candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+            trial, n_short_then, n_ties_then = _evaluate(
+                candidates, bounds, stepped, width, evaluations, 1 - at
             )
             gain = trial - value
             if gain > 0.0:
@@ -389,149 +329,50 @@ def maximize_size_dual(
             ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
         elif gain < POOR_GAIN * predicted:
             ridge *= RIDGE_RISE
-        at, value, shortage, n_ties = 1 - at, trial, shortage_then, n_ties_then
+        at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
         multipliers[:] = stepped
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
     worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-    return at, value, shortage, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
+    return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
-# Integer repair: members move along shortest paths between clusters.
-
-
-@helper
-def _find_arcs(a, first, after, candidates, multipliers, costs, movers):
-    """Least change of the reduced cost by a member of a cluster that goes to each other one."""
-    clusters, distances, _, _ = candidates
-    costs[:] = np.inf
-    p = first[a]
-    while p >= 0:
-        here = np.inf
-        for j in range(clusters.shape[1]):
-            if clusters[p, j] == a:
-                here = distances[p, j] + multipliers[a]
-        for j in range(clusters.shape[1]):
-            b = clusters[p, j]
-            change = distances[p, j] + multipliers[b] - here
-            if b != a and here < np.inf and change < costs[b]:
-                costs[b], movers[b] = change, p
-        p = after[p]
-
-
-@helper
-def _remove_member(a, p, first, after):
-    """Remove a sample from the linked list of the members of a cluster."""
-    if first[a] == p:
-        first[a] = after[p]
-        return
-    q = first[a]
-    while after[q] != p:
-        q = after[q]
-    after[q] = after[p]
-
-
-def repair_sizes(candidates, multipliers, labels, sizes, bounds):
-    """Move samples along shortest paths until all sizes are within bounds, or no path is left.
-
-    Changes ``labels`` and ``sizes`` in place.
-    """
-    n_samples, n_clusters = len(labels), len(sizes)
-    arcs = (n_clusters, n_clusters)
-    _repair_sizes(
-        candidates,
-        multipliers,
-        labels,
-        sizes,
-        bounds,
-        (np.full(n_clusters, NO_INDEX), np.full(n_samples, NO_INDEX)),
-        (np.empty(arcs, np.float32), np.empty(arcs, np.int32)),
-        (np.empty(n_clusters), np.empty(n_clusters, np.int64), np.empty(n_clusters)),
-        (np.zeros(n_clusters, np.bool_), np.empty(n_clusters + 1, np.int64)),
-        np.empty(n_clusters, np.bool_),
-    )
+# Exact sizes: members move along shortest paths between clusters.
 
 
 @jit
-def _repair_sizes(
-    candidates, multipliers, labels, sizes, bounds, members, arcs, paths, waiting, touched
-):
-    smallest, largest = bounds
-    (first, after), (costs, movers) = members, arcs
-    (reached, previous, ends), (is_queued, queue) = paths, waiting
-    n_clusters = len(sizes)
-    for p in range(len(labels)):
-        after[p] = first[labels[p]]
-        first[labels[p]] = p
-    for a in range(n_clusters):
-        _find_arcs(a, first, after, candidates, multipliers, costs[a], movers[a])
-    n_moves = 1
-    while n_moves > 0:
-        n_moves = 0
-        is_over = sizes.max() > largest
-        if not is_over and sizes.min() >= smallest:
+def find_shortest_paths(costs, potentials, can_grow, can_shrink, is_start, lengths, previous):
+    """Shortest paths in reduced costs from the starts, by Dijkstra's algorithm on all arcs.
+
+    Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
+    to the pool adds a place to a cluster, and one from the pool takes a place away. Fills
+    ``lengths`` and the ``previous`` node of each.
+    """
+    pool = len(costs)
+    is_done = np.zeros(pool + 1, np.bool_)
+    for v in range(pool + 1):
+        lengths[v], previous[v] = (0.0 if is_start[v] else np.inf), NO_INDEX
+    for _ in range(pool + 1):
+        u, shortest = NO_INDEX, np.inf
+        for v in range(pool + 1):
+            if not is_done[v] and lengths[v] < shortest:
+                u, shortest = np.int64(v), lengths[v]
+        if u < 0:
             break
-        # Shortest paths from all clusters that can give, by Bellman and Ford with a queue.
-        front = back = 0
-        for a in range(n_clusters):
-            gives = sizes[a] > (largest if is_over else smallest)
-            reached[a], previous[a] = (multipliers[a] if gives else np.inf), NO_INDEX
-            is_queued[a] = gives
-            if gives:
-                queue[back] = a
-                back += 1
-        for _ in range(50 * n_clusters):
-            if front == back:
-                break
-            a = queue[front]
-            front = (front + 1) % (n_clusters + 1)
-            is_queued[a] = False
-            for b in range(n_clusters):
-                length = reached[a] + costs[a, b]
-                if not length < reached[b] - 1e-9:
-                    continue
-                # Costs are rounded: a path may not close a cycle.
-                c = np.int64(a)
-                while c >= 0 and c != b:
-                    c = previous[c]
-                if c == b:
-                    continue
-                reached[b], previous[b] = length, a
-                if not is_queued[b]:
-                    queue[back] = b
-                    back = (back + 1) % (n_clusters + 1)
-                    is_queued[b] = True
-        # Cheapest ends first; paths of one search share no cluster.
-        for b in range(n_clusters):
-            takes = sizes[b] < (largest if is_over else smallest)
-            ends[b] = reached[b] - multipliers[b] if takes and previous[b] >= 0 else np.inf
-        touched[:] = False
-        for end in np.argsort(ends):
-            if ends[end] == np.inf:
-                break
-            is_free, root = not touched[end], np.int64(end)
-            while previous[root] >= 0:
-                root = previous[root]
-                is_free = is_free and not touched[root]
-            if not is_free or sizes[root] <= (largest if is_over else smallest):
+        is_done[u] = True
+        for v in range(pool + 1):
+            if is_done[v]:
                 continue
-            sizes[end] += 1
-            sizes[root] -= 1
-            b = np.int64(end)
-            while previous[b] >= 0:
-                a = previous[b]
-                p = movers[a, b]
-                _remove_member(a, p, first, after)
-                after[p] = first[b]
-                first[b], labels[p] = p, b
-                touched[b] = True
-                n_moves += 1
-                b = a
-            touched[root] = True
-        for a in range(n_clusters):
-            if touched[a]:
-                _find_arcs(a, first, after, candidates, multipliers, costs[a], movers[a])
-    return n_moves
+            if u == pool:
+                cost = 0.0 if can_shrink[v] else np.inf
+            elif v == pool:
+                cost = 0.0 if can_grow[u] else np.inf
+            else:
+                cost = costs[u, v]
+            # Reduced costs are not negative, but for rounding.
+            length = shortest + max(cost + potentials[v] - potentials[u], 0.0)
+            if length < lengths[v]:
+                lengths[v], previous[v] = length, u
 
 
 # Local search: single moves and exchanges, to candidates only.

@@ -10,27 +10,24 @@ import numpy as np
 
 from skfair._kernels.candidates import (
     FIRST_RIDGE,
+    SHORT_SHARE,
     Candidates,
-    Samples,
     allocate_evaluations,
     find_short_lists,
     maximize_size_dual,
     measure_candidates,
     select_smallest,
 )
-from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import intersection_coefficients
-from skfair._kernels.sparse_samples import kernel_rows, multiply, squared_norms
+from skfair._kernels.sparse_samples import multiply, squared_norms
 
 MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distances
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
 N_CANDIDATES = 16  # of a sample
-MAX_SHORTAGE = 0.5  # of the one at which an ascent stops, with which a round ends
-MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 20  # of candidates in a round, and at last
-MIN_GAIN = 1e-6  # relative gain of the dual by longer lists
+MAX_SELECTIONS = 6  # of candidates in a round
+SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
-SPACING_ROWS = 256  # centres of which distances to all centres are measured at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
 
@@ -71,7 +68,7 @@ class SizeEvaluation(NamedTuple):
     """The dual on candidates at some multipliers."""
 
     value: float
-    shortage: float  # of lists, relative to the one at which an ascent stops
+    n_short: int  # number of samples that may need more candidates
     residual: float  # number of samples by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
@@ -121,26 +118,33 @@ def can_list_all(n_samples, n_clusters):
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
 
 
-def ascend(samples, candidates, bounds, dual, slack, is_strict=False):
+def _list_candidates(X, centers, multipliers):
+    """All clusters as candidates of all samples where they are few, else some of them."""
+    if not can_list_all(X.shape[0], len(centers)):
+        return select_candidates(X, centers, multipliers)
+    candidates = list_all(X, len(centers))
+    measure_candidates(X.astype(np.float32), centers.astype(np.float32), *candidates[:2])
+    return candidates
+
+
+def ascend(candidates, bounds, dual, slack):
     """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
 
-    Stops as well where lists are too short.
+    Stops as well where candidates are too few.
     """
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
-    at, value, shortage, residual, width, ridge = maximize_size_dual(
-        samples,
+    at, value, n_short, residual, width, ridge = maximize_size_dual(
         candidates,
         bounds,
         multipliers,
         dual.width,
         dual.ridge,
         float(slack),
-        is_strict,
         evaluations,
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
-    now = SizeEvaluation(value, shortage, residual, labels, gaps)
+    now = SizeEvaluation(value, n_short, residual, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
 
 
@@ -149,54 +153,18 @@ def spread_bounds(smallest, largest, n_clusters):
     return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
-def assign_sizes(X, centers, bounds, dual, slack, candidates=None):
+def assign_sizes(X, centers, bounds, dual, slack=SLACK, candidates=None):
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual.
     """
     if candidates is None:
-        candidates = select_candidates(X, centers, dual.multipliers)
-    samples = Samples(kernel_rows(X), centers, np.empty((0, 0), np.float32))
+        candidates = _list_candidates(X, centers, dual.multipliers)
     for _ in range(MAX_SELECTIONS):
-        dual, now = ascend(samples, candidates, bounds, dual, slack)
-        if now.shortage <= MAX_SHORTAGE:
+        dual, now = ascend(candidates, bounds, dual, slack)
+        if now.n_short <= SHORT_SHARE * X.shape[0]:
             break
-        rows = find_short_lists(candidates, dual.multipliers, False)
+        rows = find_short_lists(candidates, dual.multipliers)
         select_again(X, centers, candidates, rows)
     return candidates, dual, now
 
-
-def _measure_spacings(centers):
-    """Distances between centres in float32, less what they may be rounded by."""
-    spacings = np.empty((len(centers), len(centers)), np.float32)
-    for begin in range(0, len(centers), SPACING_ROWS):
-        rows = slice(begin, begin + SPACING_ROWS)
-        spacings[rows] = np.sqrt(squared_distances(centers[rows], centers))
-    spacings -= FLOAT32_ROUNDING * spacings.max()
-    return spacings
-
-
-def assign_precisely(problem, centers, bounds, dual):
-    """The dual at centres to within a sample, on exact distances to enough candidates."""
-    X, n_clusters = problem.X, len(centers)
-    bounds = spread_bounds(*bounds, n_clusters)
-    if can_list_all(X.shape[0], n_clusters):
-        candidates = list_all(X, n_clusters, np.float64)
-    else:
-        candidates = select_candidates(X, centers, dual.multipliers, dtype=np.float64)
-    measure_candidates(X, centers, *candidates[:2])
-    samples, value = Samples(kernel_rows(X), centers, _measure_spacings(centers)), -np.inf
-    for _ in range(MAX_LAST_SELECTIONS):
-        dual, now = ascend(samples, candidates, bounds, dual, 0.75, is_strict=True)
-        gain, value = now.value - value, now.value
-        rows = find_short_lists(candidates, dual.multipliers, True)
-        if len(rows) == 0:
-            break
-        select_again(X, centers, candidates, rows)
-        clusters, distances = candidates.clusters[rows], candidates.distances[rows]
-        measure_candidates(X[rows], centers, clusters, distances)
-        candidates.distances[rows] = distances
-        # Without a gain the lists were not what an ascent stopped at.
-        if gain <= MIN_GAIN * abs(value):
-            break
-    return candidates, dual, now
