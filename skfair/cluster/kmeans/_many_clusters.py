@@ -21,6 +21,7 @@ from skfair.cluster.kmeans._assignment import (
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
+    MAX_SELECTIONS,
     SizeDual,
     assign_sizes,
     can_list_all,
@@ -181,7 +182,9 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             candidates, age, life = None, 0, min(life + 1, MAX_AGE)
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
-        candidates, dual, now = assign_sizes(X, start, bounds, dual, slack, candidates)
+        candidates, dual, now = assign_sizes(
+            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS
+        )
         age += 1
         n_iter += 1
         if now.value > lowest and n_pushed > 0:

@@ -25,7 +25,7 @@ MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distan
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
 N_CANDIDATES = 16  # of a sample
-MAX_SELECTIONS = 6  # of candidates in a round
+MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 100  # of candidates in a round, and at last
 SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
@@ -153,14 +153,16 @@ def spread_bounds(smallest, largest, n_clusters):
     return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
-def assign_sizes(X, centers, bounds, dual, slack=SLACK, candidates=None):
+def assign_sizes(
+    X, centers, bounds, dual, slack=SLACK, candidates=None, max_selections=MAX_LAST_SELECTIONS
+):
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual.
     """
     if candidates is None:
         candidates = _list_candidates(X, centers, dual.multipliers)
-    for _ in range(MAX_SELECTIONS):
+    for _ in range(max_selections):
         dual, now = ascend(candidates, bounds, dual, slack)
         if now.n_short <= SHORT_SHARE * X.shape[0]:
             break
