@@ -271,9 +271,7 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
 
 
 @jit
-def maximize_size_dual(
-    candidates, bounds, multipliers, width, ridge, slack, evaluations
-):
+def maximize_size_dual(candidates, bounds, multipliers, width, ridge, slack, evaluations):
     """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
@@ -284,9 +282,7 @@ def maximize_size_dual(
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
     stride = 1 + n_samples // N_GAPS
-    value, n_short, n_ties = _evaluate(
-        candidates, bounds, multipliers, width, evaluations, at
-    )
+    value, n_short, n_ties = _evaluate(candidates, bounds, multipliers, width, evaluations, at)
     # Multipliers of other centres may be worse than none, where the dual is not negative.
     if value < 0.0:
         stepped[:] = 0.0
@@ -341,24 +337,25 @@ def maximize_size_dual(
 
 
 @jit
-def find_shortest_paths(costs, potentials, can_grow, can_shrink, is_start, lengths, previous):
-    """Shortest paths in reduced costs from the starts, by Dijkstra's algorithm on all arcs.
+def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths, previous):
+    """Shortest path in reduced costs from any excess to any lack, by Dijkstra's algorithm.
 
     Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
     to the pool adds a place to a cluster, and one from the pool takes a place away. Fills
-    ``lengths`` and the ``previous`` node of each.
+    ``lengths``, of nodes farther than the end what they are at most, and the ``previous`` node of
+    each. Returns the end, or -1.
     """
     pool = len(costs)
     is_done = np.zeros(pool + 1, np.bool_)
     for v in range(pool + 1):
-        lengths[v], previous[v] = (0.0 if is_start[v] else np.inf), NO_INDEX
-    for _ in range(pool + 1):
+        lengths[v], previous[v] = (0.0 if excess[v] > 0 else np.inf), NO_INDEX
+    while True:
         u, shortest = NO_INDEX, np.inf
         for v in range(pool + 1):
             if not is_done[v] and lengths[v] < shortest:
                 u, shortest = np.int64(v), lengths[v]
-        if u < 0:
-            break
+        if u < 0 or excess[u] < 0:
+            return u
         is_done[u] = True
         for v in range(pool + 1):
             if is_done[v]:

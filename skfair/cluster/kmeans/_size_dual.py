@@ -169,4 +169,3 @@ def assign_sizes(
         rows = find_short_lists(candidates, dual.multipliers)
         select_again(X, centers, candidates, rows)
     return candidates, dual, now
-

@@ -4,18 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.candidates import find_shortest_paths
+from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
 
 
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
-
-
-class Arcs(NamedTuple):
-    """The member of each cluster that goes to each other one at the least change of the cost."""
-
-    costs: np.ndarray  # (n_clusters, n_clusters), inf where there is none
-    movers: np.ndarray  # (n_clusters, n_clusters) int32
 
 
 class Network(NamedTuple):
@@ -45,31 +38,71 @@ def solve_transport(X, centers, bounds, multipliers):
     """
     labels, n_clusters = _assign_to_reduced(X, centers, multipliers), len(centers)
     network = _open_places(multipliers, np.bincount(labels, minlength=n_clusters), *bounds)
-    shape = n_clusters, n_clusters
-    arcs = Arcs(np.full(shape, np.inf), np.zeros(shape, np.int32))
-    squares, factors = squared_norms(centers), -2.0 * centers.T
-    potentials, touched = np.append(multipliers, 0.0), np.arange(n_clusters)
+    potentials = np.append(multipliers, 0.0)
     lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
-    while True:
-        for cluster in touched:
-            members = np.flatnonzero(labels == cluster)
-            _fill_arcs(arcs, cluster, members, X[members] @ factors + squares)
-        if not network.excess.any():
-            break
-        find_shortest_paths(
+    arcs = Arcs(X, centers, labels) if network.excess.any() else None
+    while network.excess.any():
+        end = find_shortest_path(
             arcs.costs,
             potentials,
             network.places < network.largest,
             network.places > network.smallest,
-            network.excess > 0,
+            network.excess,
             lengths,
             previous,
         )
+        if end < 0:
+            break
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
-        touched, longest = _move_along_paths(network, arcs.movers, lengths, previous, labels)
-        potentials -= np.minimum(lengths, longest)
+        potentials -= np.minimum(lengths, lengths[end])
+        _move_along_path(network, arcs, end, previous)
     multipliers = potentials[:-1] - potentials[-1]
     return Transport(labels, multipliers, _sum_costs(X, centers, labels))
+
+
+class Arcs:
+    """The member of each cluster that goes to each other one at the least change of the cost.
+
+    Attributes
+    ----------
+    costs : ndarray of shape (n_clusters, n_clusters)
+        Least change; infinite where there is no member, and on the diagonal.
+    movers : ndarray of shape (n_clusters, n_clusters)
+        The member.
+    """
+
+    def __init__(self, X, centers, labels):
+        shape = len(centers), len(centers)
+        self.costs, self.movers = np.full(shape, np.inf), np.zeros(shape, np.int32)
+        self._X, self._labels = X, labels
+        self._squares, self._factors = squared_norms(centers), -2.0 * centers.T
+        for cluster in range(len(centers)):
+            self._fill(cluster, np.arange(len(centers)))
+
+    def move(self, sample, start, goal):
+        """Move a sample from one cluster to another."""
+        self._labels[sample] = goal
+        self._fill(start, np.flatnonzero(self.movers[start] == sample))
+        # What the sample costs elsewhere, compared with the other members.
+        costs = (self._X[[sample]] @ self._factors)[0] + self._squares
+        costs -= costs[goal]
+        costs[goal] = np.inf
+        is_least = costs < self.costs[goal]
+        self.costs[goal, is_least], self.movers[goal, is_least] = costs[is_least], sample
+
+    def _fill(self, cluster, goals):
+        """Find the cheapest moves from a cluster to some others."""
+        members = np.flatnonzero(self._labels == cluster)
+        self.costs[cluster, goals] = np.inf
+        if len(members) == 0:
+            return
+        X, factors = self._X[members], self._factors
+        costs = X @ factors[:, goals] + self._squares[goals]
+        costs -= (X @ factors[:, cluster] + self._squares[cluster])[:, np.newaxis]
+        cheapest = costs.argmin(axis=0)
+        self.movers[cluster, goals] = members[cheapest]
+        self.costs[cluster, goals] = costs[cheapest, np.arange(len(goals))]
+        self.costs[cluster, cluster] = np.inf
 
 
 def _assign_to_reduced(X, centers, multipliers):
@@ -96,41 +129,16 @@ def _open_places(multipliers, sizes, smallest, largest):
     return Network(places, smallest, largest, excess)
 
 
-def _fill_arcs(arcs, cluster, members, changes):
-    """The cheapest moves from a cluster, of whose members all costs are known up to a constant."""
-    arcs.costs[cluster] = np.inf
-    if len(members) > 0:
-        changes -= changes[:, cluster, np.newaxis].copy()
-        cheapest = changes.argmin(axis=0)
-        arcs.movers[cluster] = members[cheapest]
-        arcs.costs[cluster] = changes[cheapest, np.arange(changes.shape[1])]
-        arcs.costs[cluster, cluster] = np.inf
-
-
-def _move_along_paths(network, movers, lengths, previous, labels):
-    """Move a sample, or a place, along each arc of paths that share no cluster.
-
-    All paths are shortest ones of one search. Returns the clusters whose members changed, and the
-    greatest length of a path.
-    """
-    pool = len(network.places)
-    is_used, longest = np.zeros(pool + 1, bool), 0.0
-    ends = np.flatnonzero((network.excess < 0) & (lengths < np.inf))
-    for end in ends[lengths[ends].argsort()]:
-        path = [end]
-        while previous[path[-1]] >= 0:
-            path.append(previous[path[-1]])
-        if is_used[path].any() or network.excess[path[-1]] <= 0:
-            continue
-        for goal, start in zip(path, path[1:], strict=False):
-            if goal == pool:
-                network.places[start] += 1
-            elif start == pool:
-                network.places[goal] -= 1
-            else:
-                labels[movers[start, goal]] = goal
-        network.excess[end] += 1
-        network.excess[path[-1]] -= 1
-        is_used[path], longest = True, max(longest, lengths[end])
-        is_used[pool] = False
-    return np.flatnonzero(is_used[:pool]), longest
+def _move_along_path(network, arcs, end, previous):
+    """Move a sample, or a place, along each arc of the path to the end."""
+    network.excess[end] += 1
+    while previous[end] >= 0:
+        start, pool = previous[end], len(network.places)
+        if end == pool:
+            network.places[start] += 1
+        elif start == pool:
+            network.places[end] -= 1
+        else:
+            arcs.move(arcs.movers[start, end], start, end)
+        end = start
+    network.excess[end] -= 1
