@@ -7,7 +7,6 @@ import numpy as np
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
 
-
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
 
 
