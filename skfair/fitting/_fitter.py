@@ -18,6 +18,7 @@ from skfair.fitting._counting import (
     make_counter,
     sort_key,
 )
+from skfair.problems import draw_subsample
 from skfair.solvers import SQP
 
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
@@ -370,7 +371,7 @@ class _LineSearch:
         # same, in a small share of the time.
         on_subsample = evaluation
         if len(problem.target) > _MAX_HESSIAN_SAMPLES:
-            subsample = problem.draw_subsample(_MAX_HESSIAN_SAMPLES)
+            subsample = draw_subsample(problem, _MAX_HESSIAN_SAMPLES)
             on_subsample = subsample.evaluate(x, multipliers)
         newton, effects = _newton_directions(evaluation, on_subsample.hessian(multipliers))
         # The tightest rows of the constraint, and the intercept.

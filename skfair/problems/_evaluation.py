@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import STEP
-from skfair.constraints import block_diagonal
-from skfair.losses import Pointwise, as_pointwise, kernel_kind_and_width, kernel_rate_kind
+from skfair._kernels import STEP, is_numpy_enough
+from skfair.constraints import ConstraintSystem, block_diagonal
+from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -79,8 +79,7 @@ class Evaluation:
     @cached_property
     def losses(self) -> Pointwise:
         """Loss of each sample; the objective has their mean."""
-        losses = self.problem.loss(self.scores, *self.problem.loss_arguments)
-        return as_pointwise(losses, len(self.scores), "The loss")
+        return self.problem.losses(self.scores)
 
     @cached_property
     def fun(self) -> float:
@@ -238,20 +237,20 @@ class Evaluation:
 class OnePassEvaluation(Evaluation):
     """A problem at one point, from sums over the samples that one pass has, with one Hessian.
 
-    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. The problem
-    has ``reduce_at(x, multipliers, is_near)``: objective, gradient, rows, Jacobian and Hessian
-    without terms that do not depend on the samples, and ``has_convexified_hessian``.
+    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. A call
+    ``reduce(x, multipliers, is_near)`` returns objective, gradient, rows, Jacobian and Hessian
+    without terms that do not depend on the samples.
     """
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
 
-    def __init__(self, problem, x, multipliers, is_near):
+    def __init__(self, problem, reduce, x, multipliers, is_near):
         super().__init__(problem, x)
-        self.multipliers, self.is_near = multipliers, is_near
+        self.reduce, self.multipliers, self.is_near = reduce, multipliers, is_near
 
     @cached_property
     def _sums(self):
-        return self.problem.reduce_at(self.x, self.multipliers, self.is_near)
+        return self.reduce(self.x, self.multipliers, self.is_near)
 
     @cached_property
     def fun(self):
@@ -292,7 +291,7 @@ class OnePassEvaluation(Evaluation):
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
-            there = OnePassEvaluation(self.problem, self.x, multipliers, is_near)
+            there = OnePassEvaluation(self.problem, self.reduce, self.x, multipliers, is_near)
             return there.hessian(multipliers, is_near)
         ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
         return self._sums[4] + np.diag(ridge)
@@ -353,12 +352,29 @@ class CompiledBlock:
         """Arguments, or None where predictions have other columns than those stored."""
         return events if self.block.model.original is None else None
 
-    def evaluate(self, x, multipliers, is_exact, reduce):
+    @cached_property
+    def is_worthwhile(self):
+        """Whether one kernel evaluates all of the problem, as where rows add up, and saves time."""
+        rows = self.block.constraint
+        if not isinstance(rows, ConstraintSystem) or not rows.adds_up:
+            return False
+        # A pass of some 20 steps per sample may not be worth compiling its kernel.
+        n_samples, n_columns = self.columns[0].shape
+        is_small = is_numpy_enough(n_samples * (n_columns + 20))
+        return not is_small and self.has_mean_kernels(self.block.lower)
+
+    def evaluate(self, x, multipliers, is_exact, reduce=None):
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
 
         Without what does not depend on the samples: penalty, and constant terms of rows. The
-        samples are those of the blocks, of which ``reduce(function, *arguments)`` takes the sum.
+        samples are those of this block, or of all of which ``reduce(function, *arguments)`` takes
+        the sum.
         """
+        if reduce is None:
+
+            def reduce(function, *arguments):
+                return function(self.block, *arguments)
+
         if self.has_mean_kernels(multipliers):
             return self._evaluate_means(x, multipliers, reduce)
         rows = self.block.rows

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.problems import Evaluation
+from skfair.problems import Evaluation, evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
@@ -124,8 +124,8 @@ class StochasticSolver(Solver):
 
     def _draw(self, problem, n_samples, n_per_event, random_state):
         if self.batch_size >= len(problem.target):
-            return problem.full_batch  # a batch has all samples
-        return problem.sample(n_samples, n_per_event, random_state)
+            return problem.batches.full  # a batch has all samples
+        return problem.batches.draw(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):
         """Samples per event of a batch for the constraint."""
@@ -401,7 +401,7 @@ class AdamPrimalDual(StochasticSolver):
 
     def _evaluate(self, problem, x):
         return reset_auxiliary(
-            problem.evaluate_decisions(x) if self.count_decisions else problem.evaluate(x)
+            evaluate_decisions(problem, x) if self.count_decisions else problem.evaluate(x)
         )
 
 

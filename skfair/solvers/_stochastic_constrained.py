@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from numbers import Real
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import original_multipliers
+from skfair.problems import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching
@@ -363,7 +362,7 @@ class StochasticGhost(StochasticSolver):
         one_sided = OneSidedRows(problem.lower, problem.upper)
 
         def linearize_batch(size):
-            return _linearize(problem.sample(size, size, random_state).evaluate(x), one_sided)
+            return _linearize(problem.batches.draw(size, size, random_state).evaluate(x), one_sided)
 
         while True:
             # Unbiased direction, decreasing step.
@@ -637,7 +636,7 @@ class StochasticIDCA(StochasticSolver):
         here, Q = self._evaluate(problem, x), 0.0
         while True:
             # Majorise at the iterate and solve the convex problem.
-            convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
+            convex = majorize(here)
             here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
 
     def _evaluate(self, problem, x):

@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils import check_random_state
 
 from skfair.models import MLPModel
+from skfair.problems import evaluate_decisions
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -170,7 +171,7 @@ def test_multipliers_of_adam_count_decisions(problem):
     for _ in range(8):
         x, multipliers = next(steps)
         assert not multipliers.any()
-    expected = 3.0 * np.maximum(0.0, np.abs(problem.evaluate_decisions(x).values) - 0.02)
+    expected = 3.0 * np.maximum(0.0, np.abs(evaluate_decisions(problem, x).values) - 0.02)
     np.testing.assert_allclose(np.abs(next(steps)[1]), expected)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.models import MLPModel
+from skfair.problems import evaluate_decisions
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
@@ -188,7 +189,7 @@ class ProxyLagrangian(GDA):
         return (*super().requires, "decisions")
 
     def _evaluate(self, problem, x):
-        return problem.evaluate_decisions(x)
+        return evaluate_decisions(problem, x)
 
 
 # Stochastic alternating bi-objective gradient descent (SA2GD).

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import original_multipliers
+from skfair.problems import majorize, original_multipliers
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient
@@ -249,7 +249,7 @@ class IDCA(Solver):
         while True:
             yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
             # Majorise at the iterate and solve the convex problem.
-            convex = problem.majorant(evaluation)
+            convex = majorize(evaluation)
             result = inner.solve(convex, evaluation.x, random_state=random_state)
             n_oracle += result.n_iter
             # The inner solver stays at the iterate: it solves its own majorant.
