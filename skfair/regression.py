@@ -34,7 +34,13 @@ from skfair.fitting import (
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV, Folds, check_rule_format, write_rule
+from skfair.postprocessing import (
+    ConstrainedCV,
+    Folds,
+    check_exportable,
+    check_rule_format,
+    write_rule,
+)
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name
@@ -604,8 +610,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     (2,)
     """
 
-    _oof_attribute = "oof_prediction_"
-
     def __init__(
         self,
         estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None,
@@ -748,7 +752,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         >>> sorted(rule)
         ['intercept', 'prediction', 'weights']
         """
-        self._check_exportable()
+        check_exportable(self)
         center, spread = self._unit
         _, (constant, _, slope, _) = self._event_features.weights(self.coef_)
         # The linear model applies to predictions in units of the target's spread: undo this.
@@ -772,10 +776,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
     def _make_problems(self, training, constraints):
         # Tolerances must not depend on the unit of y: fit it in standard deviations.
-        return [standardize_target(training, is_centered=True)]
-
-    def _loss_and_weights(self, training):
-        return resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
+        objective = resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
+        return [standardize_target(training, is_centered=True)], objective
 
     def _fit_score_columns(self, scores, problems):
         return {"target_scale_": problems[0].unit.spread}, scores
@@ -794,8 +796,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
             "oof_prediction_": unit.from_unit(candidate.scores),
         }
-        status = status_of(candidate, "auto")
-        return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
+        return fitted, report, status_of(candidate, "auto")
 
     def _warn_after_fit(self, problem, guarantee, training):
         warn_of_outcome(self, problem.constraint, guarantee)

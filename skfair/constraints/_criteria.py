@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -50,6 +50,9 @@ class DecisionRateParity(Constraint):
     applies_to = ("decisions",)
     unit = "rate"
     table = SELECTION_RATE_TABLE
+
+    ratio_metric: Any = None
+    """Name of the public metric that the ratio is."""
 
 
 @constraint_docs

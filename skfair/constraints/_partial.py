@@ -18,6 +18,7 @@ from skfair.constraints._constraint import (
     each_class,
     partial_docs,
     positives,
+    resolve_tolerance,
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._gap import IntervalGap
@@ -79,7 +80,7 @@ class PartialParity(Constraint):
         # A dict of intervals may lack the name of the only group, which is compared with none.
         is_vacuous = len(large.names) == 1
         interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
-        tolerance = self._resolve_tolerance(tolerance)
+        tolerance = resolve_tolerance(self, tolerance)
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 

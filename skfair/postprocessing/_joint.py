@@ -66,13 +66,23 @@ _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
-def suits_joint_probabilities(problems, events, constraints):
+def suits_joint_probabilities(estimator, problems, events, constraints):
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
     It pays on small data of two classes, where decisions are compared in groups or in their
-    classes.
+    classes, unless a parameter of the estimator asks for other models of the groups.
     """
-    if len(problems) > 1 or not events.subsets or events.compares_scores:
+    parameters = estimator.get_params(deep=False)
+    names = "group_estimator", "confidence_level", "class_weight"
+    is_default = all(parameters.get(name) is None for name in names)
+    if not is_default or parameters.get("missing", "error") != "error":
+        return False
+    if (
+        problems[0].classes is None
+        or len(problems) > 1
+        or not events.subsets
+        or events.compares_scores
+    ):
         return False
     follows = all(source != "learned" for _, source in events.sources)
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES

@@ -12,7 +12,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP, is_numpy_enough
-from skfair.constraints import ConstraintSystem, block_diagonal
+from skfair.constraints import (
+    ConstraintSystem,
+    block_diagonal,
+    bucket_curvatures,
+    place_buckets,
+)
 from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
@@ -377,8 +382,7 @@ class CompiledBlock:
 
         if self.has_mean_kernels(multipliers):
             return self._evaluate_means(x, multipliers, reduce)
-        rows = self.block.rows
-        buckets = rows.buckets_at(x[self.block.n_parameters :]) if _has_buckets(rows) else None
+        buckets = place_buckets(self.block.rows, x[self.block.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
 
     def has_mean_kernels(self, multipliers):
@@ -398,7 +402,7 @@ class CompiledBlock:
     def _evaluate_shares(self, x, multipliers, is_exact, buckets, reduce):
         """Evaluate rows of shares above thresholds by one pass of their kernel."""
         p, rows = self.block.n_parameters, self.block.rows
-        weights = rows.bucket_curvatures(buckets, multipliers, is_exact)
+        weights = bucket_curvatures(rows, buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums
         buckets.integrate_moments(moments)
@@ -478,11 +482,6 @@ class CompiledBlock:
         coefficients = self.block.model.coefficients(parameters)
         totals, moments = sum_block_metrics(self.columns[0], coefficients, self.losses, events)
         return totals, _split_by_constraint(moments, events, axis=1)
-
-
-def _has_buckets(rows):
-    """Whether rows are of shares of disjoint events."""
-    return hasattr(rows, "buckets_at") and rows.events.codes_and_mean_weights is not None
 
 
 def _sum_means(block, parameters, weights):

@@ -256,7 +256,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start = model.initial()
         # Scores of a trained module are of the second class, those of a fit of the positive class.
         if isinstance(self.module, require_torch().nn.Module):
-            start[-model.n_last :] *= training.unit.spread
+            start[-model.network.n_last :] *= training.unit.spread
             model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
         is_loader = isinstance(training.X, require_torch().utils.data.DataLoader)
@@ -287,7 +287,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         start = model.parameters(self.module_)
         # Stored scores are of the second class, those of a fit of the positive class.
         if self.pos_label_ != self.classes_[1]:
-            start[-model.n_last :] *= -1.0
+            start[-model.network.n_last :] *= -1.0
         return start
 
     def _train(self, problem, strata, watch):
@@ -308,7 +308,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
             self.module, "module_in_front"
         )
-        if self.solver is None and model.n_last == 2 and is_new:
+        if self.solver is None and model.network.n_last == 2 and is_new:
             warn(
                 "solver=None fits the last linear layer again, but the scores are no linear "
                 "function of the outputs of one, so that they are only scaled and shifted: few "
@@ -325,7 +325,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _prediction_attributes(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
         parameters = parameters.copy()
-        parameters[-model.n_last :] *= training.unit.spread
+        parameters[-model.network.n_last :] *= training.unit.spread
         return {
             "module_": model.module_at(parameters),
             "_has_new_layer": model.has_new_layer,
