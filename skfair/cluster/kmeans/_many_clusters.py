@@ -23,6 +23,7 @@ from skfair.cluster.kmeans._assignment import (
     extrapolate,
     improve_by_swaps,
     member_bounds,
+    solution_from_multipliers,
 )
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
@@ -214,7 +215,7 @@ def _round_sizes(problem, rounds, labels=None):
     sizes = np.bincount(labels, minlength=n_clusters)
     repair_sizes(candidates, dual.multipliers, labels, sizes, bounds)
     _move_to_any_cluster(problem.X, centers, labels, sizes, bounds)
-    start = problem.solution_from_multipliers(dual.multipliers)
+    start = solution_from_multipliers(dual.multipliers, problem.limits)
     point = recompute_point(problem, labels, n_clusters, start)
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
