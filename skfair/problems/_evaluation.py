@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import STEP, is_numpy_enough
+from skfair._kernels import STEP
 from skfair.constraints import (
     ConstraintSystem,
     block_diagonal,
@@ -358,15 +358,11 @@ class CompiledBlock:
         return events if self.block.model.original is None else None
 
     @cached_property
-    def is_worthwhile(self):
-        """Whether one kernel evaluates all of the problem, as where rows add up, and saves time."""
+    def has_one_pass(self):
+        """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
         rows = self.block.constraint
-        if not isinstance(rows, ConstraintSystem) or not rows.adds_up:
-            return False
-        # A pass of some 20 steps per sample may not be worth compiling its kernel.
-        n_samples, n_columns = self.columns[0].shape
-        is_small = is_numpy_enough(n_samples * (n_columns + 20))
-        return not is_small and self.has_mean_kernels(self.block.lower)
+        adds_up = isinstance(rows, ConstraintSystem) and rows.adds_up
+        return adds_up and self.has_mean_kernels(self.block.lower)
 
     def evaluate(self, x, multipliers, is_exact, reduce=None):
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.

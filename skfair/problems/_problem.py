@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity, draw_batch
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
@@ -262,7 +263,11 @@ class ConstrainedProblem(Problem):
         Evaluation
         """
         compiled = self.compiled
-        if multipliers is None or compiled is None or not compiled.is_worthwhile:
+        if multipliers is None or compiled is None or not compiled.has_one_pass:
+            return Evaluation(self, x)
+        # A pass of some 20 steps per sample may not be worth compiling its kernel.
+        n_samples, n_columns = compiled.columns[0].shape
+        if is_numpy_enough(n_samples * (n_columns + 20)):
             return Evaluation(self, x)
         return OnePassEvaluation(self, compiled.evaluate, x, multipliers, False)
 
