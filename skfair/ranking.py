@@ -371,7 +371,7 @@ def _pair_groups(groups, query, better, worse):
     for row, q, a, b in zip(labels, queries, first, second, strict=True):
         row[:] = [query.names[q], groups.names[a], groups.names[b]]
     ranks = np.ravel_multi_index((queries, groups.ranks[first], groups.ranks[second]), shape)
-    return Groups.disjoint(codes, labels, ranks=ranks)
+    return Groups(labels, codes=codes, ranks=ranks)
 
 
 # Rankers whose orders are fair.

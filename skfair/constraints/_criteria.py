@@ -608,7 +608,7 @@ def _merge_queries(groups):
     ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
     unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
     unions = sparse.csr_array(groups.matrix @ unions)
-    return Groups.overlapping(unions, labels, np.array([ranks[pair] for pair in number]))
+    return Groups(labels, matrix=unions, ranks=np.array([ranks[pair] for pair in number]))
 
 
 # A check for constraints of one's own: what the tests of registered ones ask of them.
