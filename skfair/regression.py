@@ -228,18 +228,13 @@ class ConstrainedERMRegressor(LinearRegressor):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.missing = missing
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.enforcement = enforcement
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -419,18 +414,13 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.interval = interval
-        self.tolerance = tolerance
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -71,6 +71,12 @@ class PartialParity(Constraint):
     ranks_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
+    def __init__(self, interval, tolerance, width, min_group_size):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.width = width
+        self.min_group_size = min_group_size
+
     def _bind(self, samples, groups, surrogate, loss, tolerance):
         """Bind to groups that are large enough, and to the others for the report alone.
 
@@ -234,13 +240,10 @@ class PartialStatisticalParity(PartialParity):
         surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.surrogate = surrogate
         self.n_percentiles = n_percentiles
-        self.width = width
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         return partial_statistical_parity_gap(scored, self.scale)
@@ -304,10 +307,7 @@ class PartialGroupAUC(PartialParity):
         width: Positive = 2.0,
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
-        self.width = width
-        self.min_group_size = min_group_size
+        super().__init__(interval, tolerance, width, min_group_size)
 
     def _measure(self, scored, positive):
         return partial_group_auc_gap(scored)
@@ -418,13 +418,10 @@ class PartialDemographicParity(ThresholdParity):
         surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.threshold = threshold
-        self.width = width
         self.surrogate = surrogate
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         return partial_demographic_parity_gap(scored, self.threshold, self.scale)
@@ -469,13 +466,10 @@ class PartialEqualOpportunity(ThresholdParity):
         width: Positive = 0.5,
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.rank_within = rank_within
         self.threshold = threshold
-        self.width = width
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         options = self.threshold, self.rank_within, self.scale

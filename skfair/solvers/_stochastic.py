@@ -48,9 +48,7 @@ class StochasticSolver(Solver):
     >>> from skfair.solvers import StochasticSolver
     >>> class Descent(StochasticSolver):
     ...     def __init__(self, max_iter=100, tol=1e-2, batch_size=1):
-    ...         self.max_iter = max_iter
-    ...         self.tol = tol
-    ...         self.batch_size = batch_size
+    ...         super().__init__(max_iter, tol, batch_size)
     ...
     ...     def _steps(self, problem, x, random_state):
     ...         while True:
@@ -63,8 +61,6 @@ class StochasticSolver(Solver):
     array([1., 0.])
     """
 
-    batch_size: PositiveInt
-
     requires = ("batches",)
 
     advice = "Raise max_iter or batch_size, or take shorter steps."
@@ -72,6 +68,10 @@ class StochasticSolver(Solver):
     check_every = 10
 
     projects = True
+
+    def __init__(self, max_iter: PositiveInt, tol: NonNegative, batch_size: PositiveInt):
+        super().__init__(max_iter, tol)
+        self.batch_size = batch_size
 
     takes_last = False
     """Whether the answer is the last epoch's iterate instead of the best."""
@@ -231,10 +231,8 @@ class SGD(StochasticSolver):
         batch_size: PositiveInt = 32,
         rho: NonNegative = 0.0,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.learning_rate = learning_rate
-        self.batch_size = batch_size
         self.rho = rho
 
     @classmethod
@@ -350,12 +348,10 @@ class AdamPrimalDual(StochasticSolver):
         optimizer: Callable | None = None,
         scheduler: Callable | None = None,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.learning_rate = learning_rate
         self.dual_step = dual_step
         self.dual_updates = dual_updates
-        self.batch_size = batch_size
         self.count_decisions = count_decisions
         self.optimizer = optimizer
         self.scheduler = scheduler

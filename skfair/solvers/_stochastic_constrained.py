@@ -101,8 +101,7 @@ class SSLALM(StochasticSolver):
         beyond: Literal["clip", "reset"] = "clip",
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.mu = mu
         self.rho = rho
         self.tau = tau
@@ -110,7 +109,6 @@ class SSLALM(StochasticSolver):
         self.beta = beta
         self.u_max = u_max
         self.beyond = beyond
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -346,8 +344,7 @@ class StochasticGhost(StochasticSolver):
         lambda_: Share = 0.5,
         batch_size: PositiveInt = 8,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.p0 = p0
         self.alpha0 = alpha0
         self.alpha_hat = alpha_hat
@@ -355,7 +352,6 @@ class StochasticGhost(StochasticSolver):
         self.tau = tau
         self.beta = beta
         self.lambda_ = lambda_
-        self.batch_size = batch_size
 
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
@@ -466,14 +462,12 @@ class StochasticSwitching(StochasticSolver):
         first_recorded: NonNegativeInt = 0,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.epsilon = epsilon
         self.objective_step = objective_step
         self.constraint_step = constraint_step
         self.output = output
         self.first_recorded = first_recorded
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -606,11 +600,9 @@ class StochasticIDCA(StochasticSolver):
         step: Positive = 3.0,
         batch_size: PositiveInt = 64,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.inner_iter = inner_iter
         self.step = step
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -738,8 +730,7 @@ class StochasticPLADA(StochasticSolver):
         u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.alpha = alpha
         self.beta = beta
         self.eta = eta
@@ -747,7 +738,6 @@ class StochasticPLADA(StochasticSolver):
         self.gamma0 = gamma0
         self.kappa = kappa
         self.u_max = u_max
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:

@@ -205,21 +205,16 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         verbose: Verbose = 0,
     ):
         self.module = module
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.confidence_level = confidence_level
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
-        self.solver = solver
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.device = device
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     @staticmethod

@@ -81,8 +81,7 @@ class GDA(Solver):
         sigma: Positive = 0.2,
         extrapolation: Share = 1.0,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.eta = eta
         self.sigma = sigma
         self.extrapolation = extrapolation
@@ -395,8 +394,7 @@ class SwitchingSubgradient(Solver):
         constraint_step: Positive | Literal["polyak"] = "polyak",
         output: Literal["best", "drawn"] = "best",
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.epsilon = epsilon
         self.objective_step = objective_step
         self.constraint_step = constraint_step
@@ -599,13 +597,11 @@ class MultiplierModel(StochasticSolver):
         multiplier_rate: Positive = 2e-3,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.descriptions = descriptions
         self.hidden_layer_sizes = hidden_layer_sizes
         self.learning_rate = learning_rate
         self.multiplier_rate = multiplier_rate
-        self.batch_size = batch_size
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
