@@ -2,11 +2,11 @@
 
 from tests import maintainability, words
 
-MAX_CODE_LINES = 41_927
+MAX_CODE_LINES = 41_925
 """Code lines of the package, as the report counts them. A commit that raises this number says why
 the lines cannot be saved elsewhere; one that removes lines lowers it."""
 
-MAX_LARGE_CLASSES = 7
+MAX_LARGE_CLASSES = 5
 """Classes with more own members than `maintainability.MANY_MEMBERS`; no commit raises it."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -71,7 +71,7 @@ class PartialParity(Constraint):
     ranks_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
-    def __init__(self, interval, tolerance, width, min_group_size):
+    def __init__(self, interval: Any, tolerance: Any, width: Any, min_group_size: Any):
         self.interval = interval
         self.tolerance = tolerance
         self.width = width

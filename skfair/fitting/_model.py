@@ -82,7 +82,15 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     """Settings of a solver chosen by name, where they are not its own defaults."""
 
     def __init__(
-        self, constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        self,
+        constraint: Any,
+        tolerance: float | None,
+        enforcement: Any,
+        loss: Any,
+        alpha: float,
+        solver: Any,
+        warm_start: bool,
+        random_state: Any,
     ):
         self.constraint = constraint
         self.tolerance = tolerance
