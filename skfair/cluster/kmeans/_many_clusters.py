@@ -17,6 +17,7 @@ from skfair.cluster.kmeans._assignment import (
     extrapolate,
     improve_by_swaps,
     member_bounds,
+    solution_from_multipliers,
 )
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
@@ -212,7 +213,7 @@ def _round_sizes(problem, rounds, labels=None):
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(rounds.centers)
     bounds = member_bounds(problem, problem.n_samples)
-    start = problem.solution_from_multipliers(rounds.dual.multipliers)
+    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
     start = problem.solve_assignment(rounds.centers, problem.limits, start)
     if labels is None or not _are_within(np.bincount(labels, minlength=n_clusters), bounds):
         labels = start.labels
