@@ -36,6 +36,7 @@ from skfair.audit._predictions import (
     check_needs_no_outcomes,
     final_estimator,
     metric_kind,
+    needs_outcomes,
     predict_for_metric,
     resolve_constraint,
     resolve_loss_and_units,
@@ -220,7 +221,7 @@ def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.columns.get("y_true"))
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     per_class, (constraint, *units) = arrange(audit, constraint)
@@ -278,14 +279,17 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
 
     `units` are those of the gap and of a fit.
     """
-    known = audit.known
+    known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
     largest = _largest_gap(constraint, units[0])
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
         bind = partial(bind_hidden_groups, audit=audit)
     else:
-        bind = partial(bind_constraint, **_samples_of_known_group(audit, len(per_class[0][0][0])))
+        X = None if audit.model is None else audit.model.X
+        leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, X)
+        data, left_out = _select_samples(audit, n_rows, leaves_out)
+        bind = partial(bind_constraint, X=X, **data)
     bound_constraints = [
         bind(constraint, predictions, **params) for predictions, params in per_class
     ]
@@ -301,12 +305,17 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
+    if leaves_out:
+        whose = " whose outcome is known" * ("outcome" not in claim.counted)
+        claim = replace(
+            claim, counted=claim.counted + whose, n_without_outcome=audit.n_without_outcome
+        )
     return replace(
         claim,
         confidence_level=level,
         attributes=_attribute_names(audit),
         assumption=known.describe_assumption("X, decision and outcome"),
-        left_out=_uncompared_groups(bound_constraints[0][0]),
+        left_out=(*left_out, *_uncompared_groups(bound_constraints[0][0])),
     )
 
 
@@ -368,15 +377,24 @@ def _attribute_names(audit):
     return tuple(name for name in attributes or () if isinstance(name, str))
 
 
-def _samples_of_known_group(audit, n_rows):
-    """Groups, weights and features of so many rows, without weight where the group is unknown."""
-    merged, samples = audit.rows()[0], audit.samples
-    samples = samples if len(samples.weights) == n_rows else merged
-    groups, weights = samples.groups, samples.weights
+def _select_samples(audit, n_rows, needs_outcome):
+    """Groups of so many rows, weights of those that count, and groups of which no row counts.
+
+    Rows of an unknown group have no weight, and those without an outcome that a constraint needs.
+    """
+    samples, columns = audit.samples, audit.columns
+    if len(samples.weights) != n_rows:
+        samples, columns, _ = audit.rows()
+    groups, weights, left_out = samples.groups, samples.weights, ()
     if audit.known.treatment == "exclude" and groups.is_disjoint:
         weights = weights * ~mask_unknown(groups)
-    data = {"sensitive_features": groups, "sample_weight": weights}
-    return data | {"X": None if audit.model is None else audit.model.X}
+    if needs_outcome:
+        with_outcome = weights * columns["has_outcome"]
+        n, n_known = (groups.subset(np.flatnonzero(one)).counts for one in (weights, with_outcome))
+        is_left_out = (n > 0) & (n_known == 0)
+        left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
+        weights = with_outcome
+    return {"sensitive_features": groups, "sample_weight": weights}, left_out
 
 
 def _uncompared_groups(bound):

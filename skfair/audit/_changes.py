@@ -134,20 +134,22 @@ def _paired_columns(audit, y_pred):
             "Predictions of another model are compared sample by sample, but this is an audit of "
             "counts. Pass the Audit of the other counts, or audit the samples one by one."
         )
-    columns = {name: audit.columns[name] for name in ("y_true",) if name in audit.columns}
     decisions = audit.find_decisions(audit.columns)
     check_consistent_length(decisions, y_pred)
-    return [columns | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
+    return [audit.outcomes | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
 
 
 def _period_columns(*audits):
     """Predictions of each audit, and outcomes where both have them."""
     columns = [audit.rows()[1] for audit in audits]
-    names = [name for name in ("y_true",) if all(name in one for one in columns)]
-    return [
-        {name: one[name] for name in names} | {"y_pred": audit.find_decisions(one)}
-        for audit, one in zip(audits, columns, strict=True)
-    ]
+    names = ["y_true"] * all("y_true" in one for one in columns)
+    names += ["has_outcome"] * any("has_outcome" in one for one in columns) * len(names)
+    tables = []
+    for audit, one in zip(audits, columns, strict=True):
+        decisions = audit.find_decisions(one)
+        known = {"has_outcome": np.ones(len(decisions), dtype=bool)} | one
+        tables.append({name: known[name] for name in names} | {"y_pred": decisions})
+    return tables
 
 
 def _stack(both, tables):

@@ -130,6 +130,8 @@ class Claim(PageReport):
         Groups that are too small to be compared, about which nothing is said.
     n_unknown : int
         Samples of unknown group, which are left out.
+    n_without_outcome : int
+        Samples whose outcome is unknown, which are left out, where the metric needs outcomes.
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
@@ -172,6 +174,7 @@ class Claim(PageReport):
     assumption: str = ""
     left_out: tuple = ()
     n_unknown: int = 0
+    n_without_outcome: int = 0
     rare_outcomes: str = ""
     attempt: int | None = None
     constraint: dict[str, Any] = field(default_factory=dict)
@@ -271,11 +274,12 @@ class Claim(PageReport):
             sentences.append(
                 f"Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
             )
-        if self.n_unknown:
-            sentences.append(
-                f"{self.n_unknown:,} samples of unknown group are left out; the claim is about the "
-                "others."
-            )
+        unknown = {"group": self.n_unknown, "outcome": self.n_without_outcome}
+        sentences += [
+            f"{n:,} samples of unknown {name} are left out; the claim is about the others."
+            for name, n in unknown.items()
+            if n
+        ]
         return list(filter(None, sentences))
 
     def _describe_verdict(self):

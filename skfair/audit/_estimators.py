@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._tables import group_text
+from skfair.audit._tables import OUTCOME_MEASURES, group_text
 from skfair.metrics import (
     MEASURES,
     RATES,
@@ -142,6 +142,26 @@ def multiclass_measures(y_true, y_pred):
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
         measures |= _rate_measures(y_true == label, y_pred == label, names, f" of class {label}")
     return measures
+
+
+_MEASURES_OF_ALL = (*OUTCOME_MEASURES, "mean_probability")
+"""Measures that need no outcome."""
+
+
+def select_known_outcomes(measures, columns):
+    """Measures, of which those that need an outcome are over the samples that have one."""
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None:
+        return measures
+    return {
+        name: (
+            values,
+            mask
+            if name.partition(" of class ")[0] in _MEASURES_OF_ALL
+            else has_outcome & (True if mask is None else mask),
+        )
+        for name, (values, mask) in measures.items()
+    }
 
 
 def _distinct_labels(columns):
@@ -290,8 +310,23 @@ def measure_estimators(kind, columns, positive, measures=()):
         if isinstance(measure, Rate) and positive is None:
             estimators |= _estimators_of_classes(name, measure, encoded)
         else:
-            estimators[name] = partial(measure.estimate, encoded)
+            estimators[name] = _make_estimator(measure, encoded)
     return estimators
+
+
+def _make_estimator(measure, columns):
+    """Estimator of a measure, from the samples with an outcome if it needs one."""
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None or not measure.needs_target:
+        return partial(measure.estimate, columns)
+    rows = np.flatnonzero(has_outcome)
+    known = {name: column[rows] for name, column in columns.items()}
+
+    def estimate(groups, weights, units=None):
+        further = [] if units is None else [units[rows]]
+        return measure.estimate(known, groups.subset(rows), weights[rows], *further)
+
+    return estimate
 
 
 N_BINS = 10
@@ -306,12 +341,14 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     if positive is None or not {"y_true", "y_proba"} <= set(columns):
         return None
     encoded = encode_columns(columns, positive)
-    samples = encoded["y_true"], encoded["probabilities"]
+    rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
+    samples, weights = (encoded["y_true"][rows], encoded["probabilities"][rows]), weights[rows]
     edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
     for attribute, groups in by_name.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
-            table = bin_frequencies(groups, weights, *samples, edges, (1.0 + level) / 2.0)
+            counted = groups.subset(rows)
+            table = bin_frequencies(counted, weights, *samples, edges, (1.0 + level) / 2.0)
         table = table[table["group"] < len(groups.labels)]  # not all samples
         names = np.array([group_text(name) for name in groups.names], dtype=object)
         table["group"] = names[table["group"]]
@@ -331,7 +368,7 @@ def top_k_estimators(columns, positive, measures, samples, k):
     }
     encoded, by_name, ties = decide_top_k(encoded, by_name, samples, k)
     check_columns_of(by_name, encoded)
-    return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
+    return {name: _make_estimator(measure, encoded) for name, measure in by_name.items()}, ties
 
 
 BUILTIN_MEASURES = (*RATES.values(), *MEASURES.values())
@@ -343,7 +380,7 @@ def _estimators_of_classes(name, rate, columns):
     by_class = {}
     for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
         masks = {key: columns[key] == label for key in ("y_true", "decisions")}
-        by_class[f"{name} of class {label}"] = partial(rate.estimate, masks)
+        by_class[f"{name} of class {label}"] = _make_estimator(rate, columns | masks)
     return by_class
 
 
@@ -379,17 +416,17 @@ def _classification_measure_estimators(columns, positive):
     if truth is None and _is_continuous(predicted):
         return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
-        return _mean_estimators(multiclass_measures(truth, predicted))
+        return _mean_estimators(multiclass_measures(truth, predicted), columns)
     encoded = encode_columns(columns, positive)
     is_true, scores = encoded.get("y_true"), encoded.get("scores")
     measures = _mean_estimators(
-        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities"))
+        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")), columns
     )
     if scores is None:
         return measures
     if truth is None:
         return measures | _scoring_rate_estimator(scores)
-    return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
+    return measures | {"roc_auc": _make_estimator(MEASURES["roc_auc"], encoded)}
 
 
 def _scoring_rate_estimator(scores):
@@ -401,17 +438,18 @@ def _regression_measure_estimators(columns, positive):
     """Estimators of the measures of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
     predicted = to_numbers(columns["y_pred"], "y_pred")
-    means = _mean_estimators(regression_measures(truth, predicted))
+    means = _mean_estimators(regression_measures(truth, predicted), columns)
     return _scoring_rate_estimator(predicted) | means
 
 
 def _clustering_measure_estimators(columns, positive):
     """Estimators of the measures of a clustering, by name."""
-    return _mean_estimators(clustering_measures(columns["y_pred"]))
+    return _mean_estimators(clustering_measures(columns["y_pred"]), columns)
 
 
-def _mean_estimators(measures):
+def _mean_estimators(measures, columns):
     """Estimators of the means of measures, by name."""
+    measures = select_known_outcomes(measures, columns)
     return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
 
 

@@ -252,6 +252,31 @@ def check_complete_column(table, name):
     return column
 
 
+def read_outcomes(table, name, y_pred):
+    """Column of the outcomes that are known; None without a name, or if none is.
+
+    Others are empty, or the usual mark of a missing value, unless it is predicted too.
+    """
+    if name is None:
+        return None
+    predicted = set() if y_pred is None else set(y_pred.unique())
+    is_known = ~table[name].astype(object).map(
+        lambda one: (
+            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
+        )
+    ).to_numpy(dtype=bool)
+    y_true = check_complete_column(table[is_known], name) if is_known.any() else None
+    check_missing_marks(y_true, y_pred)
+    return y_true
+
+
+def place_outcomes(y_true, table):
+    """Known outcomes in the rows of a table, where others are missing; None without any."""
+    if y_true is None or len(y_true) == len(table):
+        return y_true
+    return y_true.astype(object).reindex(table.index)
+
+
 def parse_column(column):
     """Text as the booleans or numbers that it spells; anything else unchanged."""
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -387,6 +387,7 @@ FACT_TITLES = {
     "salted_sha256": "Salted SHA-256 digest of the samples",
     "columns": "Columns",
     "rows": "Rows",
+    "outcomes": "Outcomes",
     "positive_label": "Positive label",
     "threshold": "Threshold",
     "command": "Options of the command",

@@ -24,12 +24,12 @@ def divide_level(level, attempt):
     return 1.0 - (1.0 - level) / (attempt * (attempt + 1))
 
 
-def count_attempt(ledger, samples, y_true):
+def count_attempt(ledger, samples, outcomes):
     """Number of this attempt on the samples, from 1; it is written to the file of the ledger.
 
     Samples are the same if their outcomes, groups and weights are, in any order.
     """
-    digest = digest_samples(samples, {} if y_true is None else {"y_true": y_true})
+    digest = digest_samples(samples, outcomes)
     path = Path(ledger)
     with lock_file(path):
         attempts = _read_attempts(path) if path.exists() else {}

@@ -387,11 +387,17 @@ def are_probabilities(scores):
     return bool(((scores >= 0.0) & (scores <= 1.0)).all())
 
 
+def needs_outcomes(constraint, n_samples, X=None):
+    """Whether a constraint depends on the outcomes of so many samples with features X."""
+    if not constraint.counts_decisions:
+        return metric_kind(constraint).startswith("labelled")
+    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)
+    return outcome_use(constraint, samples) != "nothing"
+
+
 def check_needs_no_outcomes(constraint, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
-    samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)))
-    is_needed = metric_kind(constraint).startswith("labelled")
-    if is_needed or outcome_use(constraint, samples) != "nothing":
+    if needs_outcomes(constraint, len(y_pred)):
         raise ValueError(
             f"{constraint} depends on the outcomes, so that y_true is needed. Without outcomes "
             "pass a constraint on selection rates, such as 'demographic_parity'."

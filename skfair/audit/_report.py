@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -49,7 +50,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
 from skfair.metrics import Measures, to_numbers
-from skfair.statistics import check_level
+from skfair.statistics import check_level, estimate_means
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -119,6 +120,8 @@ class FairnessReport(PageReport):
         probabilities, as in :func:`skfair.metrics.reliability_table`.
     assumption : str, default=""
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
+    n_without_outcome : int, default=0
+        Number of samples whose outcome is unknown, where others have one.
 
     Attributes
     ----------
@@ -159,6 +162,7 @@ class FairnessReport(PageReport):
     subgroups: SubgroupReport | None = None
     reliability: pd.DataFrame | None = None
     assumption: str = ""
+    n_without_outcome: int = 0
 
     _results = ("findings",)
 
@@ -240,6 +244,7 @@ class FairnessReport(PageReport):
         ----------
         y_true : array-like of shape (n_samples,) or None
             True classes or values; None for decisions or scores whose outcomes are not known.
+            Single ones may be missing, as in :meth:`Audit.from_predictions`.
         y_pred : array-like of shape (n_samples,) or None
             Predicted classes or values. Without a target numbers with decimals are scores. None if
             there are only scores.
@@ -540,7 +545,10 @@ def report_audit(
         refuse_published_ties(ties, min_published)
     else:
         estimators = measure_estimators(audit.kind, columns, audit.pos_label, metrics)
-    by, n_missing, suppressed = make_groupings(samples, known.treatment, estimators, min_published)
+    counted = dict(estimators)
+    if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
+        counted["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+    by, n_missing, suppressed = make_groupings(samples, known.treatment, counted, min_published)
     reliability = None
     if min_published is None and not known.is_modelled:
         reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
@@ -565,6 +573,7 @@ def report_audit(
         gaps=gaps,
         kind=audit.kind,
         n_samples=audit.n_samples,
+        n_without_outcome=audit.n_without_outcome,
         confidence_level=level,
         min_group_size=audit.min_group_size,
         min_share=min_share,

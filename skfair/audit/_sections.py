@@ -37,6 +37,9 @@ _ERROR_MEASURES = (
 )
 """Measures of errors; those of one task have the same unit."""
 
+_COMPLETE_MEASURES = ("accuracy", "mean_target")
+"""Measures of all samples that have an outcome."""
+
 _NON_SHARE_MEASURES = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
     *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
@@ -103,6 +106,8 @@ def findings(report):
             else "Groups are known as probabilities alone"
         )
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
+    if report.n_without_outcome:
+        sentences.append(_describe_outcomes(report))
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
@@ -175,6 +180,27 @@ def _describe_sample(report):
     text += f": {' and '.join(results)}" if results else ""
     names = join_names(map(repr, _left_out_groups(report)))
     return f"{text}; left out as too small: {names}." if names else f"{text}."
+
+
+OUTCOME_SELECTION = (
+    "If that depends on the decision, as with applicants who were refused, the rates of the others "
+    "are not those of all."
+)
+"""What unknown outcomes may do to rates."""
+
+
+def _describe_outcomes(report):
+    """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
+    n, counts = report.n_without_outcome, report.frame.groupby(["attribute", "group"], sort=False)
+    has_outcome = counts["measure"].agg(
+        lambda names: any(name.split(" of class ")[0] in _COMPLETE_MEASURES for name in names)
+    )
+    groups = dict.fromkeys(has_outcome.index[~has_outcome].get_level_values("group"))
+    others = f", none of them in {join_names(map(repr, groups))}" if groups else ""
+    return (
+        f"The outcomes of {n:,} samples are unknown. Numbers that need an outcome count the other "
+        f"{report.n_samples - n:,}{others}."
+    )
 
 
 def _left_out_groups(report):
@@ -294,6 +320,11 @@ def open_questions(report):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
+        if report.n_without_outcome:
+            questions.append(
+                "Whether error rates are those of all samples, since some have no outcome. "
+                f"{OUTCOME_SELECTION}"
+            )
     elif report.kind != "clustering":
         questions.append(
             "Whether the predictions are right: without recorded outcomes there are no error rates."

@@ -16,7 +16,12 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
+from skfair.audit._estimators import (
+    MEASURE_DESCRIPTIONS,
+    REPORTED_RATES,
+    binary_measures,
+    select_known_outcomes,
+)
 from skfair.audit._formats import Report, collect_facts
 from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -559,7 +564,8 @@ def find_subgroups(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True classes; None if they are not known, for the selection rate.
+        True classes; None if they are not known, for the selection rate. Single ones may be
+        missing: rates that need an outcome are then of the other samples.
     y_pred : array-like of shape (n_samples,)
         Decisions between two classes, for held-out samples that are independent.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -657,15 +663,16 @@ def search_audit(
     _check_can_search(audit)
     names = _check_metrics(metrics, audit.columns)
     columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
-    _refuse_outcomes(columns, audit.columns)
     outcomes = [audit.find_decisions(audit.columns)]
     if "y_true" in audit.columns:
         outcomes.append(audit.columns["y_true"])
+    _refuse_outcomes(columns, dict(zip(("y_pred", "y_true"), outcomes, strict=False)))
     positive = find_positive(*outcomes, pos_label=audit.pos_label)
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
     is_positive, is_true = [one == positive for one in outcomes] + [None] * (2 - len(outcomes))
     measures = binary_measures(is_true, is_positive, None)
+    measures = select_known_outcomes(measures, audit.columns)
     searches = []
     for name in names:
         values, mask = measures[name]

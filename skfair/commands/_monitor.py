@@ -21,12 +21,12 @@ from skfair.audit import (
     Markup,
     check_complete_column,
     check_counts,
-    check_missing_marks,
     check_same_notation,
     find_label,
     find_unit,
-    is_missing_mark,
     number_text,
+    place_outcomes,
+    read_outcomes,
     render_page,
     titled_facts,
 )
@@ -149,26 +149,20 @@ def _read_outcomes(table, options, y_pred):
         if options.outcome_date is not None:
             raise ValueError("--outcome-date needs --target, the column of the outcomes.")
         return None
-    predicted = set(y_pred.unique())
-    is_known = ~table[name].astype(object).map(
-        lambda one: (
-            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
-        )
-    ).to_numpy(dtype=bool)
+    y_true = read_outcomes(table, name, y_pred)
+    n_unknown = len(table) - (0 if y_true is None else len(y_true))
     may_be_late = options.delay is not None or options.outcome_date is not None
-    if not is_known.all() and not may_be_late:
+    if n_unknown and not may_be_late:
         raise ValueError(
-            f"The column {name!r} of --target lacks {(~is_known).sum()} of {len(table)} outcomes. "
+            f"The column {name!r} of --target lacks {n_unknown} of {len(table)} outcomes. "
             "If they come later, keep these rows and pass --delay, the longest time until an "
             "outcome is known, or --outcome-date, the column of the dates when outcomes were "
             "known: without these rows the samples that are left are a selection."
         )
-    if not is_known.any():
+    if y_true is None:
         return pd.Series(None, index=table.index, dtype=object, name=name)
-    y_true = check_complete_column(table[is_known], name)
-    check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
-    return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
+    return place_outcomes(y_true, table)
 
 
 def _outcome_periods(table, options, y_true, periods):

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit import Audit, as_sensitive_features
+from skfair.audit import OUTCOME_SELECTION, Audit, as_sensitive_features
 from skfair.constraints import evaluate_cells, outcome_use
 from skfair.groups import Groups, Samples, check_attribute_label_types, check_groups
 from skfair.metrics import find_positive, to_numbers
@@ -227,8 +227,7 @@ class OutstandingSamples:
         if len(known) < len(ids):
             warn(
                 f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
-                "passed. They are left out. If that depends on the decision, as with applicants "
-                "who were refused, the rates of the others are not those of all."
+                f"passed. They are left out. {OUTCOME_SELECTION}"
             )
         return known
 
@@ -292,6 +291,12 @@ def check_audit(settings, audit):
         raise ValueError(
             f"A monitor counts samples of known groups, but {audit.known.argument} models them. "
             "Pass missing='exclude' or 'group' to SensitiveFeatures."
+        )
+    if audit.n_without_outcome:
+        raise ValueError(
+            "y_true must hold the outcomes of all samples of a batch, or be None, but "
+            f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
+            "known to update_labels."
         )
 
 

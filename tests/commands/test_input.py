@@ -94,12 +94,11 @@ TEXTS = {
         [],
         "'p' must be complete, but 2 of its 40 entries are missing, the first in row 2 ('NA')",
     ),
-    "empty targets": (replace("\n1,", "\n,"), [], "'y' must be complete, but 1 of its 40"),
     "nan among probabilities": (replace(",0.2,", ",nan,"), ["--probability", "score"], "('nan')"),
-    "NA among words": (
-        GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,").replace("\nyes,", "\nNA,", 1),
+    "NA among predicted words": (
+        "y,p,sex\n" + "yes,NA,f\nno,yes,m\n" * 20,
         [],
-        "'y' must be complete, but it holds 'NA'",
+        "'p' must be complete, but it holds 'NA'",
     ),
     "a target in words alone": (
         GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,"),
