@@ -292,12 +292,6 @@ def check_audit(settings, audit):
             f"A monitor counts samples of known groups, but {audit.known.argument} models them. "
             "Pass missing='exclude' or 'group' to SensitiveFeatures."
         )
-    if audit.n_without_outcome:
-        raise ValueError(
-            "y_true must hold the outcomes of all samples of a batch, or be None, but "
-            f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
-            "known to update_labels."
-        )
 
 
 def read_batch(settings, row, attributes, audit, ids, X):
@@ -311,6 +305,12 @@ def read_batch(settings, row, attributes, audit, ids, X):
             "sensitive_features must have one column per attribute, but a sparse matrix of "
             "overlapping groups was passed. To compare the values of each attribute, pass the "
             'columns and attributes="each" to the constraint.'
+        )
+    if audit.n_without_outcome:
+        raise ValueError(
+            "y_true must hold the outcomes of all samples of a batch, or be None, but "
+            f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
+            "known to update_labels."
         )
     samples, columns, rows = audit.list_samples()
     ids = _select_ids(audit, ids, rows)

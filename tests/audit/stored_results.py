@@ -117,11 +117,11 @@ def _certify(y_true, decisions, constraint, tolerance, data):
             y_true, decisions, constraint=constraint, tolerance=tolerance, **data
         )
     except ValueError as error:
-        return {"unit": f"{type(error).__name__}: {error}"[:60]}
+        return {"unit": f"ValueError: {error}"[:60]}
     return {
         name: value if isinstance(value, int | float | str | None) else str(value)
         for name, value in vars(certificate).items()
-        if name not in ("constraint", "source")
+        if name not in ("constraint", "source", "n_without_outcome")
     }
 
 
