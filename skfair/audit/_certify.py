@@ -59,7 +59,7 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
 from skfair.utils._copies import refuse_training_data
 
 if TYPE_CHECKING:
@@ -424,9 +424,10 @@ def _resolve_tolerance(constraint, tolerance, largest):
         tolerance = 1.0 - constraint.ratio
     tolerance = constraint.tolerance if tolerance is None else tolerance
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
-        raise ValueError(
-            "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
-            f"of 0; got tolerance={tolerance!r} and {constraint}."
+        raise argument_error(
+            "tolerance",
+            "must be positive, and a ratio less than 1, since no sample can show a gap "
+            f"of 0; got tolerance={tolerance!r} and {constraint}.",
         )
     return check_tolerance(tolerance, largest, closed="right", of=constraint)
 

@@ -32,7 +32,7 @@ from skfair.groups import (
 )
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # The report of two models or two periods.
 
@@ -82,9 +82,10 @@ def compare_audits(before, after, metrics, confidence_level):
     further = find_measures(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
-        raise ValueError(
-            f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
-            "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
+        raise argument_error(
+            "metrics",
+            f"of a change must be rates, but {join_names(others)} is none; pass a "
+            "skfair.metrics.Rate, or report each model by itself (FairnessReport).",
         )
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)

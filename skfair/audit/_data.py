@@ -44,7 +44,7 @@ from skfair.groups import (
 from skfair.metrics import Measures, check_strata
 from skfair.partitions import is_partitioned
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = (
@@ -107,9 +107,10 @@ class AuditData:
         check_group_size(min_group_size)
         columns = _fill_outcomes(columns)
         if not {"y_pred", "y_score"} & set(columns):
-            raise ValueError(
-                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
-                "y_score, of which Audit.top(k) selects the highest."
+            raise argument_error(
+                "y_pred",
+                "must hold predictions, one per sample, but None was passed. Pass them, or "
+                "y_score, of which Audit.top(k) selects the highest.",
             )
         first = next(iter(columns.values()))
         if control_features is not None:

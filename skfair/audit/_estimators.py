@@ -24,7 +24,7 @@ from skfair.metrics import (
 from skfair.statistics import (
     estimate_means,
 )
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # Measures that a report shows of classifiers, regressors and clusterings.
 #
@@ -219,10 +219,12 @@ def _check_number_of_labels(labels, what):
 def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
     if kind not in (None, *_MEASURE_ESTIMATORS):
-        raise ValueError(f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}.")
+        raise argument_error(
+            "kind", f"must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}."
+        )
     if "y_pred" not in columns:
         if kind not in (None, "classification"):
-            raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
+            raise argument_error("k", f"makes decisions of scores, so leave out kind={kind!r}.")
         return "classification"
     if "y_true" not in columns:
         if kind is None:
@@ -231,10 +233,11 @@ def infer_kind(kind, columns):
     # Infer the task from the target.
     kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if kind == "classification" and _is_continuous(columns["y_pred"]):
-        raise ValueError(
-            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
+        raise argument_error(
+            "y_true",
+            "holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
-            "and these as y_score."
+            "and these as y_score.",
         )
     return kind
 
@@ -269,9 +272,10 @@ def find_positive_label(kind, columns, pos_label):
         return find_positive_multiclass(columns["y_true"], pos_label=pos_label)
     if "y_true" not in columns and _is_continuous(columns["y_pred"]):
         if pos_label is not None:
-            raise ValueError(
-                f"pos_label names a class, but y_pred holds scores, the first of them "
-                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
+            raise argument_error(
+                "pos_label",
+                "names a class, but y_pred holds scores, the first of them "
+                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred.",
             )
         return None
     # Of more than two classes none is positive unless one is named.

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from skfair.groups import attribute_columns
+from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
 from skfair.utils._json import add_header, load_content
 
@@ -77,8 +78,9 @@ def digest_with_salt(audit, salt):
     if salt is None:
         return None
     if not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH:
-        raise ValueError(
-            f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, such as "
-            "secrets.token_hex() makes; pass one, and keep it for verify."
+        raise argument_error(
+            "salt",
+            f"must be a secret text of {_MIN_SALT_LENGTH} characters or more, such as "
+            "secrets.token_hex() makes; pass one, and keep it for verify.",
         )
     return digest_samples(audit.samples, audit.columns, salt)

@@ -41,7 +41,7 @@ from skfair.statistics import (
     HiddenGroups,
     extreme_contrasts,
 )
-from skfair.utils._checks import join_names, resolve_name, warn
+from skfair.utils._checks import argument_error, join_names, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
@@ -398,9 +398,10 @@ def needs_outcomes(constraint, n_samples, X=None):
 def check_needs_no_outcomes(constraint, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
     if needs_outcomes(constraint, len(y_pred)):
-        raise ValueError(
-            f"{constraint} depends on the outcomes, so that y_true is needed. Without outcomes "
-            "pass a constraint on selection rates, such as 'demographic_parity'."
+        raise argument_error(
+            "y_true",
+            f"must hold the outcomes, on which {constraint} depends. Without outcomes pass a "
+            "constraint on selection rates, such as 'demographic_parity'.",
         )
 
 

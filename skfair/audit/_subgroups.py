@@ -30,7 +30,7 @@ from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # Conditions on single columns, from the columns alone.
 
@@ -706,14 +706,14 @@ def _check_numbers(max_conditions, n_bins, max_listed):
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_integer or not low <= value <= high:
             upper = "on" if high == np.inf else f"to {high}"
-            raise ValueError(f"{name} must be a whole number from {low} {upper}; got {value!r}.")
+            raise argument_error(name, f"must be a whole number from {low} {upper}; got {value!r}.")
 
 
 def _check_choices(**choices):
     """Raise for an argument that is none of its choices."""
     for name, (value, known) in choices.items():
         if value not in [*known]:
-            raise ValueError(f"{name} must be one of {[*known]}; got {value!r}.")
+            raise argument_error(name, f"must be one of {[*known]}; got {value!r}.")
 
 
 def _check_metrics(metrics, columns):
@@ -722,10 +722,11 @@ def _check_metrics(metrics, columns):
     names = list(dict.fromkeys(metrics)) if is_list else [metrics]
     for name in names:
         if name not in REPORTED_RATES:
-            raise ValueError(
-                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
+            raise argument_error(
+                "metrics",
+                f"must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
                 "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
-                "a share of large losses; certify its gap between known groups."
+                "a share of large losses; certify its gap between known groups.",
             )
         if "y_true" not in columns and name != "selection_rate":
             raise ValueError(
@@ -733,8 +734,8 @@ def _check_metrics(metrics, columns):
                 "leave metrics out to compare selection rates."
             )
     if not names:
-        raise ValueError(
-            f"metrics must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
+        raise argument_error(
+            "metrics", f"must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
         )
     return names
 
@@ -747,9 +748,10 @@ def _check_can_search(audit):
             f"{audit.kind}."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
-        raise ValueError(
-            "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
-            "of overlapping groups or probabilities were passed; pass a DataFrame of attributes."
+        raise argument_error(
+            "sensitive_features",
+            "must be columns whose conditions are searched, but a sparse matrix "
+            "of overlapping groups or probabilities were passed; pass a DataFrame of attributes.",
         )
     if not audit.samples.is_equally_weighted:
         raise ValueError(

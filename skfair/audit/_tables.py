@@ -11,6 +11,7 @@ from skfair.statistics import (
     interval_of_largest_contrast,
     pairwise_contrasts,
 )
+from skfair.utils._checks import argument_error
 
 # Tables of a report: every measure of every group, with limits, and the gaps.
 
@@ -506,9 +507,10 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
     if attribute in chosen:
         at = np.flatnonzero(names == group_text(chosen[attribute]))
         if not len(at):
-            raise ValueError(
-                f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "
-                f"are {names.tolist()}."
+            raise argument_error(
+                "reference",
+                f"names the group {chosen[attribute]!r} of {attribute}, but its groups "
+                f"are {names.tolist()}.",
             )
         return at[0]
     # The group with the best outcome, if the report has one.

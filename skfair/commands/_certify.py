@@ -13,8 +13,8 @@ from skfair.commands._options import (
     add_tolerance_options,
     check_column_options,
     output_results,
+    report_errors,
     resolve_output,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -70,12 +70,10 @@ def add_certify_command(commands):
 
 def _run_certify(parser, options):
     """Print the claim that the options ask for; return the exit status."""
-    try:
+    with report_errors(parser):
         check_column_options(options)
         resolve_output(options)
         claim = _build_claim(options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
     if options.out is not None:
         write_report(claim, options.out)
     output_results(options, [str(claim)], claim.to_json())
@@ -84,7 +82,7 @@ def _run_certify(parser, options):
 
 def _run_verify(parser, certify, options):
     """Print whether the file has the claim that was filed; return the exit status."""
-    try:
+    with report_errors(parser):
         resolve_output(options)
         filed = Claim.from_json(options.claim)
         if "command" not in filed.source:
@@ -96,8 +94,6 @@ def _run_verify(parser, certify, options):
         check_states_digest(filed, options.salt)
         repeated.confidence, repeated.salt = filed.confidence_level, options.salt
         claim = _build_claim(repeated)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
     differences = filed.find_differences(claim)
     sentences = [f"The same claim. {filed}"]
     if claim.source.get("sha256") != filed.source.get("sha256"):
@@ -141,14 +137,13 @@ def _build_claim(options):
     constraint = _make_constraint(options)
     facts = {"command": _options_text(options)}
     audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
-    with translate_messages():
-        return audit.certify(
-            constraint,
-            options.tolerance,
-            confidence_level=options.confidence,
-            ledger=options.ledger,
-            salt=options.salt,
-        )
+    return audit.certify(
+        constraint,
+        options.tolerance,
+        confidence_level=options.confidence,
+        ledger=options.ledger,
+        salt=options.salt,
+    )
 
 
 def _make_constraint(options):

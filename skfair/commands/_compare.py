@@ -11,8 +11,8 @@ from skfair.commands._options import (
     check_column_options,
     check_output,
     output_results,
+    report_errors,
     resolve_output,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -35,17 +35,14 @@ def add_compare_command(commands):
 
 def _run_compare(parser, options):
     """Print or write the changes between both files; return the exit status."""
-    try:
+    with report_errors(parser):
         check_column_options(options)
         resolve_output(options)
         # Results must not overwrite the second file either.
         for out in {options.out, options.json} - {None, "-"}:
             check_output(Path(out), options.after)
         audits = [_read_period(options, file) for file in (options.file, options.after)]
-        with translate_messages():
-            changes = audits[0].compare(audits[1], confidence_level=options.confidence)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
+        changes = audits[0].compare(audits[1], confidence_level=options.confidence)
     if options.out is not None:
         write_report(changes, options.out)
     output_results(options, changes.findings, changes.to_json())

@@ -38,10 +38,11 @@ from skfair.commands._options import (
     add_output_options,
     check_output,
     describe_file,
+    find_option,
     output_results,
     read_table,
+    report_errors,
     resolve_output,
-    translate_messages,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups import fill_missing
@@ -690,27 +691,6 @@ def _describe_method(monitor, period):
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
 
 
-_OPTIONS = {
-    "constraint": "--constraint",
-    "tolerance": "--tolerance",
-    "confidence_level": "--confidence",
-    "run_length": "--run-length",
-    "pos_label": "--positive",
-    "delay": "--delay",
-    "max_weight": "--max-weight",
-}
-"""Parameters of a monitor -> options of the command."""
-
-_PHRASES = {
-    "pass ids now and call update_labels then": "leave their entries empty and pass --delay or "
-    "--outcome-date",
-    "Create the monitor with delay": "Pass --delay",
-    "Create the monitor with a larger max_weight": "Pass a larger --max-weight with the first file",
-    **{f"{name} must": f"{option} must" for name, option in _OPTIONS.items()},
-}
-"""What messages of monitors advise -> what it is for the command."""
-
-
 def add_monitor_command(commands):
     """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
     monitor = commands.add_parser(
@@ -773,7 +753,7 @@ def parse_run_length(text):
 
 def _run(parser, options):
     """Write the page of a monitor; return the exit status."""
-    try:
+    with report_errors(parser):
         resolve_output(options, (".html", ".htm", ".json"))
         _check_state(options)
         # What was read is written before another process reads: no batch is lost.
@@ -782,8 +762,6 @@ def _run(parser, options):
                 warnings.simplefilter("always", UserWarning)
                 monitor, n_left_out = _feed_file(options)
             _write(monitor, options)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
     for message in dict.fromkeys(str(one.message) for one in caught):
         print(f"{parser.prog}: warning: {message}", file=sys.stderr)
     sentences = list(monitor_findings(monitor, options.by))
@@ -821,9 +799,8 @@ def _feed_file(options):
             f"{options.constraint!r}."
         )
     log = read_log(options)
-    with translate_messages(_PHRASES):
-        monitor = _resume_or_start(options, log)
-        return monitor, feed(monitor, log, options.late)
+    monitor = _resume_or_start(options, log)
+    return monitor, feed(monitor, log, options.late)
 
 
 def _resume_or_start(options, log):
@@ -860,7 +837,10 @@ def _resume(options, params):
     if options.positive in (None, str(monitor.pos_label)):
         requested["positive"] = monitor.pos_label
     for name, value in params.items():
-        stored[_OPTIONS[name][2:]], requested[_OPTIONS[name][2:]] = getattr(monitor, name), value
+        stored[find_option(name)[2:]], requested[find_option(name)[2:]] = (
+            getattr(monitor, name),
+            value,
+        )
     for option, value in requested.items():
         if stored[option] != value:
             raise ValueError(

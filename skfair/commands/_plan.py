@@ -8,8 +8,8 @@ from skfair.commands._options import (
     add_output_options,
     add_tolerance_options,
     output_results,
+    report_errors,
     resolve_output,
-    translate_messages,
 )
 from skfair.statistics import required_sample_size
 
@@ -41,24 +41,11 @@ def add_plan_command(commands):
     plan.set_defaults(run=partial(_run_plan, plan))
 
 
-_PLAN_OPTIONS = {"tolerance": "--tolerance", "ratio": "--ratio", "n_groups": "--groups"} | {
-    "minimum": "--minimum",
-    "maximum": "--maximum",
-    "rate": "--rate",
-    "power": "--power",
-    "confidence_level": "--confidence",
-    "kind='fit'": "--kind fit",
-}
-"""Parameters of `required_sample_size` -> options of the command."""
-
-
 def _run_plan(parser, options):
     """Print the number of samples that the options ask for; return the exit status."""
-    try:
+    with report_errors(parser):
         resolve_output(options)
         results = _plan(options)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
     output_results(options, [results["text"], results["assumption"]], json.dumps(results))
     return 0
 
@@ -81,8 +68,7 @@ def _plan(options):
     plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
     plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
     plan |= {"confidence_level": options.confidence, "kind": options.kind}
-    with translate_messages(_PLAN_OPTIONS):
-        n = required_sample_size(**plan)
+    n = required_sample_size(**plan)
     return (
         plan
         | {"required_sample_size": n, "n_samples": ceil(n / share)}

@@ -17,7 +17,7 @@ from skfair.audit import (
     place_outcomes,
     read_outcomes,
 )
-from skfair.commands._options import describe_file, read_table, translate_messages
+from skfair.commands._options import describe_file, read_table
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -28,17 +28,16 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
     columns, settings, threshold, k = _read_columns(options)
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
-    with translate_messages():
-        audit = Audit.from_columns(
-            columns,
-            _read_groups(options, options.missing or missing, odds_ratio),
-            kind=options.kind,
-            min_group_size=options.min_size,
-            source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
-            are_counts=options.count is not None,
-            **settings,
-        )
-        return audit if k is None else audit.top(k)
+    audit = Audit.from_columns(
+        columns,
+        _read_groups(options, options.missing or missing, odds_ratio),
+        kind=options.kind,
+        min_group_size=options.min_size,
+        source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
+        are_counts=options.count is not None,
+        **settings,
+    )
+    return audit if k is None else audit.top(k)
 
 
 def _read_columns(options):

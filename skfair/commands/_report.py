@@ -13,9 +13,8 @@ from skfair.commands._options import (
     add_output_options,
     check_column_options,
     output_results,
+    report_errors,
     resolve_output,
-    translate_message,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -57,13 +56,11 @@ def add_report_command(commands):
 
 def _run_report(parser, options):
     """Write the report that the options ask for; return the exit status."""
-    try:
+    with report_errors(parser):
         _check_options(options)
         resolve_output(options)
         report = _build_report(options)
         missing = _write_report(report, options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
     output_results(options, [*report.findings, *page, *missing], report.to_json())
     return FINDING_STATUS if report.has_finding else 0
@@ -73,12 +70,11 @@ def _write_report(report, options):
     """Write the report in the format of the file, and return what a summary lacks."""
     missing = []
     if options.summary is not None:
-        with translate_messages():
-            missing = report.missing_fields(options.summary)
+        missing = report.missing_fields(options.summary)
     if options.out is None:
         return missing
     write_report(report, options.out, summary=options.summary)
-    return [f"Missing in the summary: {translate_message(sentence)}" for sentence in missing]
+    return [f"Missing in the summary: {sentence}" for sentence in missing]
 
 
 def _check_options(options):
@@ -102,19 +98,18 @@ def _build_report(options):
     missing = "group" if options.summary is None else "exclude"
     missing = missing if options.sensitive else "error"
     audit = read_audit(options, _stated_facts(options), missing=missing)
-    with translate_messages({"subgroups lists": "--subgroups lists"}):
-        subgroups = None
-        if options.subgroups:
-            subgroups = audit.subgroups(confidence_level=options.confidence)
-        return audit.report(
-            metrics=metrics,
-            confidence_level=options.confidence,
-            min_published=options.min_published,
-            min_share=options.min_share,
-            subgroups=subgroups,
-            title=options.title,
-            salt=options.salt,
-        )
+    subgroups = None
+    if options.subgroups:
+        subgroups = audit.subgroups(confidence_level=options.confidence)
+    return audit.report(
+        metrics=metrics,
+        confidence_level=options.confidence,
+        min_published=options.min_published,
+        min_share=options.min_share,
+        subgroups=subgroups,
+        title=options.title,
+        salt=options.salt,
+    )
 
 
 def _import_measure(name):

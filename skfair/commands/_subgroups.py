@@ -2,7 +2,6 @@
 
 import warnings
 from functools import partial
-from types import MappingProxyType
 
 from skfair.audit import REPORTED_RATES
 from skfair.commands._options import (
@@ -11,23 +10,10 @@ from skfair.commands._options import (
     add_output_options,
     check_column_options,
     output_results,
+    report_errors,
     resolve_output,
-    translate_messages,
 )
 from skfair.commands._predictions import read_audit
-
-_SUBGROUP_OPTIONS = MappingProxyType(
-    {
-        "min_group_size": "--min-size",
-        "max_conditions": "--max-conditions",
-        "max_listed": "--max-listed",
-        "n_bins": "--bins",
-        "metrics": "--measure",
-        "missing='exclude'": "--missing exclude",
-        "missing='group'": "--missing group",
-    }
-)
-"""Parameters of searches -> options of the command."""
 
 
 def add_subgroups_command(commands):
@@ -58,11 +44,9 @@ def add_subgroups_command(commands):
 
 def _run_subgroups(parser, options):
     """Print or write the subgroups that the options ask for; return the exit status."""
-    try:
+    with report_errors(parser):
         resolve_output(options)
         report = _search_file(options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
     output_results(options, [str(report)], report.to_json())
     return FINDING_STATUS if len(report.subgroups) else 0
 
@@ -74,12 +58,11 @@ def _search_file(options):
         # Numbers are divided into bins.
         warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
         audit = read_audit(options, {}, missing="group")
-    with translate_messages(_SUBGROUP_OPTIONS):
-        return audit.subgroups(
-            options.measure,
-            max_conditions=options.max_conditions,
-            direction=options.direction,
-            confidence_level=options.confidence,
-            n_bins=options.bins,
-            max_listed=options.max_listed,
-        )
+    return audit.subgroups(
+        options.measure,
+        max_conditions=options.max_conditions,
+        direction=options.direction,
+        confidence_level=options.confidence,
+        n_bins=options.bins,
+        max_listed=options.max_listed,
+    )
