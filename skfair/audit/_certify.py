@@ -228,7 +228,7 @@ def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None
     claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
-    return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
+    return replace(claim, attempt=attempt, source=source)
 
 
 def _arrange_model(audit, constraint):
@@ -305,13 +305,12 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
-    if leaves_out:
-        whose = " whose outcome is known" * ("outcome" not in claim.counted)
-        claim = replace(
-            claim, counted=claim.counted + whose, n_without_outcome=audit.n_without_outcome
-        )
+    whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
+    n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
         claim,
+        counted=claim.counted + whose,
+        n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
         attributes=_attribute_names(audit),
         assumption=known.describe_assumption("X, decision and outcome"),

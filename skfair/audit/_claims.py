@@ -128,10 +128,9 @@ class Claim(PageReport):
         What is assumed of samples whose group is not known; empty if there are none.
     left_out : tuple
         Groups that are too small to be compared, about which nothing is said.
-    n_unknown : int
-        Samples of unknown group, which are left out.
-    n_without_outcome : int
-        Samples whose outcome is unknown, which are left out, where the metric needs outcomes.
+    n_missing : dict of str to int
+        Samples that are left out, by what is unknown of them: "group", or an "outcome" that the
+        metric needs.
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
@@ -173,8 +172,7 @@ class Claim(PageReport):
     fit_unit: float | None = None
     assumption: str = ""
     left_out: tuple = ()
-    n_unknown: int = 0
-    n_without_outcome: int = 0
+    n_missing: dict[str, int] = field(default_factory=dict)
     rare_outcomes: str = ""
     attempt: int | None = None
     constraint: dict[str, Any] = field(default_factory=dict)
@@ -274,11 +272,9 @@ class Claim(PageReport):
             sentences.append(
                 f"Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
             )
-        unknown = {"group": self.n_unknown, "outcome": self.n_without_outcome}
         sentences += [
             f"{n:,} samples of unknown {name} are left out; the claim is about the others."
-            for name, n in unknown.items()
-            if n
+            for name, n in self.n_missing.items()
         ]
         return list(filter(None, sentences))
 
@@ -426,7 +422,7 @@ def _make_constraint(described):
     return constraint(**described["params"])
 
 
-_DESCRIPTIONS = ("source", "attempt", "n_unknown")
+_DESCRIPTIONS = ("source", "attempt", "n_missing")
 """Attributes of a claim that do not follow from the data alone."""
 
 

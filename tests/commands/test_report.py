@@ -362,7 +362,7 @@ def test_empty_outcomes_are_counted_as_unknown(tmp_path, capsys):
     assert sizes.to_dict() == {"overall": N} | TABLE["sex"].value_counts().to_dict()
     assert sum(claims[0].sizes.values()) == N and sum(claims[1].sizes.values()) == 300
     assert claims[1].estimate == claims_of_known[1].estimate
-    assert claims[1].sizes == claims_of_known[1].sizes and claims[1].n_without_outcome == 100
+    assert claims[1].sizes == claims_of_known[1].sizes and claims[1].n_missing == {"outcome": 100}
     assert "100 samples of unknown outcome are left out" in shown
 
 
