@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
+from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
@@ -174,7 +175,7 @@ class Audit(AuditData):
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
         confidence_level: float = 0.95,
-        n_bins: int = 4,
+        n_bins: int = N_BINS,
         max_listed: int = 10,
     ) -> SubgroupReport:
         """Subgroups of the sensitive features whose rates depart most, as :func:`find_subgroups`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
@@ -118,12 +119,16 @@ class AuditData:
             columns["stratum"] = strata.codes
         if known.probabilities is not None:
             check_group_probabilities(known.probabilities, first)
-        if known.unknown and known.missing == "error":
-            check_metric_input(known.labels, sample_weight, **columns)  # nothing else is missing
         data = cls()
         data.known, data.min_group_size, data.source = known, min_group_size, source
         columns["row"] = np.arange(len(first))
-        data.samples, arrays = check_metric_input(known.fill(len(first)), sample_weight, **columns)
+        with warnings.catch_warnings():
+            # Reports and searches divide numbers into bins; claims warn of them.
+            warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
+            if known.unknown and known.missing == "error":
+                check_metric_input(known.labels, sample_weight, **columns)  # none is missing else
+            labels = known.fill(len(first))
+            data.samples, arrays = check_metric_input(labels, sample_weight, **columns)
         data.columns = dict(zip(columns, arrays, strict=True))
         data.is_used = np.isin(columns["row"], data.columns.pop("row"))
         data._check_outcomes()
@@ -464,9 +469,13 @@ class AuditData:
             source=facts | {"rows": f"{len(table):,}"} | (source or {}),
             are_counts=counts is not None,
         )
-        # Searches of subgroups divide numbers into bins.
-        audit.known = known.replace_labels(table[sensitive].apply(parse_column))
+        audit.parse_labels()
         return audit
+
+    def parse_labels(self) -> None:
+        """Read labels of groups in a file as numbers, which reports and searches bin."""
+        if self.known.labels is not None:
+            self.known = self.known.replace_labels(self.known.labels.apply(parse_column))
 
     @property
     def n_samples(self) -> int:

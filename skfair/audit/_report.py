@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair.audit._adverse_impact import adverse_impact
+from skfair.audit._bins import bin_groups
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     hidden_group_estimators,
@@ -251,7 +252,8 @@ class FairnessReport(PageReport):
         sensitive_features : array-like, sparse matrix or SensitiveFeatures
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`.
+            :class:`SensitiveFeatures`. Columns of more than 30 numbers, such as ages, are divided
+            into four bins of equally many samples, as by :func:`find_subgroups`.
         y_score : array-like of shape (n_samples,), default=None
             Scores of the positive class, for areas under curves. They count as probabilities, and
             have a calibration, if all are in [0, 1].
@@ -534,6 +536,7 @@ def report_audit(
     level, known = check_level(confidence_level), audit.known
     check_min_published(min_published, audit.kind, subgroups)
     samples, columns, strata = audit.rows(metrics)
+    samples = samples._replace(groups=bin_groups(samples.groups, known.labels))
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
         check_can_model_groups(audit, metrics, min_published)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
+from skfair.audit._bins import N_BINS, cut_numbers, range_text
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     MEASURE_DESCRIPTIONS,
@@ -104,33 +104,13 @@ def _encode_numbers(name, column, n_bins, counts):
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
-    # Cut at values that occur, so that equal samples share a bin; the largest value is no cut.
-    distinct, codes = np.unique(values, return_inverse=True)
-    cuts = distinct[:-1]
-    if len(distinct) > n_bins:
-        # Quantiles of all samples: the inverse of their cumulative distribution.
-        ends, levels = np.cumsum(np.bincount(codes, counts)), np.arange(1, n_bins) / n_bins
-        places = np.searchsorted(ends, np.ceil(ends[-1] * levels - 1.0), side="right")
-        cuts = distinct[np.unique(places)]
-        cuts = cuts[cuts < distinct[-1]]
+    cuts, distinct = cut_numbers(values, counts, n_bins)
     n_levels = len(cuts) + 1
     level = np.arange(n_levels)
     ranges = [(low, high) for low in level for high in level[low:] if high - low < n_levels - 1]
     conditions = [(low <= level) & (level <= high) for low, high in ranges]
-    texts = [_range_text(name, cuts, distinct, low, high) for low, high in ranges]
+    texts = [range_text(name, cuts, distinct, low, high) for low, high in ranges]
     return np.searchsorted(cuts, values), np.array(conditions).reshape(-1, n_levels), texts
-
-
-def _range_text(name, cuts, distinct, low, high):
-    """A range of bins in words; a bin of one value as an equation."""
-    ends = np.concatenate(([-np.inf], cuts, [distinct[-1]]))
-    lower, upper = ends[low], ends[high + 1]
-    inside = distinct[(distinct > lower) & (distinct <= upper)]
-    if len(inside) == 1:
-        return f"{name} = {inside[0]:g}"
-    if low == 0:
-        return f"{name} <= {upper:g}"
-    return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
 
 
 # All conjunctions of conditions on different columns, with their counts.
@@ -540,7 +520,7 @@ def find_subgroups(
     direction: Literal["both", "above", "below"] = "both",
     confidence_level: float = 0.95,
     min_group_size: int = 30,
-    n_bins: int = 4,
+    n_bins: int = N_BINS,
     max_listed: int = 10,
     pos_label: Label | None = None,
 ) -> SubgroupReport:
@@ -632,16 +612,13 @@ def find_subgroups(
     >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
     (['sex = f and age <= 29'], True)
     """
-    with warnings.catch_warnings():
-        # Numbers are divided into bins.
-        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-        audit = AuditData.from_columns(
-            {"y_pred": y_pred, "y_true": y_true},
-            as_sensitive_features(sensitive_features),
-            kind="classification",
-            pos_label=pos_label,
-            min_group_size=min_group_size,
-        )
+    audit = AuditData.from_columns(
+        {"y_pred": y_pred, "y_true": y_true},
+        as_sensitive_features(sensitive_features),
+        kind="classification",
+        pos_label=pos_label,
+        min_group_size=min_group_size,
+    )
     return search_audit(
         audit,
         metrics,
@@ -729,9 +706,10 @@ def _check_metrics(metrics, columns):
                 "a share of large losses; certify its gap between known groups.",
             )
         if "y_true" not in columns and name != "selection_rate":
-            raise ValueError(
-                f"metrics={name!r} compares with true classes, but y_true is None; pass y_true, or "
-                "leave metrics out to compare selection rates."
+            raise argument_error(
+                "y_true",
+                f"must hold true classes, with which metrics={name!r} compares, but is None; pass "
+                "them, or leave metrics out to compare selection rates.",
             )
     if not names:
         raise argument_error(

@@ -31,7 +31,7 @@ def groupings(groups):
     if not groups.is_disjoint:
         return {"group": groups}
     # Names as text; they must remain distinct.
-    names = [_attribute_name(name, number) for number, name in enumerate(groups.attributes)]
+    names = [attribute_name(name, number) for number, name in enumerate(groups.attributes)]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise ValueError(
@@ -282,7 +282,7 @@ def single_attributes(attributes):
     return single if is_combined else attributes
 
 
-def _attribute_name(name, number):
+def attribute_name(name, number):
     """An attribute as text: columns without names are numbered from 1 on."""
     return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
 

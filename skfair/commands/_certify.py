@@ -113,7 +113,6 @@ _UNFILED_OPTIONS = (
     "out",
     "ledger",
     "page",
-    "parses_groups",
     "run",
     "salt",
 )

@@ -132,7 +132,6 @@ def add_column_options(command, kinds):
     add("--min-size", type=int, default=30, help="samples below which groups are not compared (30)")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
-    command.set_defaults(parses_groups=False)
 
 
 def add_count_option(command):

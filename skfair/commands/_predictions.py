@@ -13,7 +13,6 @@ from skfair.audit import (
     find_label,
     has_decimals,
     holds_numbers,
-    parse_column,
     place_outcomes,
     read_outcomes,
 )
@@ -37,6 +36,7 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         are_counts=options.count is not None,
         **settings,
     )
+    audit.parse_labels()
     return audit if k is None else audit.top(k)
 
 
@@ -76,10 +76,7 @@ def _read_groups(options, missing, odds_ratio):
     labels = probabilities = None
     if options.sensitive:
         labels = table[options.sensitive]
-        if options.parses_groups:
-            labels = labels.apply(parse_column)
-        else:
-            labels = labels.astype(object).map(str).where(labels.notna(), None)
+        labels = labels.astype(object).map(str).where(labels.notna(), None)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         _check_are_numbers(by_name.values())

@@ -1,6 +1,5 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
-import warnings
 from functools import partial
 
 from skfair.audit import REPORTED_RATES
@@ -39,7 +38,7 @@ def add_subgroups_command(commands):
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
-    command.set_defaults(run=partial(_run_subgroups, command), probability=None, parses_groups=True)
+    command.set_defaults(run=partial(_run_subgroups, command), probability=None)
 
 
 def _run_subgroups(parser, options):
@@ -54,10 +53,7 @@ def _run_subgroups(parser, options):
 def _search_file(options):
     """The report on subgroups that the options ask for."""
     check_column_options(options)
-    with warnings.catch_warnings():
-        # Numbers are divided into bins.
-        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-        audit = read_audit(options, {}, missing="group")
+    audit = read_audit(options, {}, missing="group")
     return audit.subgroups(
         options.measure,
         max_conditions=options.max_conditions,
