@@ -424,9 +424,8 @@ def _resolve_tolerance(constraint, tolerance, largest):
     tolerance = constraint.tolerance if tolerance is None else tolerance
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise argument_error(
-            "tolerance",
-            "must be positive, and a ratio less than 1, since no sample can show a gap "
-            f"of 0; got tolerance={tolerance!r} and {constraint}.",
+            "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
+            f"of 0; got tolerance={tolerance!r} and {constraint}."
         )
     return check_tolerance(tolerance, largest, closed="right", of=constraint)
 

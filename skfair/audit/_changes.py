@@ -83,9 +83,8 @@ def compare_audits(before, after, metrics, confidence_level):
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
         raise argument_error(
-            "metrics",
-            f"of a change must be rates, but {join_names(others)} is none; pass a "
-            "skfair.metrics.Rate, or report each model by itself (FairnessReport).",
+            f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
+            "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)

@@ -109,9 +109,8 @@ class AuditData:
         columns = _fill_outcomes(columns)
         if not {"y_pred", "y_score"} & set(columns):
             raise argument_error(
-                "y_pred",
-                "must hold predictions, one per sample, but None was passed. Pass them, or "
-                "y_score, of which Audit.top(k) selects the highest.",
+                "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
+                "y_score, of which Audit.top(k) selects the highest."
             )
         first = next(iter(columns.values()))
         if control_features is not None:

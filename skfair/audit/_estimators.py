@@ -220,11 +220,11 @@ def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
     if kind not in (None, *_MEASURE_ESTIMATORS):
         raise argument_error(
-            "kind", f"must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}."
+            f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}."
         )
     if "y_pred" not in columns:
         if kind not in (None, "classification"):
-            raise argument_error("k", f"makes decisions of scores, so leave out kind={kind!r}.")
+            raise argument_error(f"k makes decisions of scores, so leave out kind={kind!r}.")
         return "classification"
     if "y_true" not in columns:
         if kind is None:
@@ -234,10 +234,9 @@ def infer_kind(kind, columns):
     kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if kind == "classification" and _is_continuous(columns["y_pred"]):
         raise argument_error(
-            "y_true",
-            "holds classes, but y_pred holds numbers with decimals, the first of them "
+            "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
-            "and these as y_score.",
+            "and these as y_score."
         )
     return kind
 
@@ -273,9 +272,8 @@ def find_positive_label(kind, columns, pos_label):
     if "y_true" not in columns and _is_continuous(columns["y_pred"]):
         if pos_label is not None:
             raise argument_error(
-                "pos_label",
-                "names a class, but y_pred holds scores, the first of them "
-                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred.",
+                "pos_label names a class, but y_pred holds scores, the first of them "
+                f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
             )
         return None
     # Of more than two classes none is positive unless one is named.

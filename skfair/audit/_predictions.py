@@ -399,9 +399,8 @@ def check_needs_no_outcomes(constraint, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
     if needs_outcomes(constraint, len(y_pred)):
         raise argument_error(
-            "y_true",
-            f"must hold the outcomes, on which {constraint} depends. Without outcomes pass a "
-            "constraint on selection rates, such as 'demographic_parity'.",
+            f"y_true must hold the outcomes, on which {constraint} depends. Without outcomes pass "
+            "a constraint on selection rates, such as 'demographic_parity'."
         )
 
 

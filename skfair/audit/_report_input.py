@@ -27,7 +27,7 @@ def check_share(min_share):
     """A share in [0, 1)."""
     if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
         raise argument_error(
-            "min_share", f"must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
+            f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
         )
     return float(min_share)
 
@@ -37,8 +37,8 @@ def check_group_size(min_group_size):
     is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
     if not is_number or min_group_size < 1:
         raise argument_error(
-            "min_group_size",
-            f"must be a positive whole number of samples, such as 30; got {min_group_size!r}.",
+            "min_group_size must be a positive whole number of samples, such as 30; got "
+            f"{min_group_size!r}."
         )
 
 
@@ -114,19 +114,18 @@ def check_min_published(min_published, kind, subgroups=None):
     is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
     if not is_number or min_published < 2:
         raise argument_error(
-            "min_published",
-            f"must be a whole number of samples from 2 on, such as 10; got {min_published!r}.",
+            "min_published must be a whole number of samples from 2 on, such as 10; got "
+            f"{min_published!r}."
         )
     if kind == "clustering":
         raise argument_error(
-            "min_published",
-            "protects counts of groups, but a report of a clustering has a balance "
-            "of groups in clusters, which is not protected; leave it out.",
+            "min_published protects counts of groups, but a report of a clustering has a balance "
+            "of groups in clusters, which is not protected; leave it out."
         )
     if subgroups is not None:
         raise argument_error(
-            "subgroups",
-            "lists counts of small groups, which min_published keeps back; leave one of them out.",
+            "subgroups lists counts of small groups, which min_published keeps back; leave one of "
+            "them out."
         )
 
 
@@ -154,8 +153,7 @@ def check_can_model_groups(audit, metrics, min_published):
         )
     if min_published is not None:
         raise argument_error(
-            "min_published",
-            f"suppresses counts, and {setting} estimates them; leave one of them out.",
+            f"min_published suppresses counts, which {setting} estimates; leave one of them out."
         )
     if audit.min_group_size < MIN_RECORDED:
         raise ValueError(
@@ -183,9 +181,8 @@ def check_stratifiable(min_published, known):
     """Raise for settings that do not apply within strata."""
     if min_published is not None or known.is_modelled:
         raise argument_error(
-            "control_features",
-            "compares groups within strata, whose counts min_published does not "
-            'protect and missing="at_random" does not estimate; leave one of them out.',
+            "control_features compares groups within strata, whose counts min_published does not "
+            'protect and missing="at_random" does not estimate; leave one of them out.'
         )
 
 
@@ -237,8 +234,7 @@ def _check_reference(reference, attributes):
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
         raise argument_error(
-            "reference",
-            f"must map attributes to groups, but {unknown} are not attributes; the "
-            f"attributes are {attributes}.",
+            f"reference must map attributes to groups, but {unknown} are not attributes; the "
+            f"attributes are {attributes}."
         )
     return chosen

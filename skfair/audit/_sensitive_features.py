@@ -115,19 +115,17 @@ class SensitiveFeatures:
         if self.missing not in values:
             known = "are known as probabilities alone" if self.labels is None else "have labels"
             raise argument_error(
-                "missing",
-                f"must be one of {join_names(map(repr, values))} where groups {known}; got "
-                f"{self.missing!r}.",
+                f"missing must be one of {join_names(map(repr, values))} where groups {known}; got "
+                f"{self.missing!r}."
             )
         unused = {"X": self.X, "probabilities": None if self.labels is None else self.probabilities}
         unused |= {"odds_ratio": None if self.odds_ratio == 1.0 else self.odds_ratio}
         for name, value in unused.items():
             if value is not None and self.missing != "at_random":
                 raise argument_error(
-                    name,
-                    "is about samples whose group is missing, and is used with "
+                    f"{name} is about samples whose group is missing, and is used with "
                     f"missing='at_random' only; got missing={self.missing!r}. Pass that, or leave "
-                    f"{name} out.",
+                    f"{name} out."
                 )
 
     @property

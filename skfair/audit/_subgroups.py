@@ -683,14 +683,16 @@ def _check_numbers(max_conditions, n_bins, max_listed):
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_integer or not low <= value <= high:
             upper = "on" if high == np.inf else f"to {high}"
-            raise argument_error(name, f"must be a whole number from {low} {upper}; got {value!r}.")
+            raise argument_error(
+                f"{name} must be a whole number from {low} {upper}; got {value!r}."
+            )
 
 
 def _check_choices(**choices):
     """Raise for an argument that is none of its choices."""
     for name, (value, known) in choices.items():
         if value not in [*known]:
-            raise argument_error(name, f"must be one of {[*known]}; got {value!r}.")
+            raise argument_error(f"{name} must be one of {[*known]}; got {value!r}.")
 
 
 def _check_metrics(metrics, columns):
@@ -700,20 +702,18 @@ def _check_metrics(metrics, columns):
     for name in names:
         if name not in REPORTED_RATES:
             raise argument_error(
-                "metrics",
-                f"must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
+                f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
                 "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
-                "a share of large losses; certify its gap between known groups.",
+                "a share of large losses; certify its gap between known groups."
             )
         if "y_true" not in columns and name != "selection_rate":
             raise argument_error(
-                "y_true",
-                f"must hold true classes, with which metrics={name!r} compares, but is None; pass "
-                "them, or leave metrics out to compare selection rates.",
+                f"y_true must hold true classes, with which metrics={name!r} compares, but is "
+                "None; pass them, or leave metrics out to compare selection rates."
             )
     if not names:
         raise argument_error(
-            "metrics", f"must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
+            f"metrics must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
         )
     return names
 
@@ -727,9 +727,8 @@ def _check_can_search(audit):
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
         raise argument_error(
-            "sensitive_features",
-            "must be columns whose conditions are searched, but a sparse matrix "
-            "of overlapping groups or probabilities were passed; pass a DataFrame of attributes.",
+            "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
+            "of overlapping groups or probabilities were passed; pass a DataFrame of attributes."
         )
     if not audit.samples.is_equally_weighted:
         raise ValueError(

@@ -508,9 +508,8 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
         at = np.flatnonzero(names == group_text(chosen[attribute]))
         if not len(at):
             raise argument_error(
-                "reference",
-                f"names the group {chosen[attribute]!r} of {attribute}, but its groups "
-                f"are {names.tolist()}.",
+                f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "
+                f"are {names.tolist()}."
             )
         return at[0]
     # The group with the best outcome, if the report has one.

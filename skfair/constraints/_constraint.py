@@ -598,15 +598,13 @@ class Constraint(BaseEstimator):
             return
         if not self.counts_decisions:
             raise argument_error(
-                "ratio",
-                f"compares rates of decisions, but {self} is about {self.applies_to[0]}; "
-                "pass a tolerance instead.",
+                f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
+                "pass a tolerance instead."
             )
         if self.tolerance is not None:
             raise argument_error(
-                "ratio",
-                f"bounds a quotient of rates and tolerance their difference, but {self} has "
-                "both; pass one of them, or a list of two constraints.",
+                f"ratio bounds a quotient of rates and tolerance their difference, but {self} has "
+                "both; pass one of them, or a list of two constraints."
             )
         if (self.reference, self.aggregate) != ("groups", "max"):
             raise ValueError(

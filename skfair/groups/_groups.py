@@ -41,7 +41,7 @@ def attribute_columns(sensitive_features):
     else:
         columns = _array_columns(sensitive_features)
     if not columns:
-        raise argument_error("sensitive_features", "has no columns; pass at least one attribute.")
+        raise argument_error("sensitive_features has no columns; pass at least one attribute.")
     return columns
 
 
@@ -59,10 +59,9 @@ def _array_columns(sensitive_features):
         values = np.asarray(sensitive_features, dtype=object)
     if values.ndim not in (1, 2):
         raise argument_error(
-            "sensitive_features",
-            "must have one row per sample and be of shape (n_samples,) or "
+            "sensitive_features must have one row per sample and be of shape (n_samples,) or "
             f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
-            f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame.",
+            f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
         )
     return [values] if values.ndim == 1 else list(values.T)
 
@@ -858,9 +857,8 @@ def _check_length(n_rows, n_samples):
     """Raise for sensitive features with another number of rows than X."""
     if n_rows != n_samples:
         raise argument_error(
-            "sensitive_features",
-            f"has {n_rows} rows but there are {n_samples} samples; pass one "
-            "row per sample, in the same order.",
+            f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
+            "row per sample, in the same order."
         )
 
 

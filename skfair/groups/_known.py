@@ -275,11 +275,10 @@ def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, att
         )
         return
     raise argument_error(
-        "sensitive_features",
-        f"has groups{place} not seen at fit: {listed}; the known groups are "
+        f"sensitive_features has groups{place} not seen at fit: {listed}; the known groups are "
         f"{join_names(map(repr, known))}. Map these samples to a known group, fit on data that has "
         "theirs, or pass handle_unknown='overall' to the estimator, which predicts them as all "
-        "groups together are.",
+        "groups together are."
     )
 
 
@@ -287,7 +286,6 @@ def _check_attributes(n_attributes, expected):
     """Raise for another number of attributes than at fit."""
     if n_attributes != expected:
         raise argument_error(
-            "sensitive_features",
-            f"has {n_attributes} attribute(s) but the estimator was fitted with "
-            f"{expected}; pass the same attributes as at fit, in the same order.",
+            f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
+            f"{expected}; pass the same attributes as at fit, in the same order."
         )

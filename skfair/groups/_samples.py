@@ -365,9 +365,8 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         groups, weights = groups.take(rows), weights[rows]
     if len(groups.labels) == 0:
         raise argument_error(
-            "sensitive_features",
-            "puts no sample of positive weight into a group; a sparse matrix "
-            "must hold True where a sample (row) is in a group (column).",
+            "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
+            "must hold True where a sample (row) is in a group (column)."
         )
     return Samples(None, groups, weights), rows
 
@@ -386,10 +385,9 @@ def _check_number_of_groups(groups, n_samples):
         return
     if groups.is_disjoint and n_groups > n_samples / 2:
         raise argument_error(
-            "sensitive_features",
-            f"has {n_groups} groups for {n_samples} samples, which looks like "
+            f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "
             "an id of each sample, not like groups. Pass the column of the groups to compare; bin "
-            "numbers, as in pd.cut(values, 5).",
+            "numbers, as in pd.cut(values, 5)."
         )
     tiny = int((groups.counts < _TINY_GROUP_SIZE).sum())
     if tiny > n_groups / 2:

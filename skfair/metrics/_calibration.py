@@ -95,9 +95,8 @@ def _check_probabilities(y_true, y_proba):
     check_consistent_length(is_true, probabilities)
     if not np.isin(is_true, (0.0, 1.0)).all():
         raise argument_error(
-            "y_true",
-            "must hold 0 and 1, or booleans, of the positive class; got "
-            f"{is_true[~np.isin(is_true, (0.0, 1.0))][0]:g}. Pass y_true == label.",
+            "y_true must hold 0 and 1, or booleans, of the positive class; got "
+            f"{is_true[~np.isin(is_true, (0.0, 1.0))][0]:g}. Pass y_true == label."
         )
     return is_true, check_unit_range(probabilities)
 
@@ -124,9 +123,7 @@ def make_bin_edges(probabilities, weights, n_bins, strategy):
             + spelling_hint(str(strategy), _STRATEGIES)
         )
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
-        raise argument_error(
-            "n_bins", f"must be a positive whole number, such as 10; got {n_bins!r}."
-        )
+        raise argument_error(f"n_bins must be a positive whole number, such as 10; got {n_bins!r}.")
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     if strategy == "uniform":
         return edges

@@ -223,14 +223,11 @@ def group_report(
 def check_top_k(k, columns):
     """Raise unless there are decisions, or a number of places and scores instead."""
     if k is None and "y_pred" not in columns:
-        raise argument_error(
-            "y_pred", "must hold predictions, one per sample, but None was passed."
-        )
+        raise argument_error("y_pred must hold predictions, one per sample, but None was passed.")
     if k is not None and "y_pred" in columns:
         raise argument_error(
-            "k",
-            "makes decisions of scores, so y_pred must be None. Pass the scores as y_score, or "
-            "leave k out.",
+            "k makes decisions of scores, so y_pred must be None. Pass the scores as y_score, or "
+            "leave k out."
         )
 
 

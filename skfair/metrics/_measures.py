@@ -389,9 +389,7 @@ def encode_columns(columns, positive):
 def decide_top_k(columns, measures, samples, k):
     """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
     if "scores" not in columns:
-        raise argument_error(
-            "k", "selects the highest scores, so pass them as y_score= or y_proba=."
-        )
+        raise argument_error("k selects the highest scores, so pass them as y_score= or y_proba=.")
     selection = select_top(columns["scores"], samples, k)
     of_decisions = [
         name

@@ -520,8 +520,7 @@ def find_positive_multiclass(*columns, pos_label):
         return find_positive(*columns, pos_label=pos_label)
     if pos_label not in labels:
         raise argument_error(
-            "pos_label",
-            f"must be one of the classes {join_names(sorted(map(repr, labels)))}; got "
-            f"{pos_label!r}.",
+            f"pos_label must be one of the classes {join_names(sorted(map(repr, labels)))}; got "
+            f"{pos_label!r}."
         )
     return pos_label

@@ -50,9 +50,8 @@ def select_top(scores, samples, k):
     is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
     if not is_number and not is_share:
         raise argument_error(
-            "k",
-            f"must be a number of places from 1 to {n_samples}, or a share of the samples "
-            f"strictly between 0 and 1, such as 0.1; got {k!r}.",
+            f"k must be a number of places from 1 to {n_samples}, or a share of the samples "
+            f"strictly between 0 and 1, such as 0.1; got {k!r}."
         )
     weights = samples.weights * (n_samples / samples.weights.sum())
     places = float(k if is_number else k * n_samples)

@@ -47,7 +47,7 @@ def normalize_time(time):
         point = pd.NaT
     if point is pd.NaT:
         raise argument_error(
-            "time", f"must be a number or a date, such as '2026-03-01'; got {time!r}."
+            f"time must be a number or a date, such as '2026-03-01'; got {time!r}."
         )
     return point.isoformat()
 
@@ -61,19 +61,18 @@ def check_order(time, latest):
     """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
         raise argument_error(
-            "time", f"must be passed with every batch or with none; got {time!r} after {latest!r}."
+            f"time must be passed with every batch or with none; got {time!r} after {latest!r}."
         )
     try:
         runs_backwards = time is not None and restore_time(time) < restore_time(latest)
     except TypeError:
         raise argument_error(
-            "time", f"must be of one type in all batches, but {time!r} came after {latest!r}."
+            f"time must be of one type in all batches, but {time!r} came after {latest!r}."
         ) from None
     if runs_backwards:
         raise argument_error(
-            "time",
-            f"must not run backwards, but {time!r} came after {latest!r}. Nothing was "
-            "counted: evidence depends on the order of batches. Sort them by time.",
+            f"time must not run backwards, but {time!r} came after {latest!r}. Nothing was "
+            "counted: evidence depends on the order of batches. Sort them by time."
         )
 
 
@@ -90,9 +89,8 @@ def check_delay(delay, time):
         is_valid = False
     if not is_valid:
         raise argument_error(
-            "delay",
-            "must be a time span in units of time, such as 90 for numbers or '90 days' for "
-            f"dates, and every batch needs a time; got delay={delay!r} and time={time!r}.",
+            "delay must be a time span in units of time, such as 90 for numbers or '90 days' for "
+            f"dates, and every batch needs a time; got delay={delay!r} and time={time!r}."
         )
 
 
@@ -147,10 +145,9 @@ class OutstandingSamples:
         repeated = [one for one, count in counts.items() if count > 1 or one in self.records]
         if repeated:
             raise argument_error(
-                "ids",
-                "must be different for all samples whose outcome is outstanding, but "
+                "ids must be different for all samples whose outcome is outstanding, but "
                 f"{join_names(map(repr, repeated))} came twice. Nothing of this "
-                "batch was counted.",
+                "batch was counted."
             )
         samples = cohort.samples
         targets = samples.target.tolist() if is_known else [None] * len(ids)
@@ -172,10 +169,9 @@ class OutstandingSamples:
         unknown = [one for one in ids if one not in self.records]
         if unknown:
             raise argument_error(
-                "ids",
-                "must be of samples whose outcome is outstanding, but "
+                "ids must be of samples whose outcome is outstanding, but "
                 f"{join_names(map(repr, unknown))} are not: they were never passed, or their "
-                "outcome has come before. Nothing was counted; leave them out.",
+                "outcome has come before. Nothing was counted; leave them out."
             )
         counts = Counter(ids)
         repeated = [
@@ -308,17 +304,15 @@ def read_batch(settings, row, attributes, audit, ids, X):
     """
     if not audit.samples.groups.is_disjoint:
         raise argument_error(
-            "sensitive_features",
-            "must have one column per attribute, but a sparse matrix of "
+            "sensitive_features must have one column per attribute, but a sparse matrix of "
             "overlapping groups was passed. To compare the values of each attribute, pass the "
-            'columns and attributes="each" to the constraint.',
+            'columns and attributes="each" to the constraint.'
         )
     if audit.n_without_outcome:
         raise argument_error(
-            "y_true",
-            "must hold the outcomes of all samples of a batch, or be None, but "
+            "y_true must hold the outcomes of all samples of a batch, or be None, but "
             f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
-            "known to update_labels.",
+            "known to update_labels."
         )
     samples, columns, rows = audit.list_samples()
     ids = _select_ids(audit, ids, rows)
@@ -353,9 +347,8 @@ def _select_ids(audit, ids, rows):
         return None
     if audit.samples.groups.multiplicity is not None:
         raise argument_error(
-            "ids",
-            "name single samples, but this audit is of a table of counts. Pass the samples one "
-            "by one, to Audit.from_predictions, or outcomes with the counts.",
+            "ids name single samples, but this audit is of a table of counts. Pass the samples one "
+            "by one, to Audit.from_predictions, or outcomes with the counts."
         )
     ids = check_column(ids, "ids")
     check_consistent_length(audit.is_used, ids)
@@ -366,10 +359,9 @@ def _scale_weights(weights, max_weight):
     """Weights as probabilities of being drawn."""
     if (weights > max_weight).any():
         raise argument_error(
-            "max_weight",
-            "must be the largest weight that can occur, since weights are compared with it, but "
-            f"it is {max_weight:g} and one in sample_weight is {weights.max():g}. Create the "
-            "monitor with a larger one.",
+            "max_weight must be the largest weight that can occur, since weights are compared with "
+            f"it, but it is {max_weight:g} and one in sample_weight is {weights.max():g}. Create "
+            "the monitor with a larger one."
         )
     return weights / max_weight
 
@@ -379,22 +371,19 @@ def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
     name = type(settings.constraint).__name__
     if ids is None and not is_known:
         raise argument_error(
-            "y_true",
-            f"must hold the outcomes, on which {name} depends. If they come later, pass ids now "
-            "and call update_labels then, or to a command --delay or --outcome-date.",
+            f"y_true must hold the outcomes, on which {name} depends. If they come later, pass ids "
+            "now and call update_labels then, or to a command --delay or --outcome-date."
         )
     if use == "values" and settings.delay is None:
         raise argument_error(
-            "delay",
-            f"must be the longest time until an outcome is known: {name} averages a function of "
-            "the outcome, outcomes that come early are no random sample of all, and with it whole "
-            "cohorts are counted. Create the monitor with it.",
+            f"delay must be the longest time until an outcome is known: {name} averages a function "
+            "of the outcome, outcomes that come early are no random sample of all, and with it "
+            "whole cohorts are counted. Create the monitor with it."
         )
     if X is not None:
         raise argument_error(
-            "X",
-            "cannot be passed with outcomes that come later, since features are not kept; "
-            "call update when the outcomes are known.",
+            "X cannot be passed with outcomes that come later, since features are not kept; "
+            "call update when the outcomes are known."
         )
     if ids is None:  # outcomes are known, but the cohort is not complete
         return [f"batch {row.number}, sample {i}" for i in range(len(cohort.scores))]
@@ -419,10 +408,9 @@ def _order_attributes(groups, attributes):
         set(groups.attributes) != set(attributes) and _are_named(groups.attributes, attributes)
     ):
         raise argument_error(
-            "sensitive_features",
-            "must have the attributes of the first batch, "
+            "sensitive_features must have the attributes of the first batch, "
             f"{join_names(map(repr, attributes))}, but this batch has "
-            f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order.",
+            f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order."
         )
     if set(groups.attributes) != set(attributes):
         return Groups.disjoint(groups.codes, groups.labels, attributes)

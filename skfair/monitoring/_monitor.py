@@ -181,7 +181,7 @@ def check_settings(params):
         ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
     ):
         if not is_valid:
-            raise argument_error(name, f"must be {requirement}; got {getattr(settings, name)!r}.")
+            raise argument_error(f"{name} must be {requirement}; got {getattr(settings, name)!r}.")
     return settings
 
 
@@ -196,14 +196,13 @@ def _check_constraint(constraint):
     resolved._check_parameters()
     if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
         raise argument_error(
-            "constraint",
-            "must be the largest difference between the means of two groups "
+            "constraint must be the largest difference between the means of two groups "
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
             f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
             f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
             "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
-            "for recall. Other criteria can be certified once, by skfair.audit.certify.",
+            "for recall. Other criteria can be certified once, by skfair.audit.certify."
         )
     return resolved
 
@@ -771,7 +770,7 @@ class GapMonitor(BaseEstimator):
         outcomes = check_column(load_rows(y_true), "y_true")
         if len(ids) != len(outcomes):
             raise argument_error(
-                "ids", f"and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
+                f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
             )
         row = state.begin_row(time, has_decisions=False)
         state, cohorts = state.add_outcomes(settings, ids, outcomes)

@@ -17,7 +17,7 @@ def check_level(level, name="confidence_level"):
     """Check that the argument called `name` is a probability strictly between 0 and 1."""
     if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < level < 1.0:
         raise argument_error(
-            name, f"must be a probability strictly between 0 and 1, such as 0.95; got {level!r}."
+            f"{name} must be a probability strictly between 0 and 1, such as 0.95; got {level!r}."
         )
     return float(level)
 

@@ -143,9 +143,8 @@ class RecordedGroups(HiddenGroups):
         self.is_recorded, self.odds_ratio = codes >= 0, odds_ratio
         if not self.is_recorded.any():
             raise argument_error(
-                "sensitive_features",
-                "must have the group of some samples, but all of them are "
-                "missing. Record the group of random samples, or pass group_probabilities alone.",
+                "sensitive_features must have the group of some samples, but all of them are "
+                "missing. Record the group of random samples, or pass group_probabilities alone."
             )
         self.members = (codes[:, np.newaxis] == np.arange(len(names))).astype(np.float64)
         self.probabilities = predict_group_probabilities(features, codes, len(names))
@@ -549,9 +548,8 @@ def hidden_gap_interval(
         _check_probability_arguments(group_probabilities, X, odds_ratio)
         if missing not in ("error", *ASSUMPTIONS):
             raise argument_error(
-                "missing",
-                f"must be one of {['error', *ASSUMPTIONS]} of probabilities alone; got "
-                f"{missing!r}.",
+                f"missing must be one of {['error', *ASSUMPTIONS]} of probabilities alone; got "
+                f"{missing!r}."
             )
         groups = ProbabilisticGroups(group_probabilities, missing)
         return _probabilistic_groups_gap(groups, within, values, level)
@@ -738,9 +736,8 @@ def check_odds_ratio(odds_ratio):
     """A number from 1 on."""
     if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
         raise argument_error(
-            "odds_ratio",
-            "must be a number from 1 on, such as 1 for groups that are missing at "
-            f"random, or np.inf; got {odds_ratio!r}.",
+            "odds_ratio must be a number from 1 on, such as 1 for groups that are missing at "
+            f"random, or np.inf; got {odds_ratio!r}."
         )
     return float(odds_ratio)
 
