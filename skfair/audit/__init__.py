@@ -26,6 +26,7 @@ from skfair.audit._files import read_columns as read_columns
 from skfair.audit._files import read_outcomes as read_outcomes
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
+from skfair.audit._formats import left_out_clause as left_out_clause
 from skfair.audit._formats import render_page as render_page
 from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport

@@ -33,7 +33,7 @@ from skfair.audit._predictions import (
     check_applies,
     check_can_model,
     check_fitted_model,
-    check_needs_no_outcomes,
+    check_outcomes,
     final_estimator,
     metric_kind,
     needs_outcomes,
@@ -211,10 +211,10 @@ def certify(
         pos_label=pos_label,
         min_group_size=min_group_size,
     )
-    return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level)
+    return certify_audit(audit, resolved, tolerance, confidence_level)
 
 
-def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None, salt=None):
+def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
@@ -237,8 +237,7 @@ def _arrange_model(audit, constraint):
     check_applies(constraint, estimator)
     kind, columns = metric_kind(constraint), audit.columns
     y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
-    if y_true is None:
-        check_needs_no_outcomes(constraint, predicted)
+    check_outcomes(constraint, y_true, predicted)
     resolved = resolve_loss_and_units(
         constraint,
         final_estimator(estimator),
@@ -266,8 +265,7 @@ def _arrange_columns(audit, constraint):
     y_true, predicted = columns.get("y_true"), columns.get("y_score")
     if not compares_scores or predicted is None:
         predicted = audit.find_decisions(columns)
-    if y_true is None:
-        check_needs_no_outcomes(constraint, predicted)
+    check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)

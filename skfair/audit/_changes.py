@@ -93,15 +93,8 @@ def compare_audits(before, after, metrics, confidence_level):
     positive = find_positive_label(kind, columns, before.pos_label)
     estimators = measure_estimators(kind, columns, positive, metrics)
     by = groupings(samples.groups)
-    frame, gaps = tabulate_changes(
-        estimators,
-        by,
-        period,
-        samples.weights,
-        units if is_paired else None,
-        level,
-        before.min_group_size,
-    )
+    settings = units if is_paired else None, level, before.min_group_size
+    frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
     moves = None
     if is_paired and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
@@ -142,8 +135,7 @@ def _paired_columns(audit, y_pred):
 def _period_columns(*audits):
     """Predictions of each audit, and outcomes where both have them."""
     columns = [audit.rows()[1] for audit in audits]
-    names = ["y_true"] * all("y_true" in one for one in columns)
-    names += ["has_outcome"] * any("has_outcome" in one for one in columns) * len(names)
+    names = ["y_true", "has_outcome"] * all("y_true" in one for one in columns)
     tables = []
     for audit, one in zip(audits, columns, strict=True):
         decisions = audit.find_decisions(one)

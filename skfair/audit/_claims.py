@@ -9,7 +9,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 from skfair import constraints
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    PageReport,
+    left_out_clause,
+    read_document,
+    tabulate_facts,
+    titled_facts,
+)
 from skfair.utils._checks import join_names
 
 # What a bound on groups says: one sentence for each kind of gap.
@@ -286,9 +292,7 @@ class Claim(PageReport):
             bound += f" ({in_fit}, where the target has standard deviation 1)"
         by = f" by {' and '.join(self.attributes)}" if self.attributes else ""
         statement = self._form.sentence.format(by=by, metric=self.metric, bound=bound)
-        names = join_names(map(repr, self.left_out))
-        left_out = f"; left out as too small: {names}" if names else ""
-        return f"{_LEADS[self.verdict]}: {statement}{left_out}."
+        return f"{_LEADS[self.verdict]}: {statement}{left_out_clause(self.left_out)}."
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""

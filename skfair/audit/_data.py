@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._files import (
+    check_columns,
     check_complete_column,
     check_same_notation,
     file_digest,
@@ -45,7 +46,7 @@ from skfair.groups import (
 from skfair.metrics import Measures, check_strata
 from skfair.partitions import is_partitioned
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = (
@@ -147,13 +148,10 @@ class AuditData:
         return data
 
     def _check_outcomes(self):
-        """State how many outcomes are unknown; leave the mask out if all are known, or none."""
-        has_outcome = self.columns.get("has_outcome", np.ones(1))
-        if has_outcome.all() or not has_outcome.any():
-            self.columns.pop("has_outcome", None)
-        if not has_outcome.any():
-            del self.columns["y_true"]
-        if "has_outcome" in self.columns and self.known.is_modelled:
+        """Drop outcomes if none of those that count is known; raise where groups are modelled."""
+        if not self.columns.get("has_outcome", np.ones(1)).any():
+            del self.columns["y_true"], self.columns["has_outcome"]
+        if self.n_without_outcome and self.known.is_modelled:
             raise ValueError(
                 f"{self.known.argument} models groups by decisions and outcomes, but some outcomes "
                 "in y_true are unknown. Leave y_true out, or pass missing='exclude' or 'group'."
@@ -376,7 +374,7 @@ class AuditData:
         groups, control_features = map(_as_list, (known.labels, control_features))
         roles = {"y_pred": decision, "y_true": outcome, "y_score": score}
         named = [name for name in (n, *roles.values()) if name is not None]
-        _check_columns(table, [*named, *groups, *control_features])
+        check_columns(table.columns, [*named, *groups, *control_features], "The table")
         return cls.from_columns(
             {role: None if name is None else table[name] for role, name in roles.items()},
             known.replace_labels(table[groups]),
@@ -441,13 +439,9 @@ class AuditData:
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
-        loaded = {
-            role: check_complete_column(table, name)
-            for role, name in named.items()
-            if role != "outcome"
-        }
-        _, y_pred, y_score, weights, counts = map(loaded.get, roles)
-        y_true = read_outcomes(table, named.get("outcome"), y_pred)
+        outcome, *others = roles.values()
+        y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
+        y_true = read_outcomes(table, outcome, y_pred)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:
@@ -576,16 +570,6 @@ def _as_list(names):
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
-
-
-def _check_columns(table, names):
-    """Raise for columns that a table of counts does not have, or has twice."""
-    known = list(table.columns)
-    if wrong := [name for name in names if known.count(name) != 1]:
-        raise ValueError(
-            f"The table has no column {wrong[0]!r}, or has it twice; its columns are "
-            f"{join_names(map(repr, known), 20)}."
-        )
 
 
 def check_counts(column, name):

@@ -153,15 +153,12 @@ def select_known_outcomes(measures, columns):
     has_outcome = columns.get("has_outcome")
     if has_outcome is None:
         return measures
-    return {
-        name: (
-            values,
-            mask
-            if name.partition(" of class ")[0] in _MEASURES_OF_ALL
-            else has_outcome & (True if mask is None else mask),
-        )
-        for name, (values, mask) in measures.items()
-    }
+    selected = {}
+    for name, (values, mask) in measures.items():
+        if name.partition(" of class ")[0] not in _MEASURES_OF_ALL:
+            mask = has_outcome if mask is None else has_outcome & mask
+        selected[name] = values, mask
+    return selected
 
 
 def _distinct_labels(columns):

@@ -45,7 +45,7 @@ def read_columns(path, names, encoding=None):
         raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
     if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
         table = open_blocks(path)
-        _check_columns(table.columns, names, path)
+        check_columns(table.columns, names, path)
         return load_rows(table[names])
     with _explain_text_errors(path, encoding):
         if encoding is None:
@@ -131,7 +131,7 @@ def _read_csv_columns(path, names, open_text):
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
-    _check_columns(header, names, path)
+    check_columns(header, names, path)
     places = [header.index(name) for name in names]
     with open_text() as lines:
         table = pd.read_csv(
@@ -192,7 +192,7 @@ def _read_checked_header(rows, separator, path):
     return header
 
 
-def _check_columns(columns, names, path):
+def check_columns(columns, names, path):
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:

@@ -181,8 +181,7 @@ def _prediction_loss(model, loss, scale):
     if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
         raise ValueError(
             f"For predicted numbers loss must be one of {list(_REGRESSION_LOSSES)} or a callable; "
-            "got "
-            f"{loss!r}, which is a loss of classes or no loss at all."
+            f"got {loss!r}, which is a loss of classes or no loss at all."
         )
     if scale is None:
         chosen = {"squared": SquaredLoss(), "absolute": _absolute_loss}.get(loss, loss)
@@ -395,9 +394,9 @@ def needs_outcomes(constraint, n_samples, X=None):
     return outcome_use(constraint, samples) != "nothing"
 
 
-def check_needs_no_outcomes(constraint, y_pred):
+def check_outcomes(constraint, y_true, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
-    if needs_outcomes(constraint, len(y_pred)):
+    if y_true is None and needs_outcomes(constraint, len(y_pred)):
         raise argument_error(
             f"y_true must hold the outcomes, on which {constraint} depends. Without outcomes pass "
             "a constraint on selection rates, such as 'demographic_parity'."

@@ -525,7 +525,6 @@ def report_audit(
     metrics,
     reference,
     confidence_level,
-    *,
     min_published=None,
     min_share=0.02,
     subgroups=None,

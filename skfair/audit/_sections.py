@@ -7,7 +7,7 @@ import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import FACT_TITLES, titled_facts
+from skfair.audit._formats import FACT_TITLES, left_out_clause, tabulate_facts, titled_facts
 from skfair.audit._tables import (
     OUTCOME_MEASURES,
     OVERALL,
@@ -178,8 +178,10 @@ def _describe_sample(report):
         if name in overall.index
     ]
     text += f": {' and '.join(results)}" if results else ""
-    names = join_names(map(repr, _left_out_groups(report)))
-    return f"{text}; left out as too small: {names}." if names else f"{text}."
+    # Groups that are too small to be compared by any measure.
+    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
+    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
+    return f"{text}{left_out_clause(dict.fromkeys(small))}."
 
 
 OUTCOME_SELECTION = (
@@ -191,23 +193,14 @@ OUTCOME_SELECTION = (
 
 def _describe_outcomes(report):
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
-    n, counts = report.n_without_outcome, report.frame.groupby(["attribute", "group"], sort=False)
-    has_outcome = counts["measure"].agg(
-        lambda names: any(name.split(" of class ")[0] in _COMPLETE_MEASURES for name in names)
-    )
-    groups = dict.fromkeys(has_outcome.index[~has_outcome].get_level_values("group"))
+    n, frame = report.n_without_outcome, report.frame
+    known = frame.loc[frame["measure"].isin(_COMPLETE_MEASURES), "group"]
+    groups = dict.fromkeys(frame.loc[~frame["group"].isin(known), "group"])
     others = f", none of them in {join_names(map(repr, groups))}" if groups else ""
     return (
         f"The outcomes of {n:,} samples are unknown. Numbers that need an outcome count the other "
         f"{report.n_samples - n:,}{others}."
     )
-
-
-def _left_out_groups(report):
-    """Groups that are too small to be compared by any measure."""
-    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
-    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
-    return dict.fromkeys(small)
 
 
 def _describe_gap(report, gap):
@@ -369,7 +362,7 @@ def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     yield "Findings", report.findings
     yield "What these data cannot decide", [report.open_questions]
-    yield "What was audited", [facts_table(page_facts(report))]
+    yield tabulate_facts(page_facts(report))
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
     measures = [name for name in report.frame["measure"].unique() if has_impact_ratio(name)]
@@ -384,11 +377,6 @@ def report_sections(report):
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
     yield "How to read this", [_reading_notes(report)]
-
-
-def facts_table(facts):
-    """Table of facts, pairs of a title and a text."""
-    return "Facts", "", ("Fact", "Value"), [(pair, False) for pair in facts]
 
 
 def page_facts(report):
@@ -749,12 +737,12 @@ def summary_sections(report):
     table = _compare_categories(report)
     missing = missing_fields(report)
     heading = "Summary of results of the bias audit (New York City Local Law 144)"
-    sections = [(heading, [facts_table(_summary_facts(report, table))])]
+    sections = [(heading, tabulate_facts(_summary_facts(report, table))[1])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
     for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
         sections.append((f"By {attribute}", [_summary_table(report, measure, attribute, rows)]))
-    return [*sections, ("What was audited", [facts_table(page_facts(report))])]
+    return [*sections, tabulate_facts(page_facts(report))]
 
 
 def missing_fields(report):

@@ -619,20 +619,11 @@ def find_subgroups(
         pos_label=pos_label,
         min_group_size=min_group_size,
     )
-    return search_audit(
-        audit,
-        metrics,
-        max_conditions=max_conditions,
-        direction=direction,
-        confidence_level=confidence_level,
-        n_bins=n_bins,
-        max_listed=max_listed,
-    )
+    settings = max_conditions, direction, confidence_level, n_bins, max_listed
+    return search_audit(audit, metrics, *settings)
 
 
-def search_audit(
-    audit, metrics, *, max_conditions, direction, confidence_level, n_bins, max_listed
-):
+def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_bins, max_listed):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level, missing = check_level(confidence_level), audit.known.treatment
     _check_numbers(max_conditions, n_bins, max_listed)

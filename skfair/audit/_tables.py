@@ -245,8 +245,7 @@ def stratify(by_name, codes, strata):
     if wrong := [name for name in by_name if STRATUM_SEPARATOR in name]:
         raise ValueError(
             f"With control_features no attribute may have {STRATUM_SEPARATOR!r} in its name; "
-            "rename "
-            f"{wrong[0]!r}."
+            f"rename {wrong[0]!r}."
         )
     within = {}
     for code in np.unique(codes):

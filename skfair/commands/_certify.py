@@ -13,7 +13,6 @@ from skfair.commands._options import (
     add_tolerance_options,
     check_column_options,
     output_results,
-    report_errors,
     resolve_output,
     write_report,
 )
@@ -54,7 +53,7 @@ def add_certify_command(commands):
     add("--salt", help="secret text with which the claim states a digest of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
-    certify.set_defaults(run=partial(_run_certify, certify), probability=None)
+    certify.set_defaults(run=_run_certify, parser=certify, probability=None)
     verify = commands.add_parser(
         "verify",
         help="recompute a filed claim from the data",
@@ -65,35 +64,33 @@ def add_certify_command(commands):
     verify.add_argument("file", type=Path, help="file of the decisions")
     verify.add_argument("--salt", help="secret text with which the claim was made")
     add_output_options(verify)
-    verify.set_defaults(run=partial(_run_verify, verify, certify))
+    verify.set_defaults(run=partial(_run_verify, certify), parser=verify)
 
 
-def _run_certify(parser, options):
+def _run_certify(options):
     """Print the claim that the options ask for; return the exit status."""
-    with report_errors(parser):
-        check_column_options(options)
-        resolve_output(options)
-        claim = _build_claim(options)
+    check_column_options(options)
+    resolve_output(options)
+    claim = _build_claim(options)
     if options.out is not None:
         write_report(claim, options.out)
     output_results(options, [str(claim)], claim.to_json())
     return claim.exit_status
 
 
-def _run_verify(parser, certify, options):
+def _run_verify(certify, options):
     """Print whether the file has the claim that was filed; return the exit status."""
-    with report_errors(parser):
-        resolve_output(options)
-        filed = Claim.from_json(options.claim)
-        if "command" not in filed.source:
-            raise ValueError(
-                f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
-                "state the options. Pass others to skfair.audit.verify."
-            )
-        repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
-        check_states_digest(filed, options.salt)
-        repeated.confidence, repeated.salt = filed.confidence_level, options.salt
-        claim = _build_claim(repeated)
+    resolve_output(options)
+    filed = Claim.from_json(options.claim)
+    if "command" not in filed.source:
+        raise ValueError(
+            f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+            "state the options. Pass others to skfair.audit.verify."
+        )
+    repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
+    check_states_digest(filed, options.salt)
+    repeated.confidence, repeated.salt = filed.confidence_level, options.salt
+    claim = _build_claim(repeated)
     differences = filed.find_differences(claim)
     sentences = [f"The same claim. {filed}"]
     if claim.source.get("sha256") != filed.source.get("sha256"):
@@ -113,6 +110,7 @@ _UNFILED_OPTIONS = (
     "out",
     "ledger",
     "page",
+    "parser",
     "run",
     "salt",
 )

@@ -6,7 +6,6 @@ import sys
 import warnings
 from contextlib import nullcontext
 from datetime import date
-from functools import partial
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -24,6 +23,7 @@ from skfair.audit import (
     check_same_notation,
     find_label,
     find_unit,
+    left_out_clause,
     number_text,
     place_outcomes,
     read_outcomes,
@@ -41,7 +41,6 @@ from skfair.commands._options import (
     find_option,
     output_results,
     read_table,
-    report_errors,
     resolve_output,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
@@ -364,8 +363,7 @@ def monitor_findings(monitor, period="batch"):
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        names = join_names(map(repr, monitor.left_out_))
-        left_out = f"; left out as too small: {names}" if names else ""
+        left_out = left_out_clause(monitor.left_out_)
         yield f"{summary['n'].sum():,} samples in {by} were read in {batches}{left_out}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
@@ -427,11 +425,9 @@ def _describe_gap(monitor, summary):
     start = "since the last alarm" if has_restarted else "so far"
     yield (
         f"The largest gap is {_gap_text(monitor, estimate)} {start}, between "
-        f"{_gap_text(monitor, low)} and "
-        f"{_gap_text(monitor, high)} with {100 * monitor.confidence_level:g} % confidence at "
-        "this and all "
-        "other looks, if rates do not change; the tolerance is "
-        f"{_gap_text(monitor, monitor.tolerance)}."
+        f"{_gap_text(monitor, low)} and {_gap_text(monitor, high)} with "
+        f"{100 * monitor.confidence_level:g} % confidence at this and all other looks, if rates do "
+        f"not change; the tolerance is {_gap_text(monitor, monitor.tolerance)}."
     )
     yield _describe_status(monitor, summary)
 
@@ -624,17 +620,10 @@ def _alarm_table(monitor, period):
     if not len(alarms):
         return
     titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
-    rows = [
-        (
-            (
-                _batch_time_text(summary, row.batch),
-                _time_text(summary, row.time),
-                _time_text(summary, row.since),
-            ),
-            False,
-        )
-        for row in alarms.itertuples()
-    ]
+    rows = []
+    for row in alarms.itertuples():
+        times = [_time_text(summary, time) for time in (row.time, row.since)]
+        rows.append(((_batch_time_text(summary, row.batch), *times), False))
     yield "Alarms", "", titles, rows
 
 
@@ -743,7 +732,7 @@ def add_monitor_command(commands):
     )
     add("--title", default="Fairness monitor", help="heading of the page")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
-    monitor.set_defaults(run=partial(_run, monitor))
+    monitor.set_defaults(run=_run, parser=monitor)
 
 
 def parse_run_length(text):
@@ -751,19 +740,18 @@ def parse_run_length(text):
     return None if text.lower() == "none" else float(text)
 
 
-def _run(parser, options):
+def _run(options):
     """Write the page of a monitor; return the exit status."""
-    with report_errors(parser):
-        resolve_output(options, (".html", ".htm", ".json"))
-        _check_state(options)
-        # What was read is written before another process reads: no batch is lost.
-        with lock_file(options.state) if options.state is not None else nullcontext():
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                monitor, n_left_out = _feed_file(options)
-            _write(monitor, options)
+    resolve_output(options, (".html", ".htm", ".json"))
+    _check_state(options)
+    # What was read is written before another process reads: no batch is lost.
+    with lock_file(options.state) if options.state is not None else nullcontext():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            monitor, n_left_out = _feed_file(options)
+        _write(monitor, options)
     for message in dict.fromkeys(str(one.message) for one in caught):
-        print(f"{parser.prog}: warning: {message}", file=sys.stderr)
+        print(f"{options.parser.prog}: warning: {message}", file=sys.stderr)
     sentences = list(monitor_findings(monitor, options.by))
     if n_left_out:
         sentences.append(
@@ -837,10 +825,8 @@ def _resume(options, params):
     if options.positive in (None, str(monitor.pos_label)):
         requested["positive"] = monitor.pos_label
     for name, value in params.items():
-        stored[find_option(name)[2:]], requested[find_option(name)[2:]] = (
-            getattr(monitor, name),
-            value,
-        )
+        option = find_option(name)[2:]
+        stored[option], requested[option] = getattr(monitor, name), value
     for option, value in requested.items():
         if stored[option] != value:
             raise ValueError(

@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
 from skfair.audit import file_digest, read_columns
@@ -42,15 +41,11 @@ def find_option(argument):
     return _OPTIONS.get(argument, name)
 
 
-@contextmanager
-def report_errors(parser):
-    """End the command after an error; where it is about an argument, name its option."""
-    try:
-        yield
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        if hasattr(error, "argument"):
-            parser.error(f"{find_option(error.argument)} {error.problem}")
-        parser.error(str(error))
+def describe_error(error):
+    """The message of an error; where it begins with an argument, that is named as its option."""
+    if not hasattr(error, "argument"):
+        return str(error)
+    return f"{find_option(error.argument)} {error.problem}"
 
 
 def add_file_options(command):

@@ -1,14 +1,12 @@
 """The command ``python -m skfair plan``: the number of samples that a certificate requires."""
 
 import json
-from functools import partial
 from math import ceil
 
 from skfair.commands._options import (
     add_output_options,
     add_tolerance_options,
     output_results,
-    report_errors,
     resolve_output,
 )
 from skfair.statistics import required_sample_size
@@ -38,14 +36,13 @@ def add_plan_command(commands):
         help="held-out samples for certify, or training samples of a guaranteed fit",
     )
     add_output_options(plan)
-    plan.set_defaults(run=partial(_run_plan, plan))
+    plan.set_defaults(run=_run_plan, parser=plan)
 
 
-def _run_plan(parser, options):
+def _run_plan(options):
     """Print the number of samples that the options ask for; return the exit status."""
-    with report_errors(parser):
-        resolve_output(options)
-        results = _plan(options)
+    resolve_output(options)
+    results = _plan(options)
     output_results(options, [results["text"], results["assumption"]], json.dumps(results))
     return 0
 

@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 
 from skfair.audit import FACT_TITLES
@@ -13,7 +12,6 @@ from skfair.commands._options import (
     add_output_options,
     check_column_options,
     output_results,
-    report_errors,
     resolve_output,
     write_report,
 )
@@ -51,16 +49,15 @@ def add_report_command(commands):
     add("--min-published", type=int, help="smallest count that is published, such as 10")
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
-    report.set_defaults(run=partial(_run_report, report))
+    report.set_defaults(run=_run_report, parser=report)
 
 
-def _run_report(parser, options):
+def _run_report(options):
     """Write the report that the options ask for; return the exit status."""
-    with report_errors(parser):
-        _check_options(options)
-        resolve_output(options)
-        report = _build_report(options)
-        missing = _write_report(report, options)
+    _check_options(options)
+    resolve_output(options)
+    report = _build_report(options)
+    missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
     output_results(options, [*report.findings, *page, *missing], report.to_json())
     return FINDING_STATUS if report.has_finding else 0

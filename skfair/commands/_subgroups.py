@@ -1,7 +1,5 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
-from functools import partial
-
 from skfair.audit import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -9,7 +7,6 @@ from skfair.commands._options import (
     add_output_options,
     check_column_options,
     output_results,
-    report_errors,
     resolve_output,
 )
 from skfair.commands._predictions import read_audit
@@ -38,14 +35,13 @@ def add_subgroups_command(commands):
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
-    command.set_defaults(run=partial(_run_subgroups, command), probability=None)
+    command.set_defaults(run=_run_subgroups, parser=command, probability=None)
 
 
-def _run_subgroups(parser, options):
+def _run_subgroups(options):
     """Print or write the subgroups that the options ask for; return the exit status."""
-    with report_errors(parser):
-        resolve_output(options)
-        report = _search_file(options)
+    resolve_output(options)
+    report = _search_file(options)
     output_results(options, [str(report)], report.to_json())
     return FINDING_STATUS if len(report.subgroups) else 0
 

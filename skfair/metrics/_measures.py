@@ -399,8 +399,7 @@ def decide_top_k(columns, measures, samples, k):
     if selection.n_tied and of_decisions:
         raise ValueError(
             f"{selection.describe_ties()}, but {join_names(of_decisions)} takes whole decisions. "
-            "Pass "
-            "rates, another k, or scores without ties."
+            "Pass rates, another k, or scores without ties."
         )
     decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
     top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}
