@@ -46,21 +46,25 @@ def bin_groups(groups, columns):
     """
     if columns is None or not groups.is_disjoint:
         return groups
+    columns = enumerate(attribute_columns(columns))
+    places = [place for place, column in columns if _holds_many_numbers(column)]
+    if not places:
+        return groups
     labels = groups.labels.copy()
-    for place, column in enumerate(attribute_columns(columns)):
-        column = pd.Series(column).infer_objects()
-        if not pd.api.types.is_numeric_dtype(column) or column.nunique() <= MAX_NUMERIC_GROUPS:
-            continue
-        name, is_known = (
-            attribute_name(groups.attributes[place], place),
-            labels[:, place] != MISSING,
-        )
+    for place in places:
+        name = attribute_name(groups.attributes[place], place)
+        is_known = labels[:, place] != MISSING
         values = parse_column(pd.Series(labels[is_known, place])).to_numpy(np.float64)
         cuts, distinct = cut_numbers(values, groups.counts[is_known], N_BINS)
         texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
         labels[is_known, place] = np.array(texts, dtype=object)[np.searchsorted(cuts, values)]
     # Groups of equal labels become one.
     table = pd.DataFrame(labels)
-    codes = table.groupby([*table], sort=False).ngroup().to_numpy()
-    _, first = np.unique(codes, return_index=True)
-    return groups.regroup(codes[groups.codes], labels[first]).rename(groups.attributes)
+    codes = table.groupby([*table], sort=False).ngroup().to_numpy()[groups.codes]
+    return groups.regroup(codes, labels[~table.duplicated()]).rename(groups.attributes)
+
+
+def _holds_many_numbers(column):
+    """Whether a column looks like a measurement: each of its numbers is hardly a group."""
+    column = pd.Series(column).infer_objects()
+    return pd.api.types.is_numeric_dtype(column) and column.nunique() > MAX_NUMERIC_GROUPS

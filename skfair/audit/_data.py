@@ -484,9 +484,8 @@ class AuditData:
     @property
     def n_without_outcome(self) -> int:
         """Number of samples whose outcome is unknown, where others have one."""
-        if "has_outcome" not in self.columns:
-            return 0
-        return int(self.samples.groups.row_counts[~self.columns["has_outcome"]].sum())
+        is_unknown = ~self.columns.get("has_outcome", np.ones(len(self.samples.weights), bool))
+        return int(self.samples.groups.row_counts[is_unknown].sum())
 
     @property
     def n_excluded(self) -> int:
@@ -580,8 +579,7 @@ def check_counts(column, name):
         wrong = column.tolist()[int((~is_count).argmax())]
         raise ValueError(
             f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
-            f"but it holds {wrong!r}. Sampling weights are sample_weight of "
-            "Audit.from_predictions."
+            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
         )
     if not counts.any():
         raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")

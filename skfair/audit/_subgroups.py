@@ -631,15 +631,14 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     _check_can_search(audit)
     names = _check_metrics(metrics, audit.columns)
     columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
-    outcomes = [audit.find_decisions(audit.columns)]
-    if "y_true" in audit.columns:
-        outcomes.append(audit.columns["y_true"])
-    _refuse_outcomes(columns, dict(zip(("y_pred", "y_true"), outcomes, strict=False)))
-    positive = find_positive(*outcomes, pos_label=audit.pos_label)
+    outcomes = {"y_pred": audit.find_decisions(audit.columns)}
+    outcomes |= {name: one for name, one in audit.outcomes.items() if name == "y_true"}
+    _refuse_outcomes(columns, outcomes)
+    positive = find_positive(*outcomes.values(), pos_label=audit.pos_label)
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
-    is_positive, is_true = [one == positive for one in outcomes] + [None] * (2 - len(outcomes))
-    measures = binary_measures(is_true, is_positive, None)
+    masks = {name: one == positive for name, one in outcomes.items()}
+    measures = binary_measures(masks.get("y_true"), masks["y_pred"], None)
     measures = select_known_outcomes(measures, audit.columns)
     searches = []
     for name in names:

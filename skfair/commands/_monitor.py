@@ -687,8 +687,7 @@ def add_monitor_command(commands):
         help="monitor a gap over time, valid at every look",
         description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
         "without a certificate since, or while recent periods are above the tolerance, 0 "
-        "otherwise, 1 if nothing is certified with "
-        "--require-certificate, and 2 after an error.",
+        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
     )
     add_file_options(monitor)
     add = monitor.add_argument

@@ -37,8 +37,7 @@ _OPTIONS = {
 
 def find_option(argument):
     """The option of an argument; options are returned as they are."""
-    name = argument if argument.startswith("--") else f"--{argument.replace('_', '-')}"
-    return _OPTIONS.get(argument, name)
+    return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
 
 
 def describe_error(error):

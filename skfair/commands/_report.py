@@ -65,11 +65,9 @@ def _run_report(options):
 
 def _write_report(report, options):
     """Write the report in the format of the file, and return what a summary lacks."""
-    missing = []
-    if options.summary is not None:
-        missing = report.missing_fields(options.summary)
     if options.out is None:
-        return missing
+        return []
+    missing = [] if options.summary is None else report.missing_fields(options.summary)
     write_report(report, options.out, summary=options.summary)
     return [f"Missing in the summary: {sentence}" for sentence in missing]
 
@@ -95,12 +93,11 @@ def _build_report(options):
     missing = "group" if options.summary is None else "exclude"
     missing = missing if options.sensitive else "error"
     audit = read_audit(options, _stated_facts(options), missing=missing)
-    subgroups = None
-    if options.subgroups:
-        subgroups = audit.subgroups(confidence_level=options.confidence)
+    level = options.confidence
+    subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
     return audit.report(
         metrics=metrics,
-        confidence_level=options.confidence,
+        confidence_level=level,
         min_published=options.min_published,
         min_share=options.min_share,
         subgroups=subgroups,

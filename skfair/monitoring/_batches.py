@@ -146,8 +146,7 @@ class OutstandingSamples:
         if repeated:
             raise argument_error(
                 "ids must be different for all samples whose outcome is outstanding, but "
-                f"{join_names(map(repr, repeated))} came twice. Nothing of this "
-                "batch was counted."
+                f"{join_names(map(repr, repeated))} came twice. Nothing of this batch was counted."
             )
         samples = cohort.samples
         targets = samples.target.tolist() if is_known else [None] * len(ids)
