@@ -64,9 +64,9 @@ display = GroupRateDisplay.from_predictions(
     y,
     model.predict(X),
     sensitive_features=attributes["sex"],
-    measures=["selection_rate", "true_positive_rate", "false_positive_rate"],
+    metrics=["selection_rate", "true_positive_rate", "false_positive_rate"],
 )
-gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("measure")
+gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("metric")
 true_positives = gaps.loc["true_positive_rate"]
 display.ax_.set_title(
     f"Of those who would pay back, {true_positives['lowest']}s are recognised\n"

@@ -93,9 +93,9 @@ print(*report.findings, sep="\n")
 # predictions. The true positive rate is the selection rate among the truly positive: of the women
 # with a high income, how many are proposed?
 
-rates = report.to_frame().query("attribute == 'sex'").pivot(index="measure", columns="group")
-measures = ["base_rate", "selection_rate", "true_positive_rate", "false_positive_rate"]
-rates.loc[[*measures, "positive_predictive_value"], "value"].round(3)
+rates = report.to_frame().query("attribute == 'sex'").pivot(index="metric", columns="group")
+metrics = ["base_rate", "selection_rate", "true_positive_rate", "false_positive_rate"]
+rates.loc[[*metrics, "positive_predictive_value"], "value"].round(3)
 
 # %%
 # 3. Choose a criterion

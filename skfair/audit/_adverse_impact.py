@@ -13,17 +13,17 @@ IMPACT_RATES = ("selection_rate", "scoring_rate")
 """Rates that the law compares by ratios: of decisions, and of scores above the median."""
 
 
-def has_impact_ratio(measure):
-    """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
-    return measure.split(" of class ")[0] in IMPACT_RATES
+def has_impact_ratio(metric):
+    """Whether a metric is a rate that the law compares by ratios, perhaps of one class."""
+    return metric.split(" of class ")[0] in IMPACT_RATES
 
 
 def adverse_impact(frame, n_samples, min_share):
     """DataFrame of the comparisons with the most selected group, from the rows of a report."""
-    rows = frame[(frame["attribute"] != OVERALL) & frame["measure"].map(has_impact_ratio)]
+    rows = frame[(frame["attribute"] != OVERALL) & frame["metric"].map(has_impact_ratio)]
     tables = []
-    for _, group_rows in rows.groupby(["measure", "attribute"], sort=False):
-        table = group_rows[["attribute", "group", "measure", "n"]].reset_index(drop=True)
+    for _, group_rows in rows.groupby(["metric", "attribute"], sort=False):
+        table = group_rows[["attribute", "group", "metric", "n"]].reset_index(drop=True)
         table["n"] = table["n"].astype(int)
         table["n_selected"] = (group_rows["n"] * group_rows["value"]).round().astype(int).to_numpy()
         table["rate"] = table["n_selected"] / table["n"]

@@ -18,7 +18,7 @@ from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
-from skfair.metrics import Measures
+from skfair.metrics import Metrics
 from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Audit(AuditData):
     def report(
         self,
         *,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
         min_published: int | None = None,
@@ -78,7 +78,7 @@ class Audit(AuditData):
         Parameters
         ----------
         metrics : list or dict, default=()
-            Further metrics: names, rates, measures and functions. Functions of single samples are
+            Further metrics: names, rates, metrics and functions. Functions of single samples are
             not for counts.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
@@ -88,7 +88,7 @@ class Audit(AuditData):
             Smallest count that may be published. Groups with a count from 1 to one less are left
             out of everything, and as many others as keep their counts from being computed as the
             difference of those that are published. Counts are those of samples, of samples that a
-            measure is over, and of these with and without its event. Not for clusterings. The page
+            metric is over, and of these with and without its event. Not for clusterings. The page
             states the number of groups that were left out.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
@@ -207,7 +207,7 @@ class Audit(AuditData):
         self,
         other: Audit | ArrayLike,
         *,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         confidence_level: float = 0.95,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.

@@ -13,9 +13,9 @@ from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import (
     Claim,
+    describe_compared,
     describe_constraint,
     describe_counted,
-    describe_metric,
     find_form,
     find_unit,
 )
@@ -28,22 +28,20 @@ from skfair.audit._predictions import (
     HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
-    bind_constraint,
     bind_hidden_groups,
     check_applies,
     check_can_model,
     check_fitted_model,
     check_needs_no_outcomes,
     final_estimator,
-    metric_kind,
     predict_for_metric,
     resolve_constraint,
     resolve_loss_and_units,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._tables import group_text
-from skfair.constraints import check_applies_to_numbers
-from skfair.metrics import Metric, find_positive
+from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
+from skfair.metrics import find_positive
 from skfair.partitions import load_rows
 from skfair.statistics import (
     ComplementEstimates,
@@ -334,7 +332,7 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
     return Claim(
         verdict,
         form,
-        describe_metric(constraint, "is_real" in params, len(per_class)),
+        describe_compared(constraint, "is_real" in params, len(per_class)),
         unit,
         mirror(tolerance),
         mirror(limits.gap),
@@ -489,64 +487,6 @@ def _combine_classes(limits):
         certified_tolerance=largest("certified_tolerance"),
         rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
-
-
-def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95) -> Metric:
-    """Make a metric of the upper confidence limit of a gap, for scorers and searches.
-
-    The gap of a constraint with a ratio is 1 minus the ratio.
-
-    A search by it prefers models whose gap is *shown* to be small by the test folds, and not those
-    whose gap is small by chance: with ``best_subject_to`` and a bound of .05 it selects a model
-    that meets .05 with that confidence, on each test fold.
-
-    Parameters
-    ----------
-    constraint : str or Constraint
-        Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance. The metric takes the
-        predictions that its public metric takes, in the same units: rates as fractions, mean
-        losses of the decision function in units of the constraint's loss (logistic, if it has
-        none). Predicted numbers are taken by constraints on scores alone, such as "mean_parity".
-    confidence_level : float, default=0.95
-        Probability with which the limit holds, for a model that does not depend on these samples.
-
-    Returns
-    -------
-    metric : Metric
-        To be passed to :func:`skfair.metrics.make_scorer`; smaller is better.
-
-    Raises
-    ------
-    ValueError
-        If there is no such constraint, or the confidence level is not between 0 and 1.
-
-    Examples
-    --------
-    >>> from skfair.audit import limit_metric
-    >>> limit = limit_metric("equal_opportunity")
-    >>> y_true, group = [1, 1, 0, 1] * 100, ["a", "b"] * 200
-    >>> 0.05 < limit(y_true, y_true, sensitive_features=group) < 0.1
-    False
-    """
-    constraint = resolve_constraint(constraint)
-    function = partial(_gap_upper_limit, constraint=constraint, level=check_level(confidence_level))
-    return Metric(
-        function,
-        metric_kind(constraint),
-        greater_is_better=False,
-        best=0.0,
-        largest=_largest_gap(constraint),
-    )
-
-
-def _gap_upper_limit(
-    *predictions, sensitive_features, constraint, level, sample_weight=None, **params
-):
-    """Upper limit of the gap of predictions, as a metric computes it."""
-    bound, scores = bind_constraint(
-        constraint, predictions, sensitive_features, sample_weight, **params
-    )
-    return gap_upper_limit(*bound.estimates(scores), level)
 
 
 def _allows_exact_tests(estimates, contrasts):

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 from skfair import constraints
-from skfair.audit._estimators import describe_measure, is_known_measure
+from skfair.audit._estimators import describe_metric, is_known_metric
 from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
 from skfair.utils._checks import join_names
 
@@ -445,14 +445,14 @@ _METRICS = {
 """What is compared where it is no single rate, by the first part of a name of a metric."""
 
 
-def describe_metric(constraint, is_real, n_classes):
+def describe_compared(constraint, is_real, n_classes):
     """What a constraint compares, as in "selection rate"."""
     rate = constraint.compared_rate
     has_strata = getattr(constraint, "control_features", None) is not None
     within = " within each stratum" * has_strata
     ending = within + " of each class" * (n_classes > 1)
-    if constraint.counts_decisions and is_known_measure(getattr(rate, "name", "")):
-        title = describe_measure(rate.name)[0]
+    if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
+        title = describe_metric(rate.name)[0]
         return (title if title[1].isdigit() else title[0].lower() + title[1:]) + ending
     if constraint.counts_decisions and hasattr(rate, "denominator"):
         return rate.name + ending
@@ -497,7 +497,7 @@ def find_unit(constraint):
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
     if not constraint.counts_decisions:
-        return f"units of the {describe_metric(constraint, False, 1)}"
+        return f"units of the {describe_compared(constraint, False, 1)}"
     if getattr(rate, "is_share", True):
         return "percentage points"
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")

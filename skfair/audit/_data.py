@@ -40,7 +40,7 @@ from skfair.groups import (
     fill_missing,
     merge_samples,
 )
-from skfair.metrics import Measures, check_strata
+from skfair.metrics import Metrics, check_strata
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
@@ -460,7 +460,7 @@ class AuditData:
             strata = strata.regroup(columns.pop("stratum"), strata.labels).rename(strata.attributes)
         return samples, columns, strata
 
-    def rows(self, metrics: Measures = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
+    def rows(self, metrics: Metrics = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
         if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
             return self._distinct_rows

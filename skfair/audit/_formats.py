@@ -212,11 +212,11 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
-    *("attribute", "group", "measure", "interval", "lowest", "highest"),
+    *("attribute", "group", "metric", "interval", "lowest", "highest"),
     *("subgroup", "left_out"),
 )
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")

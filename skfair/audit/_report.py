@@ -13,7 +13,7 @@ from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     hidden_group_estimators,
-    measure_estimators,
+    metric_estimators,
     tabulate_reliability,
     top_k_estimators,
 )
@@ -48,7 +48,7 @@ from skfair.audit._sections import (
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
-from skfair.metrics import Measures, to_numbers
+from skfair.metrics import Metrics, to_numbers
 from skfair.statistics import check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
@@ -78,18 +78,18 @@ class FairnessReport(PageReport):
     effective number of equal weight.
 
     Intervals of groups hold one at a time, those of a gap for all groups of one attribute and
-    measure. The findings claim a gap without "may be chance" only if it is significant by Holm's
-    procedure ([1]_) over the gaps of all measures and attributes. Intervals of differences and
-    ratios to a group that was chosen from the data hold for all groups, measures and attributes
+    metric. The findings claim a gap without "may be chance" only if it is significant by Holm's
+    procedure ([1]_) over the gaps of all metrics and attributes. Intervals of differences and
+    ratios to a group that was chosen from the data hold for all groups, metrics and attributes
     together, with Bonferroni's level for all pairs of groups. ``python -m benchmarks reports``
     prints how often reports of a fair model claim a gap.
 
     Parameters
     ----------
     frame : DataFrame
-        One row for each measure of each group, see :meth:`to_frame`.
+        One row for each metric of each group, see :meth:`to_frame`.
     gaps : DataFrame
-        One row for each measure of each attribute: the largest difference between two groups that
+        One row for each metric of each attribute: the largest difference between two groups that
         are not small, the smallest ratio, their limits, the groups furthest apart, and whether the
         gap ``is_significant``.
     kind : {"classification", "regression", "clustering"}
@@ -140,7 +140,7 @@ class FairnessReport(PageReport):
     >>> y_true, y_pred = [1, 0, 1, 0] * 100, [1, 0, 1, 1] * 50 + [1, 0, 0, 0] * 50
     >>> sex = ["m"] * 200 + ["f"] * 200
     >>> report = FairnessReport.from_predictions(y_true, y_pred, sensitive_features=sex)
-    >>> report.gaps.loc[report.gaps["measure"] == "selection_rate", "gap"].item()
+    >>> report.gaps.loc[report.gaps["metric"] == "selection_rate", "gap"].item()
     0.5
     """
 
@@ -179,7 +179,7 @@ class FairnessReport(PageReport):
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
     ) -> Self:
@@ -227,7 +227,7 @@ class FairnessReport(PageReport):
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
     ) -> Self:
@@ -263,7 +263,7 @@ class FairnessReport(PageReport):
         min_group_size : int, default=30
             Number of samples below which a group is marked as small, and left out of gaps.
         metrics : list or dict, default=()
-            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, measures and
+            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
             functions. Their gaps count among all gaps of the report. Rates of more than two classes
             are those of each class.
         reference : dict, default=None
@@ -330,8 +330,8 @@ class FairnessReport(PageReport):
         Returns
         -------
         frame : DataFrame
-            One row for each measure of each group: ``attribute`` ("overall" for all samples),
-            ``group``, ``measure``, ``n`` (the unweighted number of samples that it is a mean over),
+            One row for each metric of each group: ``attribute`` ("overall" for all samples),
+            ``group``, ``metric``, ``n`` (the unweighted number of samples that it is a mean over),
             ``interval`` (how limits are computed), ``value``, ``low``, ``high``; the ``difference``
             to the reference group and the ``ratio``, each with its limits; the ``impact_ratio`` to
             the largest rate of a group that is not small, with its limits; ``is_small`` and
@@ -539,7 +539,7 @@ def report_audit(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
         refuse_published_ties(ties, min_published)
     else:
-        estimators = measure_estimators(audit.kind, columns, audit.pos_label, metrics)
+        estimators = metric_estimators(audit.kind, columns, audit.pos_label, metrics)
     by, n_missing, suppressed = make_groupings(samples, known.treatment, estimators, min_published)
     reliability = None
     if min_published is None and not known.is_modelled:

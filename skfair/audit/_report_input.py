@@ -18,7 +18,7 @@ from skfair.audit._tables import (
     tabulate,
 )
 from skfair.groups import is_like_unknown
-from skfair.metrics import Rate, find_measures
+from skfair.metrics import Rate, find_group_metrics
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import join_names, warn
 
@@ -186,9 +186,9 @@ def check_stratifiable(min_published, known):
         )
 
 
-def sums_suffice(kind, columns, measures):
+def sums_suffice(kind, columns, metrics):
     """Whether every number of a report is the same of rows that count, in every bit."""
-    rates = find_measures(measures).values() if len(measures) else ()
+    rates = find_group_metrics(metrics).values() if len(metrics) else ()
     has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)
     return (
         kind == "classification"
@@ -202,7 +202,7 @@ def make_tables(estimators, by, weights, reference, level, min_group_size):
     """Rows and gaps of all groupings, and rows of all samples."""
     chosen = _check_reference(reference, list(by))
     overall = next(iter(by.values())).merge(OVERALL)
-    # Warn of uneven weights once, and not for each measure.
+    # Warn of uneven weights once, and not for each metric.
     estimate_means(np.ones(len(weights)), None, overall, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

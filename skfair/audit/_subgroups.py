@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
+from skfair.audit._estimators import METRIC_DESCRIPTIONS, REPORTED_RATES, binary_metrics
 from skfair.audit._formats import Report, collect_facts
 from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -353,20 +353,20 @@ def _departs_outside_listed(family, mask, part, is_free, sign, error):
     return _limit_nearest_zero(*part_counts, (total, all_hits), error)[0] * sign > 0.0
 
 
-# The search of one measure, and the report.
+# The search of one metric, and the report.
 
 
 _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 """Directions of a search -> signs of the departures that count."""
 
 
-def _search(name, family, level, direction, max_listed, n_measures):
-    """Table of the flagged subgroups of one measure, and a dict about the search."""
-    # The limits of all measures, depths that occur, sides and subgroups share the error.
+def _search(name, family, level, direction, max_listed, n_metrics):
+    """Table of the flagged subgroups of one metric, and a dict about the search."""
+    # The limits of all metrics, depths that occur, sides and subgroups share the error.
     sides = _SIDES[direction]
     n_searched = np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1)
     n_depths = np.count_nonzero(n_searched)
-    n_limits = n_measures * n_depths * len(sides) * np.maximum(n_searched, 1)
+    n_limits = n_metrics * n_depths * len(sides) * np.maximum(n_searched, 1)
     errors = (1.0 - level) / n_limits
     at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
@@ -378,7 +378,7 @@ def _search(name, family, level, direction, max_listed, n_measures):
         _select_listed_subgroups(family, flagged, limits, errors, max_listed),
     )
     return table, {
-        "measure": name,
+        "metric": name,
         "n_samples": family.total[0],
         "rate": family.total[1] / family.total[0],
         "n_searched": len(family.n),
@@ -394,7 +394,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
     (rate, *_), (rest_rate, *_) = _subgroup_and_rest_rates(n, hits, family.total)
     columns = {
-        "measure": np.full(len(n), name, dtype=object),
+        "metric": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
         "n_conditions": depth,
         "n_samples": n.astype(np.intp),
@@ -419,12 +419,12 @@ class SubgroupReport(Report):
     ----------
     flagged : DataFrame
         One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
-        limits at most, in descending order of the limit nearer to 0: ``measure``, ``subgroup`` (its
-        conditions), ``n_conditions``, ``n_samples``, ``share`` of the samples that the measure is a
+        limits at most, in descending order of the limit nearer to 0: ``metric``, ``subgroup`` (its
+        conditions), ``n_conditions``, ``n_samples``, ``share`` of the samples that the metric is a
         mean over, ``rate``, ``rest_rate``, ``departure`` (the difference of the two), its limits
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
-        One row for each measure: ``n_samples``, ``rate`` of all of them, the number of subgroups
+        One row for each metric: ``n_samples``, ``rate`` of all of them, the number of subgroups
         searched and flagged (``n_searched``, ``n_flagged``), ``largest_possible``, which no
         subgroup searched departs by more than, and ``left_out``, the groups of single columns that
         are too small to be searched, as text.
@@ -465,13 +465,13 @@ class SubgroupReport(Report):
 
     @property
     def findings(self) -> list[str]:
-        """Sentences on each measure: how many subgroups differ, which, and the largest possible."""
+        """Sentences on each metric: how many subgroups differ, which, and the largest possible."""
         return [text for _, search in self.searches.iterrows() for text in self._describe(search)]
 
     def _describe(self, search):
-        """Yield the sentences on one measure."""
-        name, level = search["measure"], f"{100 * self.confidence_level:g} %"
-        title = MEASURE_DESCRIPTIONS[name][0].lower()
+        """Yield the sentences on one metric."""
+        name, level = search["metric"], f"{100 * self.confidence_level:g} %"
+        title = METRIC_DESCRIPTIONS[name][0].lower()
         searched = f"{search['n_searched']:,} subgroups searched"
         names = search["left_out"]
         end = f"; left out as too small: {names}." if names else "."
@@ -482,7 +482,7 @@ class SubgroupReport(Report):
             )
         else:
             yield f"None of {searched} is shown to differ from the rest in the {title}{end}"
-        listed = self.subgroups[self.subgroups["measure"] == name]
+        listed = self.subgroups[self.subgroups["metric"] == name]
         yield from (_describe_subgroup(row) for _, row in listed.iterrows())
         # Round the bound up, as the limits are rounded toward 0.
         points = ceil(1000.0 * search["largest_possible"]) / 10.0
@@ -514,11 +514,11 @@ class SubgroupReport(Report):
 
 def _describe_subgroup(row):
     """Sentence on one subgroup, with its limit rounded toward 0."""
-    name, limit = row["measure"], row["low"] if row["departure"] > 0 else -row["high"]
+    name, limit = row["metric"], row["low"] if row["departure"] > 0 else -row["high"]
     points = floor(1000.0 * limit) / 10.0
     side = "higher" if row["departure"] > 0 else "lower"
     return (
-        f"{row['subgroup']}: {MEASURE_DESCRIPTIONS[name][0].lower()} "
+        f"{row['subgroup']}: {METRIC_DESCRIPTIONS[name][0].lower()} "
         f"{value_text(row['rate'], name)} of "
         f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
         f"{points:.1f} percentage points {side}."
@@ -581,7 +581,7 @@ def find_subgroups(
     n_bins : int, default=4
         Number of bins of equally many samples that a column of numbers is divided into.
     max_listed : int, default=10
-        Largest number of listed subgroups of each measure.
+        Largest number of listed subgroups of each metric.
     pos_label : label, default=None
         The class that means success, as in :func:`skfair.metrics.get_scorer`.
 
@@ -665,10 +665,10 @@ def search_audit(
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
     is_positive, is_true = [one == positive for one in outcomes] + [None] * (2 - len(outcomes))
-    measures = binary_measures(is_true, is_positive, None)
+    metrics = binary_metrics(is_true, is_positive, None)
     searches = []
     for name in names:
-        values, mask = measures[name]
+        values, mask = metrics[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
         family = _count_subgroups(
@@ -780,11 +780,11 @@ def _check_effort(columns, max_conditions, n_samples):
         )
 
 
-def _check_any_subgroup(family, measure):
+def _check_any_subgroup(family, metric):
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(
             f"No subgroup has {family.min_size:,} of the {family.total[0]:,} samples of the "
-            f"{measure}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
+            f"{metric}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
             "columns with several levels."
         )

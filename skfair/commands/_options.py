@@ -45,7 +45,7 @@ _OPTIONS = {
     "sensitive_features": "--sensitive",
     "sample_weight": "--weight",
     "control_features": "--control",
-    "metrics": "--measure",
+    "metrics": "--metric",
     "SensitiveFeatures(labels, unknown=[...])": "--unknown",
     "min_group_size": "--min-size",
 }

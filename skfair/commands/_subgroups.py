@@ -22,7 +22,7 @@ _SUBGROUP_OPTIONS = MappingProxyType(
         "max_conditions": "--max-conditions",
         "max_listed": "--max-listed",
         "n_bins": "--bins",
-        "metrics": "--measure",
+        "metrics": "--metric",
         "missing='exclude'": "--missing exclude",
         "missing='group'": "--missing group",
     }
@@ -42,7 +42,7 @@ def add_subgroups_command(commands):
     add_column_options(command, ["classification"])
     add = command.add_argument
     add(
-        "--measure",
+        "--metric",
         nargs="+",
         choices=REPORTED_RATES,
         default=["selection_rate"],
@@ -76,7 +76,7 @@ def _search_file(options):
         audit = read_audit(options, {}, missing="group")
     with translate_messages(_SUBGROUP_OPTIONS):
         return audit.subgroups(
-            options.measure,
+            options.metric,
             max_conditions=options.max_conditions,
             direction=options.direction,
             confidence_level=options.confidence,

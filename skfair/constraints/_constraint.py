@@ -400,7 +400,7 @@ class Constraint(BaseEstimator):
     """
 
     metric: Any = None
-    """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
+    """Name of the public metric that the gap is, which a scorer is named after."""
 
     ratio_metric: Any = None
     """Name of the public metric that the ratio is, of rates of decisions."""
@@ -468,7 +468,7 @@ class Constraint(BaseEstimator):
 
     @property
     def compared_rate(self) -> Any:
-        """What is compared: a :class:`skfair.metrics.Rate`, else the public `Metric`, or None."""
+        """What is compared: a :class:`skfair.metrics.Rate`, else a public metric, or None."""
         return RATES.get(self.rate_name) or METRICS.get(self.metric)
 
     @property
@@ -625,8 +625,8 @@ class Constraint(BaseEstimator):
         # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
         if not self.counts_decisions and self.metric and self.metric not in METRICS:
             raise ValueError(
-                f"metric of {self} must be a name in skfair.metrics.METRICS, but {self.metric!r} "
-                "is not registered; register it, or leave metric = None."
+                f"metric of {self} must be the name of a metric that has a scorer, but "
+                f"{self.metric!r} is not registered; register it, or leave metric = None."
             )
         defaults = RangeGap, self.gap
         if self._requested_gap not in defaults:

@@ -35,7 +35,7 @@ def expected_calibration_error(
     with :math:`W_b` the weight, :math:`\bar y_b` the share of positives, and :math:`\bar p_b` the
     mean probability of the samples in bin b [1]_. It is above 0 for a calibrated model too, by
     about the sampling noise of the shares: compare groups of equal size, or look at
-    :func:`reliability_table`. As a measure of groups its bootstrap limits correct only a part of
+    :func:`reliability_table`. As a metric of groups its bootstrap limits correct only a part of
     this in groups of a few hundred samples, so that lower limits are too high there.
 
     Parameters

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.groups import count_table, is_in_intervals
 from skfair.metrics import (
     ARGUMENTS_BY_METRIC_KIND,
-    Measures,
+    Metrics,
     check_scored_members,
-    find_measures,
+    find_group_metrics,
     group_report,
 )
 from skfair.plotting._display import (
@@ -107,7 +107,7 @@ class GroupRateDisplay(Display):
         y: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        measures: Measures = _RATES,
+        metrics: Metrics = _RATES,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
         ax: Axes | None = None,
@@ -120,8 +120,8 @@ class GroupRateDisplay(Display):
         y : array-like of shape (n_samples,)
             True class of each sample.
         {sensitive_features}
-        measures : list or dict
-            Measures to draw, as in :func:`skfair.metrics.group_report`.
+        metrics : list or dict
+            Metrics to draw, as in :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         {pos_label, ax}
@@ -138,12 +138,12 @@ class GroupRateDisplay(Display):
         (y_true, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
             estimator, X, y, sensitive_features, pos_label
         )
-        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, measures, params)
+        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, metrics, params)
         return cls.from_predictions(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            measures=measures,
+            metrics=metrics,
             sample_weight=sample_weight,
             ax=ax,
             y_proba=y_proba,
@@ -158,7 +158,7 @@ class GroupRateDisplay(Display):
         y_pred: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        measures: Measures = _RATES,
+        metrics: Metrics = _RATES,
         y_proba: ArrayLike | None = None,
         y_score: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -173,10 +173,10 @@ class GroupRateDisplay(Display):
         y_pred : array-like of shape (n_samples,)
             Predicted class of each sample.
         {sensitive_features}
-        measures : list or dict
-            Measures to draw, as in :func:`skfair.metrics.group_report`.
+        metrics : list or dict
+            Metrics to draw, as in :func:`skfair.metrics.group_report`.
         y_proba, y_score : array-like of shape (n_samples,), default=None
-            Probabilities or scores, for measures of them.
+            Probabilities or scores, for metrics of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         pos_label : int, float, bool or str, default=None
@@ -190,13 +190,13 @@ class GroupRateDisplay(Display):
         Raises
         ------
         ValueError
-            If a measure is unknown, or as in :func:`skfair.metrics.group_report`.
+            If a metric is unknown, or as in :func:`skfair.metrics.group_report`.
         """
         report = group_report(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            measures=measures,
+            metrics=metrics,
             y_proba=y_proba,
             y_score=y_score,
             sample_weight=sample_weight,
@@ -275,9 +275,9 @@ class GroupRateDisplay(Display):
             self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
 
 
-def _find_scores(estimator, X, y, sensitive_features, measures, params):
-    """Probabilities and scores of an estimator, each None if no measure takes it."""
-    responses = {one.response for one in find_measures(measures).values()}
+def _find_scores(estimator, X, y, sensitive_features, metrics, params):
+    """Probabilities and scores of an estimator, each None if no metric takes it."""
+    responses = {one.response for one in find_group_metrics(metrics).values()}
     kinds = {"probabilities": "labelled_probability", "scores": "labelled_score"}
     return [
         ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][
@@ -306,9 +306,9 @@ class SubgroupDisplay(Display):
     ----------
     table : DataFrame
         One row for each subgroup, as the attribute ``subgroups`` of
-        ``SubgroupReport``, of one measure.
-    measure : str
-        Name of the measure.
+        ``SubgroupReport``, of one metric.
+    metric : str
+        Name of the metric.
     largest_possible : float
         What no subgroup searched departs by more than.
     confidence_level : float, default=0.95
@@ -341,27 +341,25 @@ class SubgroupDisplay(Display):
         self,
         table: pd.DataFrame,
         *,
-        measure: str,
+        metric: str,
         largest_possible: float,
         confidence_level: float = 0.95,
     ):
         self.table = table
-        self.measure = measure
+        self.metric = metric
         self.largest_possible = largest_possible
         self.confidence_level = confidence_level
 
     @classmethod
-    def from_report(
-        cls, report: Any, *, measure: str | None = None, ax: Axes | None = None
-    ) -> Self:
+    def from_report(cls, report: Any, *, metric: str | None = None, ax: Axes | None = None) -> Self:
         """Draw the subgroups that a search lists.
 
         Parameters
         ----------
         report : SubgroupReport
             Output of :func:`skfair.audit.find_subgroups`.
-        measure : str, default=None
-            Measure to draw; needed where several were searched.
+        metric : str, default=None
+            Metric to draw; needed where several were searched.
         {ax}
 
         Returns
@@ -371,17 +369,17 @@ class SubgroupDisplay(Display):
         Raises
         ------
         ValueError
-            If the measure was not searched, or several were and none is chosen.
+            If the metric was not searched, or several were and none is chosen.
         """
-        searches = report.searches.set_index("measure")
+        searches = report.searches.set_index("metric")
         searched = searches.index.tolist()
-        chosen = searched[0] if measure is None and len(searched) == 1 else measure
+        chosen = searched[0] if metric is None and len(searched) == 1 else metric
         if chosen is None or chosen not in searched:
-            raise ValueError(f"measure must be one of those searched, {searched}; got {measure!r}.")
+            raise ValueError(f"metric must be one of those searched, {searched}; got {metric!r}.")
         table = report.subgroups
         return cls(
-            table[table["measure"] == chosen].reset_index(drop=True),
-            measure=chosen,
+            table[table["metric"] == chosen].reset_index(drop=True),
+            metric=chosen,
             largest_possible=searches.loc[chosen, "largest_possible"],
             confidence_level=report.confidence_level,
         ).plot(ax=ax)
@@ -430,7 +428,7 @@ class SubgroupDisplay(Display):
         ax.xaxis.set_major_formatter(
             lambda x, _: f"{x:+.0f}".replace("-", "\N{MINUS SIGN}") if x else "0"
         )
-        name = self.measure.replace("_", " ")
+        name = self.metric.replace("_", " ")
         level = f"{100.0 * self.confidence_level:g} %"
         ax.set_xlabel(f"{name} minus that of the rest, percentage points (all limits {level})")
         ax.tick_params(axis="y", length=0)

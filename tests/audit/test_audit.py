@@ -27,7 +27,7 @@ from tests.audit.doors import (
 )
 from tests.audit.stored_results import CONSTRAINTS, draw_data
 
-MEASURES = ["selection_rate", "true_positive_rate"]
+GROUP_METRICS = ["selection_rate", "true_positive_rate"]
 
 
 def draw_table(seed):
@@ -97,7 +97,7 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     rows = audit_rows(table, names, y_score=table["s"])
     counts = audit_counts(table, names, score="s")
     first, second = rows.report(), counts.report()
-    assert "roc_auc" in set(first.frame["measure"])
+    assert "roc_auc" in set(first.frame["metric"])
     assert_equal(first.frame, second.frame, 1e-9)
     assert_equal(first.reliability, second.reliability, 1e-9)
 
@@ -124,7 +124,7 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
         min_group_size=1,
     )
     frame = audit.report().frame
-    rates = frame[(frame["measure"] == "scoring_rate") & (frame["attribute"] == "g")]
+    rates = frame[(frame["metric"] == "scoring_rate") & (frame["attribute"] == "g")]
     # The median of .2 (5 times), .5 (3 times) and .9 (2 times) is .35.
     assert rates["value"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
 
@@ -156,11 +156,11 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     names = [*names, "age"]
     size = {"min_group_size": 10}  # of which each table has some
     plain = find_subgroups(
-        table["y"], table["d"], sensitive_features=table[names], metrics=MEASURES, **size
+        table["y"], table["d"], sensitive_features=table[names], metrics=GROUP_METRICS, **size
     )
     for make in (audit_rows, audit_counts):
         with pytest.warns(UserWarning, match="different numbers"):
-            result = make(table, names, **size).subgroups(MEASURES)
+            result = make(table, names, **size).subgroups(GROUP_METRICS)
         assert_equal(plain.flagged, result.flagged)
         assert_equal(plain.searches, result.searches)
 
@@ -217,7 +217,7 @@ def test_functions_of_samples_are_not_for_counts():
     table, names = draw_table(0)
     settings = {"metrics": ["matthews_corrcoef"]}
     frame = audit_rows(table, names).report(**settings).frame
-    assert "matthews_corrcoef" in set(frame["measure"])
+    assert "matthews_corrcoef" in set(frame["metric"])
     with pytest.raises(ValueError, match="matthews_corrcoef is a function of single samples"):
         audit_counts(table, names).report(**settings)
 
@@ -266,7 +266,7 @@ def test_models_are_audited():
     regressor = LinearRegression().fit(X, X[:, 0])
     audit = Audit.from_estimator(regressor, X, X[:, 0], sensitive_features=groups)
     assert repr(audit) == "<Audit of 300 samples by sensitive_features: regression>"
-    assert "mean_error" in set(audit.report().frame["measure"])
+    assert "mean_error" in set(audit.report().frame["metric"])
 
 
 # Rows that are equal are merged, and nothing else changes.

@@ -135,7 +135,7 @@ def test_gaps_and_findings_are_those_of_published_groups():
     report, groups, _, decisions = make_report([[4, 200, 300], [250, 400, 500], [600, 700, 800]])
     rates = pd.Series(decisions).groupby(groups["a"] + " × " + groups["b"]).mean()
     rates = rates[[group for attribute, group in published_cells(report) if attribute == "a × b"]]
-    gap = report.gaps.set_index(["attribute", "measure"]).loc[("a × b", "selection_rate"), "gap"]
+    gap = report.gaps.set_index(["attribute", "metric"]).loc[("a × b", "selection_rate"), "gap"]
     assert gap == pytest.approx(np.ptp(rates))
 
 

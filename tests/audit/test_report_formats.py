@@ -108,7 +108,7 @@ def test_the_schema_check_finds_violations():
         ),
         (lambda text: "[]", "this is other JSON"),
         (lambda text: text.replace("skfair.FairnessReport", "other"), "this is other JSON"),
-        (lambda text: text.replace('"version": 1', '"version": 9'), "has version 9"),
+        (lambda text: text.replace('"version": 2', '"version": 9'), "has version 9"),
         (lambda text: text.replace('"gaps"', '"gap"'), "must have the fields gaps"),
         (lambda text: None, "but it is neither"),
     ],
@@ -207,7 +207,7 @@ def test_a_model_card_has_the_fields_of_the_template():
     assert list(content)[1:] == headings
     tables = {one["caption"]: one["rows"] for one in content["Quantitative analyses"][1:]}
     assert list(tables) == [f"By {name}" for name in report.attributes]
-    rows = report.frame.set_index(["attribute", "group", "measure"])
+    rows = report.frame.set_index(["attribute", "group", "metric"])
     attribute, group = rows.index[rows.index.get_level_values(0) != "overall"][0][:2]
     shown = next(one for one in tables[f"By {attribute}"] if one["Group"] == group)
     value = rows.loc[(attribute, group, "selection_rate")]

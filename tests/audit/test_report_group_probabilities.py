@@ -34,20 +34,20 @@ def report(data, **settings):
     return report_predictions(y, decisions, **({"group_probabilities": probabilities} | settings))
 
 
-def gap_of(report, measure="selection_rate"):
-    return report.gaps.set_index("measure").loc[measure, ["gap", "gap_low", "gap_high"]].to_numpy()
+def gap_of(report, metric="selection_rate"):
+    return report.gaps.set_index("metric").loc[metric, ["gap", "gap_low", "gap_high"]].to_numpy()
 
 
 @pytest.mark.parametrize("missing", SENTENCES)
 def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, missing):
     y, decisions, _, probabilities = data
     actual = report(data, missing=missing)
-    for measure, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
+    for metric, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
         expected = hidden_gap_interval(
             decisions, group_probabilities=probabilities, within=within, missing=missing
         )
         np.testing.assert_allclose(
-            gap_of(actual, measure).astype(float), expected[:3], rtol=0.02, atol=2e-3
+            gap_of(actual, metric).astype(float), expected[:3], rtol=0.02, atol=2e-3
         )
     assert actual.assumption == SENTENCES[missing]
     findings = " ".join(actual.findings)
@@ -77,7 +77,7 @@ def test_rates_by_hand():
     table = report_predictions(
         None, decisions, group_probabilities=probabilities, missing="sufficient"
     ).to_frame()
-    rows = table[table["measure"] == "selection_rate"].set_index("group")
+    rows = table[table["metric"] == "selection_rate"].set_index("group")
     assert rows.loc["a", "value"] == pytest.approx(0.75)
     assert rows.loc["b", "value"] == pytest.approx(0.25)
     assert rows.loc["overall", "value"] == pytest.approx(0.5)
@@ -89,10 +89,10 @@ def test_certain_probabilities_are_groups(data):
     expected = report_predictions(y, decisions, sensitive_features=sex)
     for missing in SENTENCES:
         actual = report(data, group_probabilities=certain, missing=missing)
-        for measure in ("selection_rate", "false_positive_rate", "accuracy"):
+        for metric in ("selection_rate", "false_positive_rate", "accuracy"):
             np.testing.assert_allclose(
-                gap_of(actual, measure).astype(float),
-                gap_of(expected, measure).astype(float),
+                gap_of(actual, metric).astype(float),
+                gap_of(expected, metric).astype(float),
                 atol=2e-3,
             )
 

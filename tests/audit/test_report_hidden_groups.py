@@ -28,8 +28,8 @@ def make_report(groups=HIDDEN, y=Y, **settings):
 def test_a_gap_is_that_of_hidden_gap_interval():
     report = make_report(HIDDEN[["sex"]])
     features = np.column_stack([Y, DECISIONS * Y, X])
-    for measure, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
-        row = report.gaps.set_index("measure").loc[measure]
+    for metric, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
+        row = report.gaps.set_index("metric").loc[metric]
         gap = hidden_gap_interval(
             DECISIONS, sensitive_features=HIDDEN["sex"], X=features, within=within
         )
@@ -41,7 +41,7 @@ def test_a_gap_is_that_of_hidden_gap_interval():
 def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
     true = {sex: DECISIONS[SEX == sex].mean() for sex in "fm"}
     modelled, excluded = (
-        make_report(missing=missing, X=used).frame.set_index(["attribute", "measure", "group"])
+        make_report(missing=missing, X=used).frame.set_index(["attribute", "metric", "group"])
         for missing, used in (("at_random", X), ("exclude", None))
     )
     for sex, rate in true.items():
@@ -73,7 +73,7 @@ def test_page_and_json_name_the_assumption():
 
 def test_decisions_without_outcomes_and_models():
     report = make_report(y=None)
-    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     model = LogisticRegression().fit(X, Y)
     groups = SensitiveFeatures(HIDDEN, missing="at_random")
     fitted = FairnessReport.from_estimator(model, X, Y, sensitive_features=groups)

@@ -18,15 +18,15 @@ SCORES = RNG.random(N) + 0.2 * (SEX == "m").to_numpy()
 
 
 def rows(report, attribute="sex"):
-    """Rows of the frame by measure and group."""
+    """Rows of the frame by metric and group."""
     frame = report.to_frame()
-    return frame[frame["attribute"] == attribute].set_index(["measure", "group"])
+    return frame[frame["attribute"] == attribute].set_index(["metric", "group"])
 
 
 def test_decisions_alone_have_selection_rates_gaps_and_ratios():
     report = report_predictions(None, DECISIONS, sensitive_features=SEX)
     assert report.kind == "classification" and report.balance is None
-    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     gap = report.gaps.iloc[0]
     expected = gap_interval(DECISIONS, sensitive_features=SEX)
     assert gap[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(expected))
@@ -49,7 +49,7 @@ def test_integer_scores_need_a_kind(dtype):
     assert "Scoring rate" in report.to_markdown(summary="ll144")
     # Classes are named, and two integers are decisions.
     report = report_predictions(None, scores, sensitive_features=SEX, kind="classification")
-    assert len(report.frame["measure"].unique()) == 10
+    assert len(report.frame["metric"].unique()) == 10
     report_predictions(None, scores > 5, sensitive_features=SEX)
 
 
@@ -92,7 +92,7 @@ def test_several_classes_have_a_selection_rate_each():
     report = report_predictions(None, classes, sensitive_features=SEX)
     rate = rows(report).loc[("selection_rate of class y", "f"), "value"]
     assert rate == pytest.approx(np.mean(classes[SEX == "f"] == "y"))
-    assert set(report.adverse_impact()["measure"]) == {
+    assert set(report.adverse_impact()["metric"]) == {
         f"selection_rate of class {name}" for name in "xyz"
     }
 
@@ -101,14 +101,14 @@ def test_quantities_without_a_target():
     report = report_predictions(None, np.arange(N), sensitive_features=SEX, kind="regression")
     mean = rows(report).loc[("mean_prediction", "f"), "value"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
-    assert set(report.frame["measure"]) == {"scoring_rate", "mean_prediction"}
+    assert set(report.frame["metric"]) == {"scoring_rate", "mean_prediction"}
 
 
 def test_models_without_outcomes():
     X = SCORES[:, np.newaxis]
     model = LogisticRegression().fit(X, DECISIONS)
     report = FairnessReport.from_estimator(model, X, sensitive_features=SEX)
-    assert set(report.frame["measure"]) == {"selection_rate", "mean_probability", "scoring_rate"}
+    assert set(report.frame["metric"]) == {"selection_rate", "mean_probability", "scoring_rate"}
     assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(
         model.predict(X)[SEX == "f"].mean()
     )

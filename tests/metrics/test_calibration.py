@@ -82,7 +82,7 @@ def test_several_attributes_and_labels():
     assert table.index.names == ["sex", "old", "bin"]
 
 
-def test_measures_of_calibration_are_those_of_each_group():
+def test_metrics_of_calibration_are_those_of_each_group():
     y_true, y_proba, groups, weights = random_sample(4)
     report = group_report(
         y_true,
@@ -90,7 +90,7 @@ def test_measures_of_calibration_are_those_of_each_group():
         y_proba=y_proba,
         sensitive_features=groups,
         sample_weight=weights,
-        measures=["ece", "brier_score"],
+        metrics=["ece", "brier_score"],
         confidence_level=0.9,
     )
     rows = groups == "b"

@@ -7,7 +7,7 @@ from scipy import sparse, stats
 
 from skfair.groups import Events
 from skfair.metrics import METRICS, class_report, group_report
-from skfair.metrics._group_report import _DEFAULT_MEASURES
+from skfair.metrics._group_report import _DEFAULT_METRICS
 from skfair.partitions import BLOCK
 from skfair.statistics import make_estimates
 
@@ -23,10 +23,10 @@ def test_by_hand():
     report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     assert report.index.tolist() == [0, 1, "overall"]
     endings = ("_n", "_se", "_low", "_high")
-    details = [name + end for name in _DEFAULT_MEASURES for end in endings]
-    assert report.columns.tolist() == ["n", *_DEFAULT_MEASURES, *details]
+    details = [name + end for name in _DEFAULT_METRICS for end in endings]
+    assert report.columns.tolist() == ["n", *_DEFAULT_METRICS, *details]
     rates = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
-    pd.testing.assert_frame_equal(rates, report[["n", *_DEFAULT_MEASURES]])
+    pd.testing.assert_frame_equal(rates, report[["n", *_DEFAULT_METRICS]])
     assert report["n"].tolist() == [5, 3, 8]
     expected = {
         "base_rate": [2 / 5, 2 / 3, 4 / 8],
