@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from skfair.audit import Audit, certify
-from skfair.plotting import GroupRateDisplay, SubgroupDisplay
+from skfair.plotting import GroupRateDisplay
 from skfair.statistics import required_sample_size
 
 rng, n = np.random.default_rng(0), 6000
@@ -82,7 +82,7 @@ display.ax_.set_title(
 # the rest. The limits hold for all of them together.
 
 subgroups = audit.subgroups()
-SubgroupDisplay.from_report(subgroups).ax_.set_title(
+subgroups.plot().ax_.set_title(
     "Women, and people under 30, are selected less often than all others", pad=30
 )
 

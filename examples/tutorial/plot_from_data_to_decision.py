@@ -37,7 +37,6 @@ from skfair.classification import ConstrainedClassifierCV
 from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_ratio
 from skfair.monitoring import GapMonitor
-from skfair.plotting import GapMonitorDisplay
 from skfair.statistics import gap_interval, required_sample_size
 
 try:
@@ -224,7 +223,7 @@ monitor.summary().set_index("time")[["gap", "low", "high", "status"]].round(3)
 # %%
 # The band is what the monitor states about all months so far. It narrows as months are added.
 
-display = GapMonitorDisplay.from_monitor(monitor)
+display = monitor.plot()
 
 # %%
 # 7. Export

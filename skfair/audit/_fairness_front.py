@@ -96,7 +96,7 @@ def fairness_front(
 
     See Also
     --------
-    skfair.plotting.TradeoffDisplay : Plots a front.
+    skfair.plotting.TradeoffDisplay : Draw the front.
 
     Examples
     --------

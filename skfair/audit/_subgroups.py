@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, floor
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,9 +23,13 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
+from skfair.plotting import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Conditions on single columns, from the columns alone.
 
@@ -462,6 +466,39 @@ class SubgroupReport(Report):
         """The short list of subgroups that overlap little."""
         listed = self.flagged[self.flagged["is_listed"]]
         return listed.drop(columns="is_listed").reset_index(drop=True)
+
+    def plot(self, *, metric: str | None = None, ax: Axes | None = None) -> SubgroupDisplay:
+        """Draw the listed subgroups with their limits, as a forest plot.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            Metric to draw; needed where several were searched.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : instance of a display
+            The drawn display, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not searched, or several were and none is chosen.
+        """
+        searches = self.searches.set_index("metric")
+        searched = searches.index.tolist()
+        chosen = searched[0] if metric is None and len(searched) == 1 else metric
+        if chosen is None or chosen not in searched:
+            raise ValueError(f"metric must be one of those searched, {searched}; got {metric!r}.")
+        table = self.subgroups
+        return SubgroupDisplay(
+            table[table["metric"] == chosen].reset_index(drop=True),
+            metric=chosen,
+            largest_possible=searches.loc[chosen, "largest_possible"],
+            confidence_level=self.confidence_level,
+        ).plot(ax)
 
     @property
     def findings(self) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -50,11 +50,15 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions import load_rows
+from skfair.plotting import GapMonitorDisplay
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import check_tolerance, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
 from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Parameters of a monitor, as its first batch fixes them, and what follows from them.
 
@@ -522,7 +526,6 @@ class GapMonitor(BaseEstimator):
     See Also
     --------
     skfair.audit.certify : A certificate that is read once.
-    skfair.plotting.GapMonitorDisplay : The gap over time.
 
     Examples
     --------
@@ -883,6 +886,21 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         frame = pd.DataFrame([row.summarize() for row in self._state.rows])
         return frame.assign(time=restore_times(frame["time"]))
+
+    def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
+        """Draw gap, interval and status over time.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : instance of a display
+            The drawn display, with ``ax_`` and ``figure_``.
+        """
+        return GapMonitorDisplay(self.summary(), tolerance=self.tolerance).plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

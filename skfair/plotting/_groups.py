@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -297,6 +297,7 @@ _LARGEST = "largest possible"
 class SubgroupDisplay(Display):
     """Forest plot of subgroups: the departure of each from the rest, with limits.
 
+    Made by the method ``plot`` of what :func:`skfair.audit.find_subgroups` returns.
     The limits hold for all subgroups that were searched together. Next to each one are its rate,
     that of the rest, and its number of samples. Dashed lines mark the largest departure that any
     subgroup searched can have; they hold as a statement of their own, so that limits may cross
@@ -327,13 +328,12 @@ class SubgroupDisplay(Display):
     >>> import numpy as np
     >>> import pandas as pd
     >>> from skfair.audit import find_subgroups
-    >>> from skfair.plotting import SubgroupDisplay
     >>> rng = np.random.default_rng(0)
     >>> sex, region = rng.choice(["f", "m"], size=2000), rng.choice(["n", "s"], size=2000)
     >>> accepted = rng.random(2000) < np.where((sex == "f") & (region == "s"), 0.2, 0.5)
     >>> attributes = pd.DataFrame({"sex": sex, "region": region})
     >>> report = find_subgroups(None, accepted, sensitive_features=attributes)
-    >>> SubgroupDisplay.from_report(report).ax_.get_yticklabels()[0].get_text()
+    >>> report.plot().ax_.get_yticklabels()[0].get_text()
     'sex = f and region = s'
     """
 
@@ -349,40 +349,6 @@ class SubgroupDisplay(Display):
         self.metric = metric
         self.largest_possible = largest_possible
         self.confidence_level = confidence_level
-
-    @classmethod
-    def from_report(cls, report: Any, *, metric: str | None = None, ax: Axes | None = None) -> Self:
-        """Draw the subgroups that a search lists.
-
-        Parameters
-        ----------
-        report : SubgroupReport
-            Output of :func:`skfair.audit.find_subgroups`.
-        metric : str, default=None
-            Metric to draw; needed where several were searched.
-        {ax}
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            If the metric was not searched, or several were and none is chosen.
-        """
-        searches = report.searches.set_index("metric")
-        searched = searches.index.tolist()
-        chosen = searched[0] if metric is None and len(searched) == 1 else metric
-        if chosen is None or chosen not in searched:
-            raise ValueError(f"metric must be one of those searched, {searched}; got {metric!r}.")
-        table = report.subgroups
-        return cls(
-            table[table["metric"] == chosen].reset_index(drop=True),
-            metric=chosen,
-            largest_possible=searches.loc[chosen, "largest_possible"],
-            confidence_level=report.confidence_level,
-        ).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the departures.

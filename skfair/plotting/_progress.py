@@ -36,8 +36,9 @@ _SYMLOG_QUANTITIES = ("violation", "residual")
 
 @display_docs
 class ConvergenceDisplay:
-    """Convergence of fits as recorded by a :class:`skfair.callbacks.FitMonitor`.
+    """Convergence of fits as recorded by :class:`skfair.callbacks.FitMonitor`.
 
+    The method ``plot`` of a monitor makes it. Made of several logs, it compares fits.
     The quantities have separate axes in one row. Every fit, or every start of a fit, is one line,
     and lines of one name have the same colour. Violation and residual have a logarithmic scale that
     is linear below the smallest positive value, so that zero is visible.
@@ -67,12 +68,11 @@ class ConvergenceDisplay:
     >>> import numpy as np
     >>> from skfair.callbacks import FitMonitor
     >>> from skfair.cluster import FairKMeans
-    >>> from skfair.plotting import ConvergenceDisplay
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> monitor = FitMonitor()
     >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
     >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
-    >>> display = ConvergenceDisplay.from_monitor(monitor, quantities=["objective", "balance"])
+    >>> display = monitor.plot(quantities=["objective", "balance"])
     >>> [ax.get_ylabel() for ax in display.ax_]
     ['objective', 'balance']
     """
@@ -87,73 +87,6 @@ class ConvergenceDisplay:
         self.logs = logs
         self.quantities = quantities
         self.against = against
-
-    @classmethod
-    def from_monitor(
-        cls,
-        monitor: Any,
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-        ax: Any = None,
-    ) -> Self:
-        """Draw the runs of one monitor.
-
-        Parameters
-        ----------
-        monitor : FitMonitor
-            The monitor. Each of its runs is one line.
-        quantities : sequence of str, default=None
-            Columns to draw. None draws those that were recorded.
-        against : {"iteration", "seconds"}, default="iteration"
-            Column of the horizontal axis.
-        ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity. None makes a new figure.
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            As in `plot`.
-        """
-        return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
-
-    @classmethod
-    def from_monitors(
-        cls,
-        monitors: Any,
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-        ax: Any = None,
-    ) -> Self:
-        """Draw several monitors for comparison.
-
-        Parameters
-        ----------
-        monitors : dict of str to FitMonitor
-            Monitors by their name in the legend.
-        quantities : sequence of str, default=None
-            Columns to draw. None draws those that were recorded.
-        against : {"iteration", "seconds"}, default="iteration"
-            Column of the horizontal axis.
-        ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity. None makes a new figure.
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            As in `plot`.
-        """
-        logs = {name: monitor.log for name, monitor in monitors.items()}
-        return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
@@ -271,6 +204,7 @@ _STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLO
 class GapMonitorDisplay(Display):
     """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
 
+    Made by :meth:`skfair.monitoring.GapMonitor.plot`.
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
     band shows the statement on all batches so far: its height is the interval, its colour the
     status (green: certified, orange: alarm, blue: monitoring).
@@ -295,33 +229,16 @@ class GapMonitorDisplay(Display):
     Examples
     --------
     >>> from skfair.monitoring import GapMonitor
-    >>> from skfair.plotting import GapMonitorDisplay
     >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
     >>> for month in range(3):
     ...     _ = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"], time=month)
-    >>> GapMonitorDisplay.from_monitor(monitor).ax_.get_ylabel()
+    >>> monitor.plot().ax_.get_ylabel()
     'gap between groups'
     """
 
     def __init__(self, summary: pd.DataFrame, *, tolerance: float):
         self.summary = summary
         self.tolerance = tolerance
-
-    @classmethod
-    def from_monitor(cls, monitor: Any, *, ax: Axes | None = None) -> Self:
-        """Draw what a monitor has read so far.
-
-        Parameters
-        ----------
-        monitor : GapMonitor
-            The monitor, after its first batch.
-        {ax}
-
-        Returns
-        -------
-        {display}
-        """
-        return cls(monitor.summary(), tolerance=monitor.tolerance).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time.

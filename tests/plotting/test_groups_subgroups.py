@@ -20,7 +20,7 @@ def report():
 
 
 def test_bars_are_the_limits_of_the_table(report):
-    display = SubgroupDisplay.from_report(report, metric="selection_rate")
+    display = report.plot(metric="selection_rate")
     rows = report.subgroups[report.subgroups["metric"] == "selection_rate"]
     assert [one.get_text() for one in display.ax_.get_yticklabels()] == rows["subgroup"].tolist()
     drawn = {}
@@ -53,16 +53,16 @@ def test_signs_have_colours_of_their_own():
 
 def test_a_metric_is_needed_where_several_were_searched(report):
     with pytest.raises(ValueError, match="one of those searched, .*true_positive_rate.*got None"):
-        SubgroupDisplay.from_report(report)
+        report.plot()
     with pytest.raises(ValueError, match="got 'accuracy'"):
-        SubgroupDisplay.from_report(report, metric="accuracy")
+        report.plot(metric="accuracy")
 
 
 def test_nothing_that_departs_is_said_in_words():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.choice(["x", "y"], size=500)})
     empty = find_subgroups(None, rng.integers(2, size=500), sensitive_features=table)
-    display = SubgroupDisplay.from_report(empty)
+    display = empty.plot()
     assert display.ax_.texts[0].get_text() == "no subgroup is shown to depart"
     assert display.figure_.axes == [display.ax_]
 
@@ -71,6 +71,6 @@ def test_axes_that_are_passed_are_drawn_on(report):
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots()
-    display = SubgroupDisplay.from_report(report, metric="true_positive_rate", ax=ax)
+    display = report.plot(metric="true_positive_rate", ax=ax)
     assert display.ax_ is ax
     assert "true positive rate minus that of the rest" in ax.get_xlabel()

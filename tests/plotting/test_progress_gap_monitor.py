@@ -21,7 +21,7 @@ def monitor():
 
 
 def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
-    display = GapMonitorDisplay.from_monitor(monitor)
+    display = monitor.plot()
     summary = monitor.summary()
     np.testing.assert_array_equal(display.line_.get_ydata(), summary["gap"])
     lines = {line.get_label(): line for line in display.ax_.lines}
@@ -72,6 +72,6 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
 def test_without_times_batches_are_numbered():
     monitor = GapMonitor("demographic_parity", 0.1)
     monitor.update([1, 0], sensitive_features=["a", "b"])
-    display = GapMonitorDisplay.from_monitor(monitor)
+    display = monitor.plot()
     assert display.ax_.get_xlabel() == "batch"
     assert display.line_.get_xdata().tolist() == [1]
