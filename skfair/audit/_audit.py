@@ -13,7 +13,7 @@ from skfair.audit._certify import certify_audit
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
@@ -284,8 +284,8 @@ class Audit(AuditData):
         selected = copy(self)
         selected.k = k
         selected.columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
-        selected.kind = infer_kind(None, selected.columns)
-        selected.pos_label = find_positive_label(selected.kind, selected.columns, self.pos_label)
+        selected.task = infer_task(None, selected.columns)
+        selected.pos_label = find_positive_label(selected.task, selected.columns, self.pos_label)
         return selected
 
     def __repr__(self) -> str:
@@ -293,5 +293,5 @@ class Audit(AuditData):
         names = [name if isinstance(name, str) else "sensitive_features" for name in attributes]
         return (
             f"<Audit of {self.n_samples:,} samples by {join_names(dict.fromkeys(names))}: "
-            f"{self.kind}>"
+            f"{self.task}>"
         )

@@ -244,7 +244,7 @@ def _arrange_model(audit, constraint):
     )
     if kind == "classification" or is_regressor(estimator):
         classes = getattr(estimator, "classes_", ())
-        columns = y_true, predicted, audit.kind, audit.pos_label, classes
+        columns = y_true, predicted, audit.task, audit.pos_label, classes
         return arrange_for_metric(constraint, *columns), resolved
     if kind == "score":
         return [((columns["y_score"],), {})], resolved
@@ -255,7 +255,7 @@ def _arrange_model(audit, constraint):
 
 def _arrange_columns(audit, constraint):
     """Predictions that were passed as `predict_for_metric`, and the constraint with its units."""
-    is_real = audit.kind == "regression"
+    is_real = audit.task == "regression"
     if is_real:
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real
@@ -265,7 +265,7 @@ def _arrange_columns(audit, constraint):
         predicted = audit.find_decisions(columns)
     if y_true is None:
         check_needs_no_outcomes(constraint, predicted)
-    per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
+    per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)
     return per_class, units

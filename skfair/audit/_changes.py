@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 from skfair.audit._estimators import (
     describe_metric,
     find_positive_label,
-    infer_kind,
+    infer_task,
     metric_estimators,
 )
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
@@ -89,9 +89,9 @@ def compare_audits(before, after, metrics, confidence_level):
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
     samples, columns, period, units = _stack(both, tables)
-    kind = infer_kind(None if before.kind != "clustering" else before.kind, columns)
-    positive = find_positive_label(kind, columns, before.pos_label)
-    estimators = metric_estimators(kind, columns, positive, metrics)
+    task = infer_task(None if before.task != "clustering" else before.task, columns)
+    positive = find_positive_label(task, columns, before.pos_label)
+    estimators = metric_estimators(task, columns, positive, metrics)
     by = groupings(samples.groups)
     frame, gaps = tabulate_changes(
         estimators,

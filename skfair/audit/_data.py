@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import (
     check_complete_column,
     check_missing_marks,
@@ -75,7 +75,7 @@ class AuditData:
     samples: Samples
     columns: dict[str, np.ndarray]
     is_used: np.ndarray
-    kind: str
+    task: str
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
@@ -91,7 +91,7 @@ class AuditData:
         *,
         sample_weight: Any = None,
         control_features: Any = None,
-        kind: str | None = None,
+        task: str | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
         source: dict[str, str] | None = None,
@@ -99,7 +99,7 @@ class AuditData:
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `kind` is the task, None infers it.
+        `task` is what the predictions are; None infers it.
         """
         check_group_size(min_group_size)
         columns = {name: column for name, column in columns.items() if column is not None}
@@ -126,8 +126,8 @@ class AuditData:
             # Samples of zero weight are left out of the strata as well.
             codes = data.columns.pop("stratum")
             data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
-        data.kind = infer_kind(kind, data.columns)
-        data.pos_label = find_positive_label(data.kind, data.columns, pos_label)
+        data.task = infer_task(task, data.columns)
+        data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
         warn_of_counts(data.samples, data.columns)
@@ -136,7 +136,7 @@ class AuditData:
 
     def _count_rows(self, counts):
         """Let each row stand for as many samples."""
-        if self.kind != "classification":
+        if self.task != "classification":
             raise ValueError(
                 "Counts are of classes, but the predictions are numbers with decimals or clusters. "
                 "Pass these one by one, to Audit.from_predictions."
@@ -259,15 +259,15 @@ class AuditData:
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
-        kind, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
-        columns = {"y_pred": y_pred, "y_true": None if kind == "clustering" else y}
+        task, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
+        columns = {"y_pred": y_pred, "y_true": None if task == "clustering" else y}
         columns["y_score"] = y_score
         data = cls.from_columns(
             columns,
             known,
             sample_weight=sample_weight,
             control_features=control_features,
-            kind=kind,
+            task=task,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
@@ -462,7 +462,7 @@ class AuditData:
 
     def rows(self, metrics: Metrics = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
-        if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
+        if not self.known.is_modelled and sums_suffice(self.task, self.columns, metrics):
             return self._distinct_rows
         return self.samples, self.columns, self.strata
 

@@ -186,7 +186,7 @@ def _check_number_of_labels(labels, what):
     if len(labels) > _MAX_LABELS:
         raise ValueError(
             f"A report shows each of the {what}, but there are {len(labels)}: "
-            f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
+            f'{join_names(map(repr, labels), 5)}. Pass task="regression" if these are numbers, or '
             f"merge {what} down to {_MAX_LABELS}."
         )
 
@@ -194,27 +194,27 @@ def _check_number_of_labels(labels, what):
 # Estimators of the metrics of a report, for each task of the predictions.
 
 
-def infer_kind(kind, columns):
+def infer_task(task, columns):
     """The task of the predictions, which must fit the truth."""
-    if kind not in (None, *_METRIC_ESTIMATORS):
-        raise ValueError(f"kind must be one of {list(_METRIC_ESTIMATORS)} or None; got {kind!r}.")
+    if task not in (None, *_METRIC_ESTIMATORS):
+        raise ValueError(f"task must be one of {list(_METRIC_ESTIMATORS)} or None; got {task!r}.")
     if "y_pred" not in columns:
-        if kind not in (None, "classification"):
-            raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
+        if task not in (None, "classification"):
+            raise ValueError(f"k makes decisions of scores, so leave out task={task!r}.")
         return "classification"
     if "y_true" not in columns:
-        if kind is None:
+        if task is None:
             _refuse_ambiguous_integers(columns["y_pred"])
-        return kind or "classification"
+        return task or "classification"
     # Infer the task from the target.
-    kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
-    if kind == "classification" and _is_continuous(columns["y_pred"]):
+    task = task or ("regression" if _is_continuous(columns["y_true"]) else "classification")
+    if task == "classification" and _is_continuous(columns["y_pred"]):
         raise ValueError(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
             "and these as y_score."
         )
-    return kind
+    return task
 
 
 def _refuse_ambiguous_integers(y_pred):
@@ -227,7 +227,7 @@ def _refuse_ambiguous_integers(y_pred):
             f"Without y_true the {len(numbers)} different integers of y_pred, from "
             f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass classes as text, "
             "as in y_pred.astype(str), or scores with decimals. Commands have "
-            "--kind classification, --kind regression for the scoring rate of scores, and --kind "
+            "--task classification, --task regression for the scoring rate of scores, and --task "
             "clustering."
         )
 
@@ -237,9 +237,9 @@ def _is_continuous(column):
     return type_of_target(column) == "continuous"
 
 
-def find_positive_label(kind, columns, pos_label):
+def find_positive_label(task, columns, pos_label):
     """The positive class of two; None for several classes, and where there are no classes."""
-    if kind != "classification":
+    if task != "classification":
         return None
     if "y_pred" not in columns:  # decisions are made of scores
         if "y_true" not in columns:
@@ -260,12 +260,12 @@ def find_positive_label(kind, columns, pos_label):
     return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def metric_estimators(kind, columns, positive, metrics=()):
+def metric_estimators(task, columns, positive, metrics=()):
     """Estimators of all metrics by name: functions of groups and weights.
 
     `metrics` are further ones, as :func:`skfair.metrics.group_report` takes them.
     """
-    estimators = _METRIC_ESTIMATORS[kind](columns, positive)
+    estimators = _METRIC_ESTIMATORS[task](columns, positive)
     if not len(metrics):
         return estimators
     encoded, further = encode_columns(columns, positive), find_group_metrics(metrics)
@@ -279,9 +279,9 @@ def metric_estimators(kind, columns, positive, metrics=()):
                 "metrics must have other names than those of the report, but "
                 f"{name!r} is one of them; rename it, as in metrics={{'own {name}': ...}}."
             )
-        if isinstance(metric, Rate) and kind != "classification":
+        if isinstance(metric, Rate) and task != "classification":
             raise ValueError(
-                f"{name} is a rate of decisions, but these predictions are those of a {kind}. Pass "
+                f"{name} is a rate of decisions, but these predictions are those of a {task}. Pass "
                 "a metric of them, such as a function of scikit-learn."
             )
         name = metric.name if is_known else name

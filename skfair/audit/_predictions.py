@@ -328,12 +328,12 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     return arrange_for_metric(constraint, y, predicted, task, pos_label, classes)
 
 
-def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label, classes=()):
-    """As `predict_for_metric`, of predictions that were made; `kind` is that of the task.
+def arrange_for_metric(constraint, y_true, y_pred, task, pos_label, classes=()):
+    """As `predict_for_metric`, of predictions that were made; `task` is what they are.
 
     `classes` are those that the model knows, if it is known.
     """
-    if kind == "regression":
+    if task == "regression":
         return [((y_pred if y_true is None else y_true, y_pred), {"is_real": True})]
     metric = metric_kind(constraint)
     if metric == "classification":

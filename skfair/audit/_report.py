@@ -92,7 +92,7 @@ class FairnessReport(PageReport):
         One row for each metric of each attribute: the largest difference between two groups that
         are not small, the smallest ratio, their limits, the groups furthest apart, and whether the
         gap ``is_significant``.
-    kind : {"classification", "regression", "clustering"}
+    task : {"classification", "regression", "clustering"}
         Task of the predictions.
     n_samples : int
         Number of samples of positive weight.
@@ -146,7 +146,7 @@ class FairnessReport(PageReport):
 
     frame: pd.DataFrame
     gaps: pd.DataFrame
-    kind: str
+    task: str
     n_samples: int
     confidence_level: float
     min_group_size: int
@@ -506,7 +506,7 @@ class FairnessReport(PageReport):
     def __repr__(self):
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
-            f"{join_names(self.attributes)}: {self.kind}>"
+            f"{join_names(self.attributes)}: {self.task}>"
         )
 
 
@@ -527,7 +527,7 @@ def report_audit(
 ):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
-    check_min_published(min_published, audit.kind, subgroups)
+    check_min_published(min_published, audit.task, subgroups)
     samples, columns, strata = audit.rows(metrics)
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
@@ -539,7 +539,7 @@ def report_audit(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
         refuse_published_ties(ties, min_published)
     else:
-        estimators = metric_estimators(audit.kind, columns, audit.pos_label, metrics)
+        estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
     by, n_missing, suppressed = make_groupings(samples, known.treatment, estimators, min_published)
     reliability = None
     if min_published is None and not known.is_modelled:
@@ -563,7 +563,7 @@ def report_audit(
     return FairnessReport(
         frame=frame,
         gaps=gaps,
-        kind=audit.kind,
+        task=audit.task,
         n_samples=audit.n_samples,
         confidence_level=level,
         min_group_size=audit.min_group_size,
@@ -573,7 +573,7 @@ def report_audit(
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=provenance,
         subgroups=subgroups,
-        balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
+        balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
     )

@@ -112,7 +112,7 @@ def findings(report):
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
         sentences.append(_describe_gap(report, _select_headline_gap(errors, "gap_low")))
-    if report.kind == "clustering":
+    if report.task == "clustering":
         balance = report.balance
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
@@ -268,8 +268,8 @@ def open_questions(report):
             "groups are missing at random" if report.n_missing else "the assumption on groups holds"
         )
         questions.append(
-            f"Whether {assumed}, which these data cannot confirm. hidden_gap_interval states by "
-            "how much it may fail, and bounds for any groups."
+            f"Whether {assumed}, which these data cannot confirm. SensitiveFeatures.gap_interval "
+            "states by how much it may fail, and bounds for any groups."
         )
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["metric"], gap["attribute"]
@@ -294,7 +294,7 @@ def open_questions(report):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
-    elif report.kind != "clustering":
+    elif report.task != "clustering":
         questions.append(
             "Whether the predictions are right: without recorded outcomes there are no error rates."
         )
@@ -363,7 +363,7 @@ def facts_table(facts):
 def page_facts(report):
     """Facts on the page: what the report knows, and what the user stated."""
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
-    facts = [("Task", report.kind), ("Samples", f"{report.n_samples:,}")]
+    facts = [("Task", report.task), ("Samples", f"{report.n_samples:,}")]
     facts += [("Samples of unknown group", ", ".join(missing))] * bool(missing)
     suspect = [f"{name!r} by {by} ({n:,})" for by, name, n in groups_like_unknown(report.frame)]
     facts += [("Labels that look like an unknown group", "; ".join(suspect))] * bool(suspect)
@@ -760,8 +760,8 @@ def _compare_categories(report):
     if not len(table):
         raise ValueError(
             "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
-            f"scores, but this report of a {report.kind} has none. Pass decisions or scores as "
-            'y_pred, and no kind="clustering".'
+            f"scores, but this report of a {report.task} has none. Pass decisions or scores as "
+            'y_pred, and no task="clustering".'
         )
     if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
         raise ValueError(

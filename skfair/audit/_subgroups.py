@@ -669,7 +669,7 @@ def find_subgroups(
         audit = AuditData.from_columns(
             {"y_pred": y_pred, "y_true": y_true},
             as_sensitive_features(sensitive_features),
-            kind="classification",
+            task="classification",
             pos_label=pos_label,
             min_group_size=min_group_size,
         )
@@ -771,10 +771,10 @@ def _check_metrics(metrics, columns):
 
 def _check_can_search(audit):
     """Raise for an audit of something else than decisions about samples of equal weight."""
-    if audit.kind != "classification":
+    if audit.task != "classification":
         raise ValueError(
             "A search of subgroups compares decisions between two classes, but these are of a "
-            f"{audit.kind}."
+            f"{audit.task}."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
         raise ValueError(

@@ -104,6 +104,6 @@ def test_counts_need_equal_weights_and_disjoint_groups():
 
 def test_reports_without_such_rates_have_an_empty_table():
     report = report_predictions(
-        None, [0, 1] * 50, sensitive_features=list("ab") * 50, kind="clustering"
+        None, [0, 1] * 50, sensitive_features=list("ab") * 50, task="clustering"
     )
     assert report.adverse_impact().empty

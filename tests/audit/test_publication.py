@@ -168,7 +168,7 @@ def test_other_minima_are_refused(wrong):
 
 def test_clusterings_and_small_data_are_refused():
     with pytest.raises(ValueError, match="report of a clustering"):
-        make_report([[100, 100], [100, 100]], kind="clustering", y_true=None)
+        make_report([[100, 100], [100, 100]], task="clustering", y_true=None)
     with pytest.raises(ValueError, match="allows no report: all samples together"):
         make_report([[2, 1], [1, 2]])
     with pytest.raises(ValueError, match="no group can be published"):

@@ -205,7 +205,7 @@ def test_clusterings():
     report = FairnessReport.from_estimator(
         KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=ATTRIBUTES
     )
-    assert report.kind == "clustering" and "balance" in report.findings[-1]
+    assert report.task == "clustering" and "balance" in report.findings[-1]
     labels = KMeans(3, n_init=1, random_state=0).fit(X).predict(X)
     assert report.balance == balance_limit(labels, sensitive_features=ATTRIBUTES)
     row = cell(report, "sex", "f", "share of cluster 0")
@@ -263,7 +263,7 @@ def test_weighted_rates_and_gaps_are_those_of_the_inference():
 def test_weights_count_in_the_balance_of_a_clustering():
     labels, weights = (X[:, 0] > 0).astype(int), RNG.gamma(1.0, 100.0, size=N)
     settings = {"sensitive_features": ATTRIBUTES, "sample_weight": weights}
-    report = report_predictions(None, labels, kind="clustering", **settings)
+    report = report_predictions(None, labels, task="clustering", **settings)
     assert report.balance == pytest.approx(balance_limit(labels, **settings))
     assert report.balance.low < balance_limit(labels, sensitive_features=ATTRIBUTES).low
 
@@ -375,7 +375,7 @@ def test_a_report_of_one_group_has_no_gaps():
     [
         ({"y_proba": PROBABILITIES[:-1]}, "inconsistent numbers of samples"),
         ({"confidence_level": 95}, "confidence_level must be a probability"),
-        ({"kind": "forecast"}, "kind must be one of"),
+        ({"task": "forecast"}, "task must be one of"),
         ({"sensitive_features": ATTRIBUTES.where(ATTRIBUTES != "a")}, "missing"),
         ({"sensitive_features": ATTRIBUTES.iloc[:-1]}, "rows|index"),
         (
@@ -396,9 +396,9 @@ def test_predictions_of_the_wrong_kind_or_length():
         report_predictions(Y, DECISIONS[:-1], sensitive_features=ATTRIBUTES)
     words = np.where(Y, "yes", "no")
     with pytest.raises(ValueError, match="y_true must be numbers, .* but holds"):
-        report_predictions(words, words, sensitive_features=ATTRIBUTES, kind="regression")
+        report_predictions(words, words, sensitive_features=ATTRIBUTES, task="regression")
     with pytest.raises(ValueError, match="there are 1200"):
-        report_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES, kind="classification")
+        report_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES, task="classification")
 
 
 @pytest.mark.slow

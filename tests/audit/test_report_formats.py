@@ -63,7 +63,7 @@ def make(name):
     inputs, settings = {
         "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
         "regression": ((scores, scores + rng.normal(size=N)), {}),
-        "clustering": ((None, p), {"kind": "clustering"}),
+        "clustering": ((None, p), {"task": "clustering"}),
         "decisions": ((None, p), {"source": {"source": "a | b", "own": "fact"}}),
         "weights": ((y, p), {"sample_weight": scores + 0.1}),
         "no selections": ((y, 0 * p), {"pos_label": 1}),
@@ -93,7 +93,7 @@ def test_json_has_the_schema_and_rebuilds_page_and_tables(name, tmp_path):
 
 def test_the_schema_check_finds_violations():
     content = json.loads(make("one group").to_json())
-    content["kind"], content["n_samples"], content["more"] = "ranking", True, 1
+    content["task"], content["n_samples"], content["more"] = "ranking", True, 1
     del content["title"]
     content["frame"]["n"][0] = []
     assert len(list(violations(content, SCHEMA))) == 5

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import FairnessReport
-from skfair.statistics import hidden_gap_interval
+from skfair.audit import FairnessReport, SensitiveFeatures
 from tests.audit.doors import report_predictions
 
 SENTENCES = {
@@ -43,8 +42,8 @@ def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, missing):
     y, decisions, _, probabilities = data
     actual = report(data, missing=missing)
     for metric, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
-        expected = hidden_gap_interval(
-            decisions, group_probabilities=probabilities, within=within, missing=missing
+        expected = SensitiveFeatures(probabilities=probabilities, missing=missing).gap_interval(
+            decisions, where=within
         )
         np.testing.assert_allclose(
             gap_of(actual, metric).astype(float), expected[:3], rtol=0.02, atol=2e-3

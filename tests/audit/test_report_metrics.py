@@ -237,7 +237,7 @@ def test_the_highest_scores_need_no_outcomes():
     "settings, message",
     [
         ({"subgroups": True}, "scores without decisions"),
-        ({"kind": "regression"}, "k makes decisions of scores"),
+        ({"task": "regression"}, "k makes decisions of scores"),
         ({"k": 0}, "k must be a number of places"),
     ],
 )

@@ -25,7 +25,7 @@ def rows(report, attribute="sex"):
 
 def test_decisions_alone_have_selection_rates_gaps_and_ratios():
     report = report_predictions(None, DECISIONS, sensitive_features=SEX)
-    assert report.kind == "classification" and report.balance is None
+    assert report.task == "classification" and report.balance is None
     assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     gap = report.gaps.iloc[0]
     expected = gap_interval(DECISIONS, sensitive_features=SEX)
@@ -42,13 +42,13 @@ def test_integer_scores_need_a_kind(dtype):
     scores = (1 + np.arange(N) % 10).astype(dtype)
     with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
         report_predictions(None, scores, sensitive_features=SEX)
-    report = report_predictions(None, scores, sensitive_features=SEX, kind="regression")
+    report = report_predictions(None, scores, sensitive_features=SEX, task="regression")
     rates = rows(report)["value"]
     above = scores > np.median(scores)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     assert "Scoring rate" in report.to_markdown(summary="ll144")
     # Classes are named, and two integers are decisions.
-    report = report_predictions(None, scores, sensitive_features=SEX, kind="classification")
+    report = report_predictions(None, scores, sensitive_features=SEX, task="classification")
     assert len(report.frame["metric"].unique()) == 10
     report_predictions(None, scores > 5, sensitive_features=SEX)
 
@@ -68,7 +68,7 @@ def test_scores_have_the_share_above_the_median_of_all():
     scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
     report = report_predictions(None, scores, sensitive_features=groups)
     rates = rows(report, "attribute 1")["value"]
-    assert report.kind == "classification"
+    assert report.task == "classification"
     assert rates.to_dict() == {
         ("scoring_rate", "a"): pytest.approx(1 / 3),
         ("scoring_rate", "b"): pytest.approx(2 / 3),
@@ -98,7 +98,7 @@ def test_several_classes_have_a_selection_rate_each():
 
 
 def test_quantities_without_a_target():
-    report = report_predictions(None, np.arange(N), sensitive_features=SEX, kind="regression")
+    report = report_predictions(None, np.arange(N), sensitive_features=SEX, task="regression")
     mean = rows(report).loc[("mean_prediction", "f"), "value"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
     assert set(report.frame["metric"]) == {"scoring_rate", "mean_prediction"}
@@ -115,7 +115,7 @@ def test_models_without_outcomes():
     report = FairnessReport.from_estimator(
         LinearRegression().fit(X, DECISIONS), X, sensitive_features=SEX
     )
-    assert report.kind == "regression"
+    assert report.task == "regression"
 
 
 def make_missing():
@@ -192,7 +192,7 @@ def test_a_group_may_have_the_name_of_missing_groups():
 
 
 def test_the_balance_of_a_clustering_leaves_missing_groups_out():
-    table, settings = make_missing(), {"kind": "clustering", "missing": "exclude"}
+    table, settings = make_missing(), {"task": "clustering", "missing": "exclude"}
     is_known = table.notna().all(axis=1).to_numpy()
     expected = balance_limit(
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()

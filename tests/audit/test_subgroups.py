@@ -397,7 +397,7 @@ def test_a_search_without_a_subgroup_is_no_finding(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "clustering"}, "decisions between two classes"),
+        ({"task": "clustering"}, "decisions between two classes"),
         ({"sample_weight": np.arange(200)}, "samples of equal weight"),
     ],
 )
