@@ -472,7 +472,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
             if estimates is None:
                 continue
             # Rows of one metric: values, comparisons with the reference, impact ratios.
-            n = np.asarray(getattr(estimates, "counts", estimates.sizes))
+            n = _group_sizes(estimates)
             at = np.flatnonzero(present == reference)
             joint = bonferroni_level(level, len(present), n_tables)
             reference_level = level if attribute in chosen else joint
@@ -517,8 +517,13 @@ def _reference_group(names, metrics, attribute, min_group_size, chosen):
             estimates, present = metrics[metric]
             # A group that is known and not small, if there is one.
             is_missing = np.array([is_missing_group(group) for group in names[present]])
-            eligible = (estimates.counts >= min_group_size) & ~is_missing
+            eligible = (_group_sizes(estimates) >= min_group_size) & ~is_missing
             eligible |= ~eligible.any()
             return present[np.where(eligible, estimates.values, -np.inf).argmax()]
     estimates, present = next(iter(metrics.values()))
-    return present[estimates.counts.argmax()]
+    return present[_group_sizes(estimates).argmax()]
+
+
+def _group_sizes(estimates):
+    """Number of samples of each group; shares of samples that add up to a whole number are one."""
+    return np.round(getattr(estimates, "counts", estimates.sizes), 9)

@@ -898,7 +898,15 @@ class GapMonitor(BaseEstimator):
         Returns
         -------
         display : instance of a display
-            The drawn display, with ``ax_`` and ``figure_``.
+            The drawn display, with ``ax_``, ``figure_`` and ``line_``.
+
+        Examples
+        --------
+        >>> from skfair.monitoring import GapMonitor
+        >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
+        >>> monitor = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"])
+        >>> monitor.plot().ax_.get_ylabel()
+        'gap between groups'
         """
         return GapMonitorDisplay(self.summary(), tolerance=self.tolerance).plot(ax)
 

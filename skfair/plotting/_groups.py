@@ -293,48 +293,16 @@ _SIDES = {1: "higher", -1: "lower"}
 _LARGEST = "largest possible"
 
 
-@display_docs
 class SubgroupDisplay(Display):
     """Forest plot of subgroups: the departure of each from the rest, with limits.
 
-    Made by the method ``plot`` of what :func:`skfair.audit.find_subgroups` returns.
+    Made by the method ``plot`` of what :func:`skfair.audit.find_subgroups` returns. `table` has the
+    listed subgroups of one metric.
+
     The limits hold for all subgroups that were searched together. Next to each one are its rate,
     that of the rest, and its number of samples. Dashed lines mark the largest departure that any
     subgroup searched can have; they hold as a statement of their own, so that limits may cross
     them.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row for each subgroup, as the attribute ``subgroups`` of
-        ``SubgroupReport``, of one metric.
-    metric : str
-        Name of the metric.
-    largest_possible : float
-        What no subgroup searched departs by more than.
-    confidence_level : float, default=0.95
-        Probability with which all limits hold together.
-
-    Attributes
-    ----------
-    {ax_, figure_}
-
-    See Also
-    --------
-    skfair.audit.find_subgroups : The search.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from skfair.audit import find_subgroups
-    >>> rng = np.random.default_rng(0)
-    >>> sex, region = rng.choice(["f", "m"], size=2000), rng.choice(["n", "s"], size=2000)
-    >>> accepted = rng.random(2000) < np.where((sex == "f") & (region == "s"), 0.2, 0.5)
-    >>> attributes = pd.DataFrame({"sex": sex, "region": region})
-    >>> report = find_subgroups(None, accepted, sensitive_features=attributes)
-    >>> report.plot().ax_.get_yticklabels()[0].get_text()
-    'sex = f and region = s'
     """
 
     def __init__(
@@ -351,17 +319,7 @@ class SubgroupDisplay(Display):
         self.confidence_level = confidence_level
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the departures.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure whose height follows the number of subgroups.
-
-        Returns
-        -------
-        {display}
-        """
+        """Draw the departures; a new figure has a height that follows the number of subgroups."""
         table, n_rows = self.table, len(self.table)
         ax = self._use_axes(ax, size=(8.0, 1.5 + 0.36 * max(n_rows, 1)))
         rows = np.arange(n_rows)

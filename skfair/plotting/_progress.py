@@ -200,40 +200,14 @@ _STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLO
 """Colours of the band by status."""
 
 
-@display_docs
 class GapMonitorDisplay(Display):
     """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
 
     Made by :meth:`skfair.monitoring.GapMonitor.plot`.
+
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
     band shows the statement on all batches so far: its height is the interval, its colour the
     status (green: certified, orange: alarm, blue: monitoring).
-
-    Parameters
-    ----------
-    summary : DataFrame
-        Output of :meth:`skfair.monitoring.GapMonitor.summary`.
-    tolerance : float
-        Largest gap allowed, drawn as a horizontal line.
-
-    Attributes
-    ----------
-    {ax_, figure_}
-    line_ : matplotlib.lines.Line2D
-        The gaps of the batches, once drawn.
-
-    See Also
-    --------
-    skfair.monitoring.GapMonitor : The monitor.
-
-    Examples
-    --------
-    >>> from skfair.monitoring import GapMonitor
-    >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
-    >>> for month in range(3):
-    ...     _ = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"], time=month)
-    >>> monitor.plot().ax_.get_ylabel()
-    'gap between groups'
     """
 
     def __init__(self, summary: pd.DataFrame, *, tolerance: float):
@@ -241,17 +215,7 @@ class GapMonitorDisplay(Display):
         self.tolerance = tolerance
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the gap over time.
-
-        Parameters
-        ----------
-        {ax}
-
-        Returns
-        -------
-        display : GapMonitorDisplay
-            This display, with `ax_`, `figure_` and `line_`.
-        """
+        """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
         ax = self._use_axes(ax, size=(7.2, 4.0))
         summary = self.summary
         has_time = summary["time"].notna().all()
