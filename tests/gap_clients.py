@@ -220,7 +220,7 @@ def check_report_of_mean(kind, by_hand, folder):
         model, columns.X, columns.y, sensitive_features=group, metrics=[metric]
     ).to_frame()
     of_groups = frame[(frame["metric"] == "mean") & (frame["attribute"] != "overall")]
-    gap = by_hand.gap_of_means(of_groups["value"].to_numpy())
+    gap = by_hand.gap_of_means(of_groups["estimate"].to_numpy())
     return np.isclose(gap, by_hand.gap(model.decision_function(columns.X), target, group))
 
 

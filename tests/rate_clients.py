@@ -102,7 +102,7 @@ def report(rate, columns, model):
     audit = FairnessReport.from_estimator(
         model, columns.X, columns.y, sensitive_features=columns.group, metrics=[rate]
     )
-    return audit.to_frame()["value"]
+    return audit.to_frame()["estimate"]
 
 
 def keep_parity(rate, columns, model):

@@ -94,7 +94,7 @@ print(*report.findings, sep="\n")
 
 rates = report.to_frame().query("attribute == 'sex'").pivot(index="metric", columns="group")
 metrics = ["base_rate", "selection_rate", "true_positive_rate", "false_positive_rate"]
-rates.loc[[*metrics, "positive_predictive_value"], "value"].round(3)
+rates.loc[[*metrics, "positive_predictive_value"], "estimate"].round(3)
 
 # %%
 # 3. Choose a criterion

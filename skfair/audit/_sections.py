@@ -168,7 +168,7 @@ def _describe_sample(report):
         "mean_absolute_error": "predictions are off by {} on average",
     }
     results = [
-        template.format(value_text(overall.loc[name, "value"], name))
+        template.format(value_text(overall.loc[name, "estimate"], name))
         for name, template in templates.items()
         if name in overall.index
     ]
@@ -192,7 +192,7 @@ def _describe_gap(report, gap):
     # Values of the two groups that are furthest apart.
     rows = report.frame
     rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["metric"] == name)]
-    values = rows.set_index("group")["value"]
+    values = rows.set_index("group")["estimate"]
     low, high = (value_text(values[gap[end]], name) for end in ("lowest", "highest"))
     title, meaning = describe_metric(name)
     text = (
@@ -234,7 +234,7 @@ def _describe_equality(report, gap):
     name, large = gap["metric"], report.frame[~report.frame["is_small"]]
     rows = large[(large["attribute"] == gap["attribute"]) & (large["metric"] == name)]
     title, meaning = describe_metric(name)
-    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["value"])))
+    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["estimate"])))
     what = "rates" if is_percent(name) else "values"
     text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
     text += f"{' to '.join(texts)} for all groups"
@@ -425,8 +425,8 @@ def _impact_cells(row, is_counted):
     return (
         row["group"],
         f"{row['n']:,.0f}",
-        f"{row['n'] * row['value']:,.0f}" if is_counted else "–",
-        value_text(row["value"], row["metric"]),
+        f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
+        value_text(row["estimate"], row["metric"]),
         (_format_number(row["impact_ratio"], ".2f"), reach),
         _four_fifths_verdict(row),
     )
@@ -503,7 +503,7 @@ def _reliability_tables(reliability):
 
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
-    predicted, observed, low, high = row[["mean_probability", "observed", "low", "high"]]
+    predicted, observed, low, high = row[["mean_probability", "estimate", "low", "high"]]
     interval = f"{_percent_number_text(low)} to {_percent_number_text(high)}"
     return (
         row["group"],
@@ -533,13 +533,13 @@ def _subgroup_tables(report):
 def _subgroup_cells(row, scale):
     """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
     name, low, high = row["metric"], row["low"], row["high"]
-    departure = difference_text(row["departure"], name), interval_text(low, high, name)
+    departure = difference_text(row["gap"], name), interval_text(low, high, name)
     return (
         row["subgroup"],
-        f"{row['n_samples']:,}",
-        value_text(row["rate"], name),
-        value_text(row["rest_rate"], name),
-        (*departure, (low, row["departure"], high, 0.0, scale)),
+        f"{row['n']:,}",
+        value_text(row["estimate"], name),
+        value_text(row["rest_estimate"], name),
+        (*departure, (low, row["gap"], high, 0.0, scale)),
     )
 
 
@@ -565,7 +565,7 @@ def _metric_table(rows, attribute, name, n_groups):
     titles = ["Group", "Samples", title]
     has_ratio = bool(rows["ratio"].notna().any())
     titles += ["Difference, points" if is_percent(name) else "Difference"] + ["Ratio"] * has_ratio
-    reference = rows.loc[rows["is_reference"], "value"]
+    reference = rows.loc[rows["is_reference"], "estimate"]
     reference = reference.iloc[0] if len(reference) else None
     note = f"{meaning}; axis from {value_text(scale[0], name)} to {value_text(scale[1], name)}"
     if len(rows) < n_groups:
@@ -579,11 +579,11 @@ def _metric_table(rows, attribute, name, n_groups):
 
 def _metric_cells(row, name, scale, reference, has_ratio):
     """Cells of a group: number, value with its picture, difference and ratio."""
-    picture = row["low"], row["value"], row["high"], reference, scale
+    picture = row["low"], row["estimate"], row["high"], reference, scale
     cells = [
         row["group"] + (" (reference)" if row["is_reference"] else ""),
         (f"{row['n']:,.0f}", "small" if row["is_small"] else ""),
-        (value_text(row["value"], name), interval_text(row["low"], row["high"], name), picture),
+        (value_text(row["estimate"], name), interval_text(row["low"], row["high"], name), picture),
     ]
     reach = ""
     if isfinite(row["difference"]):
@@ -598,7 +598,7 @@ def _metric_cells(row, name, scale, reference, has_ratio):
 
 def _axis_limits(rows):
     """Ends of the axis of all pictures of one table; it includes 0."""
-    values = [x for name in ("low", "value", "high") for x in rows[name] if isfinite(x)]
+    values = [x for name in ("low", "estimate", "high") for x in rows[name] if isfinite(x)]
     low, high = min([0.0, *values]), max([0.0, *values])
     return (low, high) if high > low else (low, low + 1.0)
 
@@ -690,7 +690,10 @@ def _model_card_table(report, attribute, names):
         texts = [
             "–"
             if cell is None
-            else (value_text(cell["value"], name), interval_text(cell["low"], cell["high"], name))
+            else (
+                value_text(cell["estimate"], name),
+                interval_text(cell["low"], cell["high"], name),
+            )
             for name, cell in zip(names, cells, strict=True)
         ]
         n = frame.loc[frame["group"] == group, "n"].max()

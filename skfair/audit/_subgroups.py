@@ -383,8 +383,8 @@ def _search(name, family, level, direction, max_listed, n_metrics):
     )
     return table, {
         "metric": name,
-        "n_samples": family.total[0],
-        "rate": family.total[1] / family.total[0],
+        "n": family.total[0],
+        "estimate": family.total[1] / family.total[0],
         "n_searched": len(family.n),
         "n_flagged": len(at),
         "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
@@ -401,11 +401,11 @@ def _tabulate(name, family, flagged, errors, n_limits):
         "metric": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
         "n_conditions": depth,
-        "n_samples": n.astype(np.intp),
+        "n": n.astype(np.intp),
         "share": n / family.total[0],
-        "rate": rate,
-        "rest_rate": rest_rate,
-        "departure": departure,
+        "estimate": rate,
+        "rest_estimate": rest_rate,
+        "gap": departure,
         "low": np.maximum(low, -1.0),
         "high": np.minimum(high, 1.0),
         "p_value": _p_values(n, hits, family.total, n_limits[depth]),
@@ -424,11 +424,11 @@ class SubgroupReport(Report):
     flagged : DataFrame
         One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
         limits at most, in descending order of the limit nearer to 0: ``metric``, ``subgroup`` (its
-        conditions), ``n_conditions``, ``n_samples``, ``share`` of the samples that the metric is a
-        mean over, ``rate``, ``rest_rate``, ``departure`` (the difference of the two), its limits
+        conditions), ``n_conditions``, ``n``, ``share`` of the samples that the metric is a
+        mean over, ``estimate``, ``rest_estimate``, ``gap`` (the difference of the two), its limits
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
-        One row for each metric: ``n_samples``, ``rate`` of all of them, the number of subgroups
+        One row for each metric: ``n``, ``estimate`` of all of them, the number of subgroups
         searched and flagged (``n_searched``, ``n_flagged``), ``largest_possible``, which no
         subgroup searched departs by more than, and ``left_out``, the groups of single columns that
         are too small to be searched, as text.
@@ -449,7 +449,7 @@ class SubgroupReport(Report):
     >>> report = find_subgroups(
     ...     None, [1, 0] * 200 + [1, 1] * 200, sensitive_features=["f"] * 400 + ["m"] * 400
     ... )
-    >>> report.subgroups[["n_samples", "rate", "rest_rate"]].round(2).to_numpy().tolist()
+    >>> report.subgroups[["n", "estimate", "rest_estimate"]].round(2).to_numpy().tolist()
     [[400.0, 0.5, 1.0]]
     """
 
@@ -551,13 +551,13 @@ class SubgroupReport(Report):
 
 def _describe_subgroup(row):
     """Sentence on one subgroup, with its limit rounded toward 0."""
-    name, limit = row["metric"], row["low"] if row["departure"] > 0 else -row["high"]
+    name, limit = row["metric"], row["low"] if row["gap"] > 0 else -row["high"]
     points = floor(1000.0 * limit) / 10.0
-    side = "higher" if row["departure"] > 0 else "lower"
+    side = "higher" if row["gap"] > 0 else "lower"
     return (
         f"{row['subgroup']}: {METRIC_DESCRIPTIONS[name][0].lower()} "
-        f"{value_text(row['rate'], name)} of "
-        f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
+        f"{value_text(row['estimate'], name)} of "
+        f"{row['n']:,} samples, {value_text(row['rest_estimate'], name)} of the rest, at least "
         f"{points:.1f} percentage points {side}."
     )
 

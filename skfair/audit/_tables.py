@@ -326,7 +326,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     low, high = estimates.limits((1.0 + level) / 2.0)
     end = (1.0 + comparison_level) / 2.0
     nothing = np.full(n, np.nan)
-    columns = {"value": estimates.values, "low": low, "high": high}
+    columns = {"estimate": estimates.values, "low": low, "high": high}
     names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
     columns |= {name: nothing for name in names}
     if reference is None or n < 2:

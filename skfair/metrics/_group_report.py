@@ -138,7 +138,7 @@ def group_report(
 
         A rate over no samples is nan. With a confidence level four columns follow for each
         metric: the size of the sample that it is a share of, effective if weighted (``_n``), its
-        standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
+        standard error (``_standard_error``), and the ends of its interval (``_low``, ``_high``).
 
     Raises
     ------
@@ -177,12 +177,12 @@ def group_report(
     overall  8.0        0.5            0.50      0.75
     >>> report = group_report(y_true, y_pred, sensitive_features=group, confidence_level=0.95)
     >>> report.filter(regex="true_positive_rate").round(2).T
-                                a     b  overall
-    true_positive_rate       1.00  0.50     0.75
-    true_positive_rate_n     2.00  2.00     4.00
-    true_positive_rate_se    0.00  0.35     0.22
-    true_positive_rate_low   0.16  0.01     0.19
-    true_positive_rate_high  1.00  0.99     0.99
+                                         a     b  overall
+    true_positive_rate                 1.00  0.50     0.75
+    true_positive_rate_n               2.00  2.00     4.00
+    true_positive_rate_standard_error  0.00  0.35     0.22
+    true_positive_rate_low             0.16  0.01     0.19
+    true_positive_rate_high            1.00  0.99     0.99
     """
     import pandas as pd
 
@@ -343,12 +343,14 @@ def _make_report_columns(estimated, n_rows, confidence_level):
     columns = {"": np.full(n_rows, np.nan)}
     if confidence_level is not None:
         columns |= {"interval": "none", "_n": np.zeros(n_rows)}
-        columns |= {ending: np.full(n_rows, np.nan) for ending in ("_se", "_low", "_high")}
+        endings = ("_standard_error", "_low", "_high")
+        columns |= {ending: np.full(n_rows, np.nan) for ending in endings}
     for estimates, rows in estimated:
         columns[""][rows] = estimates.values
         if confidence_level is not None:
             columns["interval"] = estimates.interval
-            columns["_n"][rows], columns["_se"][rows] = estimates.sizes, estimates.standard_errors
+            columns["_n"][rows] = estimates.sizes
+            columns["_standard_error"][rows] = estimates.standard_errors
             limits = estimates.limits((1.0 + confidence_level) / 2.0)
             columns["_low"][rows], columns["_high"][rows] = limits
     return columns

@@ -383,7 +383,7 @@ def _decode(value, path):
 
 _WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extremes")
 
-_RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
+_RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
 
 class GapMonitor(BaseEstimator):
@@ -860,9 +860,9 @@ class GapMonitor(BaseEstimator):
         Returns
         -------
         frame : DataFrame
-            One row per batch, time of decisions, attribute, cell and group, with the columns
-            "batch", "time" (of the decisions, also where outcomes came later), "attribute", "cell",
-            "group", "n" (samples), "weight" and "rate" (mean, weighted).
+            One row per batch, time of decisions, attribute, event and group, with the columns
+            "batch", "time" (of the decisions, also where outcomes came later), "attribute",
+            "event", "group", "n" (samples), "weight" and "estimate" (mean, weighted).
         """
         self._check_updated()
         state = self._state
@@ -879,9 +879,9 @@ class GapMonitor(BaseEstimator):
         -------
         frame : DataFrame
             One row per batch with the columns "batch", "time" (at which it was read), "n" (samples
-            of the batch that count), "gap" (of the batch), "estimate", "low", "high" (of
-            `interval`), "evidence_for", "evidence_against", "change_evidence", "status" and
-            "n_outstanding". Only the last row changes, with samples or outcomes of the same time.
+            of the batch that count), "batch_gap", "gap", "low", "high" (of `interval`),
+            "evidence_for", "evidence_against", "change_evidence", "status" and "n_outstanding".
+            Only the last row changes, with samples or outcomes of the same time.
         """
         self._check_updated()
         frame = pd.DataFrame([row.summarize() for row in self._state.rows])

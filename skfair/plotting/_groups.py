@@ -326,11 +326,11 @@ class SubgroupDisplay(Display):
         if n_rows:
             ax.axvline(0.0, color=INK, linewidth=0.8)
         for index, (sign, label) in enumerate(_SIDES.items()):
-            at = np.flatnonzero(np.sign(table["departure"]) == sign)
+            at = np.flatnonzero(np.sign(table["gap"]) == sign)
             # Bars reach to the limits, which are not symmetric.
             low, departure, high = (
                 100.0 * table[name].to_numpy(dtype=np.float64)[at]
-                for name in ("low", "departure", "high")
+                for name in ("low", "gap", "high")
             )
             if len(at):
                 ax.errorbar(
@@ -365,7 +365,7 @@ class SubgroupDisplay(Display):
     def _write_rates(self, rows):
         """Write the rate of each subgroup, that of the rest and the number of samples at right."""
         transform = self.ax_.get_yaxis_transform()
-        columns = (self.table[name] for name in ("rate", "rest_rate", "n_samples"))
+        columns = (self.table[name] for name in ("estimate", "rest_estimate", "n"))
         for row, rate, rest, n in zip(rows, *columns, strict=True):
             text = f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
             self.ax_.text(1.01, row, text, transform=transform, va="center", size=8, color=INK)

@@ -233,9 +233,9 @@ class GapMonitorDisplay(Display):
                 ax.fill_between(
                     edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
                 )
-        ax.plot(x, summary["estimate"], color=COLORS[0], linewidth=1.4, label="gap so far")
+        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label="gap so far")
         # The markers are the batches alone, whatever the statement is.
-        gaps = summary["gap"].to_numpy()
+        gaps = summary["batch_gap"].to_numpy()
         (self.line_,) = ax.plot(  # type: ignore[var-annotated]
             x, gaps, ".", color=INK, markersize=5, label="gap of the batch"
         )
@@ -245,7 +245,7 @@ class GapMonitorDisplay(Display):
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
         # Interval limits far above all gaps leave the axes.
-        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["estimate"]])
+        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]])
         ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)

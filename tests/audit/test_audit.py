@@ -127,7 +127,7 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
     frame = audit.report().frame
     rates = frame[(frame["metric"] == "scoring_rate") & (frame["attribute"] == "g")]
     # The median of .2 (5 times), .5 (3 times) and .9 (2 times) is .35.
-    assert rates["value"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
+    assert rates["estimate"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -59,7 +59,9 @@ def test_rates_and_intervals_are_those_of_the_group_report():
         for group, label in {"f": "f", "m": "m"}.items():
             row = cell(report, "sex", group, name)
             expected = rates.loc[label, [name, f"{name}_n", f"{name}_low", f"{name}_high"]]
-            assert row[["value", "n", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+            assert row[["estimate", "n", "low", "high"]].tolist() == pytest.approx(
+                expected.tolist()
+            )
 
 
 def test_gaps_and_ratios_are_those_of_the_inference():
@@ -122,9 +124,9 @@ def test_the_reference_can_be_chosen():
 def test_scores_have_areas_and_calibration():
     report, female = make_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
     auc = cell(report, "sex", "f", "roc_auc")
-    assert auc["value"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
+    assert auc["estimate"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
     error = cell(report, "sex", "f", "calibration_error")
-    assert error["value"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
+    assert error["estimate"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
 
 
 def compute_f1(y_true, y_pred):
@@ -135,8 +137,8 @@ def compute_f1(y_true, y_pred):
 def test_a_passed_metric():
     report, female = make_report(metrics={"f1": compute_f1}), (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "f1")
-    assert row["value"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
-    assert row["low"] < row["value"] < row["high"] and row["interval"] == "bootstrap"
+    assert row["estimate"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
+    assert row["low"] < row["estimate"] < row["high"] and row["interval"] == "bootstrap"
     gap = report.gaps.set_index(["attribute", "metric"]).loc[("sex", "f1")]
     assert gap["gap_low"] < gap["gap"] < gap["gap_high"]
     assert "Intervals of f1 are bias-corrected bootstrap" in report.to_html()
@@ -170,7 +172,7 @@ def test_many_classes():
     )
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "base_rate of class y")
-    assert row["value"] == pytest.approx(np.mean(three[female] == "y"))
+    assert row["estimate"] == pytest.approx(np.mean(three[female] == "y"))
     assert "of class z" in report.to_html() and len(report.findings) == 3
 
 
@@ -180,12 +182,14 @@ def test_regressions():
     report = FairnessReport.from_estimator(model, X, truth, sensitive_features=ATTRIBUTES)
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     errors = (model.predict(X) - truth)[female]
-    assert cell(report, "sex", "f", "mean_error")["value"] == pytest.approx(errors.mean())
+    assert cell(report, "sex", "f", "mean_error")["estimate"] == pytest.approx(errors.mean())
     row = cell(report, "sex", "f", "mean_absolute_error")
-    assert row["value"] == pytest.approx(np.abs(errors).mean())
+    assert row["estimate"] == pytest.approx(np.abs(errors).mean())
     assert "Mean prediction" in report.findings[1]
     above = model.predict(X) > np.median(model.predict(X))
-    assert cell(report, "sex", "f", "scoring_rate")["value"] == pytest.approx(above[female].mean())
+    assert cell(report, "sex", "f", "scoring_rate")["estimate"] == pytest.approx(
+        above[female].mean()
+    )
     assert "Impact ratios by sex × race" in report.to_html()
 
 
@@ -209,7 +213,7 @@ def test_clusterings():
     labels = KMeans(3, n_init=1, random_state=0).fit(X).predict(X)
     assert report.balance == balance_limit(labels, sensitive_features=ATTRIBUTES)
     row = cell(report, "sex", "f", "share of cluster 0")
-    assert row["value"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
+    assert row["estimate"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
 
 
 def test_small_groups_are_shown_and_not_compared():
@@ -242,7 +246,7 @@ def test_weights_and_overlapping_groups():
     )
     report = make_report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
     row = cell(report, "group", "0", "selection_rate")
-    assert row["low"] < row["value"] < row["high"]
+    assert row["low"] < row["estimate"] < row["high"]
 
 
 def test_weighted_rates_and_gaps_are_those_of_the_inference():
@@ -256,7 +260,7 @@ def test_weighted_rates_and_gaps_are_those_of_the_inference():
     for name in ("base_rate", "selection_rate", "true_positive_rate"):
         row = cell(report, "sex", "f", name)
         expected = rates.loc["f", [name, f"{name}_low", f"{name}_high"]]
-        assert row[["value", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+        assert row[["estimate", "low", "high"]].tolist() == pytest.approx(expected.tolist())
         assert rates.loc["f", f"{name}_n"] < 0.7 * row["n"]
 
 
@@ -429,7 +433,7 @@ def test_an_attribute_may_have_the_name_of_all_samples_together():
     )
     assert report.attributes == ["'overall'"]
     overall = cell(report, "overall", "overall", "selection_rate")
-    assert overall["value"] == pytest.approx(DECISIONS.mean())
+    assert overall["estimate"] == pytest.approx(DECISIONS.mean())
     assert "Selection rate by &#x27;overall&#x27;" in report.to_html()
 
 
@@ -446,7 +450,7 @@ def test_combinations_of_other_labels_have_other_names():
     of = RNG.integers(2, size=N)
     table = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
     rows = make_report(sensitive_features=table).frame.query("attribute == 'u × v'")
-    rates = rows[rows["metric"] == "selection_rate"].set_index("group")["value"]
+    rates = rows[rows["metric"] == "selection_rate"].set_index("group")["estimate"]
     for number, label in enumerate(labels[:2]):
         assert rates[group_text(label)] == pytest.approx(DECISIONS[of == number].mean())
     chosen = make_report(sensitive_features=table, reference={"u × v": ("a × b", "c")}).frame
@@ -471,7 +475,7 @@ def test_a_model_without_selections_has_a_report():
     report = report_predictions(
         Y, none_selected, sensitive_features=ATTRIBUTES, pos_label=1, y_proba=PROBABILITIES
     )
-    assert cell(report, "sex", "f", "selection_rate")["value"] == 0.0
+    assert cell(report, "sex", "f", "selection_rate")["estimate"] == 0.0
     assert "positive_predictive_value" not in set(report.frame["metric"])
     assert "equal rates by sex, 0.0 % for all groups" in report.findings[1]
     assert np.isnan(cell(report, "sex", "f", "selection_rate")["impact_ratio"])

@@ -212,6 +212,6 @@ def test_a_model_card_has_the_fields_of_the_template():
     shown = next(one for one in tables[f"By {attribute}"] if one["Group"] == group)
     value = rows.loc[(attribute, group, "selection_rate")]
     low, high = (f"{100 * value[end]:.1f}" for end in ("low", "high"))
-    assert shown["Selection rate"] == f"{100 * value['value']:.1f} % {low} to {high}"
+    assert shown["Selection rate"] == f"{100 * value['estimate']:.1f} % {low} to {high}"
     with pytest.raises(ValueError, match='format must be "markdown" or "json"'):
         report.to_model_card(format="html")

@@ -77,9 +77,9 @@ def test_rates_by_hand():
         None, decisions, group_probabilities=probabilities, missing="sufficient"
     ).to_frame()
     rows = table[table["metric"] == "selection_rate"].set_index("group")
-    assert rows.loc["a", "value"] == pytest.approx(0.75)
-    assert rows.loc["b", "value"] == pytest.approx(0.25)
-    assert rows.loc["overall", "value"] == pytest.approx(0.5)
+    assert rows.loc["a", "estimate"] == pytest.approx(0.75)
+    assert rows.loc["b", "estimate"] == pytest.approx(0.25)
+    assert rows.loc["overall", "estimate"] == pytest.approx(0.5)
 
 
 def test_certain_probabilities_are_groups(data):

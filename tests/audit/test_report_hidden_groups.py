@@ -45,13 +45,13 @@ def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
     )
     for sex, rate in true.items():
         row = modelled.loc[("sex", "selection_rate", sex)]
-        assert row["low"] < rate < row["high"] and row["value"] == pytest.approx(rate, abs=0.03)
+        assert row["low"] < rate < row["high"] and row["estimate"] == pytest.approx(rate, abs=0.03)
         assert excluded.loc[("sex", "selection_rate", sex), "low"] > rate
         assert row["n"] == np.count_nonzero(IS_RECORDED & (SEX == sex))
     # Attributes without missing values are counted.
     pd.testing.assert_series_equal(
-        modelled.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
-        excluded.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
+        modelled.loc[("age", "selection_rate", "old"), ["n", "estimate", "low"]],
+        excluded.loc[("age", "selection_rate", "old"), ["n", "estimate", "low"]],
     )
 
 

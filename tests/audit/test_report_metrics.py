@@ -55,7 +55,7 @@ def test_values_and_intervals_are_those_of_the_group_report(report, name):
         confidence_level=0.95,
     )
     rows = rows_of(report, "sex", name)
-    for column, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
+    for column, ending in (("estimate", ""), ("low", "_low"), ("high", "_high")):
         expected = table.loc[["f", "m"], name + ending]
         np.testing.assert_allclose(rows.loc[["f", "m"], column], expected, rtol=1e-12)
     assert set(rows["interval"]) == {table.attrs["intervals"][name]}
@@ -80,7 +80,7 @@ def test_gaps_combine_the_limits_of_groups(report, name):
     rows = rows_of(report, "sex", name)
     gap = report.gaps.set_index("metric").loc[name]
     low, high = rows.loc[gap["lowest"]], rows.loc[gap["highest"]]
-    margin = np.hypot(high["high"] - high["value"], low["value"] - low["low"])
+    margin = np.hypot(high["high"] - high["estimate"], low["estimate"] - low["low"])
     assert gap["gap_high"] == pytest.approx(gap["gap"] + margin)
 
 
@@ -102,7 +102,7 @@ def test_strata_are_reports_of_their_samples():
     for region, rows in DATA.groupby("region"):
         alone = make_report(rows).to_frame().query("attribute == 'sex'")
         within = report.to_frame().query(f"attribute == 'sex | region = {region}'")
-        columns = ["group", "metric", "n", "value", "low", "high"]
+        columns = ["group", "metric", "n", "estimate", "low", "high"]
         pd.testing.assert_frame_equal(
             within[columns].reset_index(drop=True), alone[columns].reset_index(drop=True)
         )
@@ -131,7 +131,7 @@ def test_rates_of_several_classes_are_those_of_each():
     female = (DATA["sex"] == "f").to_numpy()
     row = rows_of(report, "sex", "f1_score of class x").loc["f"]
     expected = f1_score(y_true[female] == "x", y_pred[female] == "x")
-    assert row["value"] == pytest.approx(expected)
+    assert row["estimate"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_command_takes_names_functions_and_strata(path):
     main(["report", str(path), *COMMAND, *more])
     report = FairnessReport.from_json(path.parent / "report.json")
     assert "sex | region = south" in report.attributes
-    hits = rows_of(report, "sex", "hits")["value"]
+    hits = rows_of(report, "sex", "hits")["estimate"]
     assert hits["f"] == DATA[DATA["sex"] == "f"].eval("y * p").sum()
 
 
@@ -211,7 +211,7 @@ def test_reports_of_the_highest_scores():
     )
     for name in ("selection_rate", "f1_score"):
         rows = rows_of(report, "sex", name)
-        np.testing.assert_allclose(rows.loc[["f", "m"], "value"], table.loc[["f", "m"], name])
+        np.testing.assert_allclose(rows.loc[["f", "m"], "estimate"], table.loc[["f", "m"], name])
         np.testing.assert_allclose(
             rows.loc[["f", "m"], "low"], table.loc[["f", "m"], f"{name}_low"]
         )
@@ -229,7 +229,7 @@ def test_the_highest_scores_need_no_outcomes():
     assert report.to_frame()["metric"].unique().tolist() == ["selection_rate"]
     selected = scores >= 450
     rows = rows_of(report, "sex", "selection_rate")
-    assert rows.loc["f", "value"] == pytest.approx(selected[DATA["sex"] == "f"].mean())
+    assert rows.loc["f", "estimate"] == pytest.approx(selected[DATA["sex"] == "f"].mean())
     assert report.counts_samples and len(report.adverse_impact()) == 2
 
 
@@ -252,7 +252,7 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     main(["report", str(path), *COMMAND, "--top", "100"])
     report = FairnessReport.from_json(path.parent / "report.json")
     overall = rows_of(report, "overall", "selection_rate")
-    assert overall["value"].item() == pytest.approx(100 / N)
+    assert overall["estimate"].item() == pytest.approx(100 / N)
     assert report.provenance["threshold"].startswith("the 100 highest scores; ")
     with pytest.raises(SystemExit):
         main(["report", str(path), *COMMAND, "--top", "ten"])
@@ -264,7 +264,7 @@ def test_reports_of_probabilities_have_a_reliability_table():
     settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}
     report = report_predictions(DATA["y"], DATA["p"], **settings)
     expected = reliability_table(DATA["y"], probability, sensitive_features=DATA["sex"])
-    columns = ["n", "mean_probability", "observed", "low", "high"]
+    columns = ["n", "mean_probability", "estimate", "low", "high"]
     table = report.reliability.set_index("group")
     for group in ("f", "m"):
         np.testing.assert_allclose(table.loc[group, columns], expected.loc[group, columns])
@@ -291,7 +291,7 @@ def test_numbers_have_metrics_of_errors_and_no_rates():
     settings = {"sensitive_features": DATA[["sex"]]}
     report = report_predictions(y_true, y_pred, **settings, metrics=[r2_score])
     female = (DATA["sex"] == "f").to_numpy()
-    value = rows_of(report, "sex", "r2_score").loc["f", "value"]
+    value = rows_of(report, "sex", "r2_score").loc["f", "estimate"]
     assert value == pytest.approx(r2_score(y_true[female], y_pred[female]))
     with pytest.raises(ValueError, match="recall is a rate of decisions"):
         report_predictions(y_true, y_pred, **settings, metrics=["recall"])

@@ -43,7 +43,7 @@ def test_integer_scores_need_a_kind(dtype):
     with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
         report_predictions(None, scores, sensitive_features=SEX)
     report = report_predictions(None, scores, sensitive_features=SEX, task="regression")
-    rates = rows(report)["value"]
+    rates = rows(report)["estimate"]
     above = scores > np.median(scores)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     assert "Scoring rate" in report.to_markdown(summary="ll144")
@@ -59,7 +59,7 @@ def test_decisions_in_words_need_the_positive_one():
         report_predictions(None, words, sensitive_features=SEX)
     report = report_predictions(None, words, sensitive_features=SEX, pos_label="hired")
     expected = DECISIONS[SEX == "f"].mean()
-    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(expected)
+    assert rows(report).loc[("selection_rate", "f"), "estimate"] == pytest.approx(expected)
     assert report.provenance["positive_label"] == "hired"
 
 
@@ -67,7 +67,7 @@ def test_scores_have_the_share_above_the_median_of_all():
     """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
     scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
     report = report_predictions(None, scores, sensitive_features=groups)
-    rates = rows(report, "attribute 1")["value"]
+    rates = rows(report, "attribute 1")["estimate"]
     assert report.task == "classification"
     assert rates.to_dict() == {
         ("scoring_rate", "a"): pytest.approx(1 / 3),
@@ -81,7 +81,7 @@ def test_scores_have_the_share_above_the_median_of_all():
 def test_scores_in_addition_to_decisions():
     report = report_predictions(None, DECISIONS, sensitive_features=SEX, y_score=SCORES)
     above = (SCORES > np.median(SCORES))[SEX == "f"].mean()
-    assert rows(report).loc[("scoring_rate", "f"), "value"] == pytest.approx(above)
+    assert rows(report).loc[("scoring_rate", "f"), "estimate"] == pytest.approx(above)
     html = report.to_html()
     assert "Impact ratios of the scoring rate by sex" in html
     assert "Impact ratios of the selection rate by sex" in html
@@ -90,7 +90,7 @@ def test_scores_in_addition_to_decisions():
 def test_several_classes_have_a_selection_rate_each():
     classes = np.array(["x", "y", "z"])[RNG.integers(3, size=N)]
     report = report_predictions(None, classes, sensitive_features=SEX)
-    rate = rows(report).loc[("selection_rate of class y", "f"), "value"]
+    rate = rows(report).loc[("selection_rate of class y", "f"), "estimate"]
     assert rate == pytest.approx(np.mean(classes[SEX == "f"] == "y"))
     assert set(report.adverse_impact()["metric"]) == {
         f"selection_rate of class {name}" for name in "xyz"
@@ -99,7 +99,7 @@ def test_several_classes_have_a_selection_rate_each():
 
 def test_quantities_without_a_target():
     report = report_predictions(None, np.arange(N), sensitive_features=SEX, task="regression")
-    mean = rows(report).loc[("mean_prediction", "f"), "value"]
+    mean = rows(report).loc[("mean_prediction", "f"), "estimate"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
     assert set(report.frame["metric"]) == {"scoring_rate", "mean_prediction"}
 
@@ -109,7 +109,7 @@ def test_models_without_outcomes():
     model = LogisticRegression().fit(X, DECISIONS)
     report = FairnessReport.from_estimator(model, X, sensitive_features=SEX)
     assert set(report.frame["metric"]) == {"selection_rate", "mean_probability", "scoring_rate"}
-    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(
+    assert rows(report).loc[("selection_rate", "f"), "estimate"] == pytest.approx(
         model.predict(X)[SEX == "f"].mean()
     )
     report = FairnessReport.from_estimator(
@@ -151,7 +151,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
             sensitive_features=table.loc[is_known, name].to_numpy(),
             reference={"attribute 1": {"sex": "m", "race": "a"}[name]},
         )
-        columns = ["n", "value", "low", "high", "difference", "ratio_low", "ratio_high"]
+        columns = ["n", "estimate", "low", "high", "difference", "ratio_low", "ratio_high"]
         pd.testing.assert_frame_equal(
             rows(report, name)[columns], rows(expected, "attribute 1")[columns]
         )
@@ -162,7 +162,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
 def test_missing_groups_as_a_group():
     report = report_of(make_missing(), missing="group")
     row = rows(report).loc[("selection_rate", "(missing)")]
-    assert row["n"] == 10 and row["value"] == DECISIONS[:10].mean()
+    assert row["n"] == 10 and row["estimate"] == DECISIONS[:10].mean()
     assert report.n_missing["sex × race"] == 25
 
 

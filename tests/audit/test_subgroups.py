@@ -203,7 +203,7 @@ def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     decisions = rng.random(4000) < np.where(table["c0"] == "1", 0.7, 0.4)
     names = ["selection_rate", "true_positive_rate"]
     both = find_subgroups(truth, decisions, sensitive_features=table, metrics=names)
-    assert both.searches["n_samples"].tolist() == [4000, truth.sum()]
+    assert both.searches["n"].tolist() == [4000, truth.sum()]
     alone = find_subgroups(
         None, decisions[truth], sensitive_features=table[truth], confidence_level=0.975, n_bins=2
     )
@@ -211,7 +211,7 @@ def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     rows = same.flagged[same.flagged["metric"] == "true_positive_rate"]
     label = "c0 = 1"  # bins are cut in all samples
     row, other = (one.set_index("subgroup").loc[label] for one in (rows, alone.flagged))
-    assert row["rate"] == other["rate"] and row["n_samples"] == other["n_samples"]
+    assert row["estimate"] == other["estimate"] and row["n"] == other["n"]
     assert row["low"] == pytest.approx(other["low"], abs=0.002)
 
 
@@ -248,7 +248,7 @@ def test_one_direction_needs_smaller_departures():
     assert (
         shared and (rows[1].loc[sorted(shared), "low"] > rows[0].loc[sorted(shared), "low"]).all()
     )
-    assert (above.flagged["departure"] > 0).all() and (below.flagged["departure"] < 0).all()
+    assert (above.flagged["gap"] > 0).all() and (below.flagged["gap"] < 0).all()
 
 
 @pytest.mark.slow
@@ -345,7 +345,7 @@ def test_json_has_all_numbers_and_the_findings():
     report = find_subgroups(None, values, sensitive_features=table)
     content = json.loads(report.to_json())
     assert content["findings"] == report.findings
-    assert content["flagged"]["departure"] == report.flagged["departure"].tolist()
+    assert content["flagged"]["gap"] == report.flagged["gap"].tolist()
     assert content["searches"]["n_searched"] == report.searches["n_searched"].tolist()
 
 

@@ -218,9 +218,13 @@ def test_standard_errors_are_those_of_the_bootstrap(name):
     report = group_report(
         y_true, y_pred, sensitive_features=group, metrics=metrics, confidence_level=0.9
     )
-    assert report["drawn_se"].to_numpy() == pytest.approx(report[f"{name}_se"].to_numpy(), rel=0.1)
+    assert report["drawn_standard_error"].to_numpy() == pytest.approx(
+        report[f"{name}_standard_error"].to_numpy(), rel=0.1
+    )
     for end in ("low", "high"):
-        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report["drawn_se"]
+        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report[
+            "drawn_standard_error"
+        ]
         assert distance.abs().max() < 0.4
 
 
@@ -262,7 +266,7 @@ def test_functions_without_weights_have_the_draws_of_those_with_weights():
 
     metrics = [GroupMetric(f) for f in (count_without_weights, sk.accuracy_score)]
     report = report_of(*metrics, confidence_level=0.9)
-    for ending in ("", "_se", "_low", "_high"):
+    for ending in ("", "_standard_error", "_low", "_high"):
         same = report[f"accuracy_score{ending}"].to_numpy()
         np.testing.assert_allclose(report[f"count_without_weights{ending}"], same)
 
