@@ -327,16 +327,19 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
         verdict = "shown"
     elif limits.lower_limit > tolerance:
         verdict = "contradicted"
-    ends = mirror(limits.lower_limit), mirror(limits.limit)
+    low, high = mirror(limits.lower_limit), mirror(limits.limit)
+    if is_mirrored:
+        low, high = high, low
     size = limits.required_sample_size if verdict == "open" else None
     return Claim(
-        verdict,
-        form,
-        describe_compared(constraint, "is_real" in params, len(per_class)),
-        unit,
-        mirror(tolerance),
-        mirror(limits.gap),
-        *(reversed(ends) if is_mirrored else ends),
+        verdict=verdict,
+        form=form,
+        metric=describe_compared(constraint, "is_real" in params, len(per_class)),
+        unit=unit,
+        threshold=mirror(tolerance),
+        estimate=mirror(limits.gap),
+        low=low,
+        high=high,
         confidence_level=np.nan,
         is_exact=limits.is_exact,
         counted=describe_counted(constraint, positive),

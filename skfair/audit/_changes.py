@@ -37,7 +37,7 @@ from skfair.utils._checks import join_names
 # The report of two models or two periods.
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False, init=False)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import isclose, isfinite
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
@@ -78,7 +78,7 @@ _EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell by verdict."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Claim(PageReport):
     """What held-out data show about a bound on groups: the result of :func:`certify`.
 
@@ -162,9 +162,11 @@ class Claim(PageReport):
     high: float
     confidence_level: float
     is_exact: bool
+    sizes: dict[str, int]
+    constraint: dict[str, Any]
+    source: dict[str, str]
     attributes: tuple[str, ...] = ()
     counted: str = "samples"
-    sizes: dict[str, int] = field(default_factory=dict)
     required_sample_size: int | None = None
     n_smallest: int | None = None
     shown_threshold: float | None = None
@@ -174,8 +176,6 @@ class Claim(PageReport):
     n_unknown: int = 0
     rare_outcomes: str = ""
     attempt: int | None = None
-    constraint: dict[str, Any] = field(default_factory=dict)
-    source: dict[str, str] = field(default_factory=dict)
 
     title = "Claim about groups"
 

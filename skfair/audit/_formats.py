@@ -18,6 +18,7 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.statistics import Interval
+from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._json import add_header, dump_json, load_content
@@ -302,7 +303,7 @@ def _decode_column(name, values):
 # What reports share: findings, and the forms in which they are shown and stored.
 
 
-class Report:
+class Report(Record):
     """Base of reports, which have ``findings``, and attributes that their JSON has.
 
     `_settings` are the names of what the constructor takes, `_results` of what follows from it.

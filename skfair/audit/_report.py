@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from skfair.statistics import Interval
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False, init=False)
 class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 

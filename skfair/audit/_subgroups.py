@@ -413,7 +413,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
     return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class SubgroupReport(Report):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 
@@ -716,7 +716,13 @@ def search_audit(
     tables, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
     source = collect_facts(audit.source, positive_label=audit.pos_label)
-    return SubgroupReport(flagged, pd.DataFrame(summaries), level, direction, source)
+    return SubgroupReport(
+        flagged=flagged,
+        searches=pd.DataFrame(summaries),
+        confidence_level=level,
+        direction=direction,
+        source=source,
+    )
 
 
 # Checks of the arguments of a search.

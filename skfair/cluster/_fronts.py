@@ -27,7 +27,7 @@ from skfair.groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
-from skfair.utils._api import MatrixLike
+from skfair.utils._api import MatrixLike, Record
 from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
 from skfair.utils._fit import single_threaded_blas
 from skfair.utils._parameters import validate_params
@@ -44,8 +44,8 @@ BALANCE_METRICS = ("balance", "share_ratio")
 """What may rise along a front; `ClusterRequirements` has fields with these names."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront:
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ParetoFront(Record):
     """Clusterings of which none is both cheaper and more balanced than another.
 
     Made by `cluster_front`. Points are sorted by cost, so that the
@@ -123,7 +123,7 @@ class ParetoFront:
             measured[:, points] = measure(routes[r], positions[points, 1])
         columns = dict(zip(BALANCE_METRICS, measured, strict=True))
         return cls(
-            cost[rows],
+            cost=cost[rows],
             **(columns | {metric: ratio[rows]}),
             data_balance=data_balance,
             cost_name=cost_name,
