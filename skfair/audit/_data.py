@@ -283,11 +283,11 @@ class AuditData:
         cls,
         table: pd.DataFrame,
         *,
-        n: str,
+        counts: str,
         sensitive_features: str | Sequence[str] | SensitiveFeatures,
-        outcome: str | None = None,
-        decision: str | None = None,
-        score: str | None = None,
+        y_true: str | None = None,
+        y_pred: str | None = None,
+        y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
@@ -300,16 +300,16 @@ class AuditData:
         table : DataFrame
             One row for each combination of values, or a mapping of names to columns. A combination
             may have several rows.
-        n : str
+        counts : str
             Column of the number of samples that a row stands for: whole numbers. Rows of none are
             left out.
         sensitive_features : str or list of str
             Columns of the protected attributes.
-        outcome : str, default=None
+        y_true : str, default=None
             Column of the true classes; None if outcomes are not known.
-        decision : str, default=None
+        y_pred : str, default=None
             Column of the decisions or predicted classes; None if :meth:`top` makes them of scores.
-        score : str, default=None
+        y_score : str, default=None
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
@@ -337,7 +337,7 @@ class AuditData:
         ...         "n": [60_000_000, 40_000_000, 55_000_000, 45_000_000],
         ...     }
         ... )
-        >>> audit = Audit.from_counts(table, n="n", sensitive_features="sex", decision="hired")
+        >>> audit = Audit.from_counts(table, counts="n", sensitive_features="sex", y_pred="hired")
         >>> audit
         <Audit of 200,000,000 samples by sex: classification>
         >>> audit.report().gaps[["gap", "gap_low", "gap_high"]].round(4).to_numpy().tolist()
@@ -346,13 +346,13 @@ class AuditData:
         table = pd.DataFrame(table)
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
-        roles = {"y_pred": decision, "y_true": outcome, "y_score": score}
-        named = [name for name in (n, *roles.values()) if name is not None]
+        roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        named = [name for name in (counts, *roles.values()) if name is not None]
         _check_columns(table, [*named, *groups, *control_features])
         return cls.from_columns(
             {role: None if name is None else table[name] for role, name in roles.items()},
             known.replace_labels(table[groups]),
-            sample_weight=check_counts(table[n], n),
+            sample_weight=check_counts(table[counts], counts),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,

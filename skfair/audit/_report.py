@@ -474,12 +474,12 @@ class FairnessReport(PageReport):
         return write_text(render_markdown(self.title, sections, level=2), path)
 
     @classmethod
-    def from_json(cls, text: str | PathLike[str]) -> Self:
+    def from_json(cls, source: str | PathLike[str]) -> Self:
         """The report that :meth:`to_json` wrote, with the same page and tables.
 
         Parameters
         ----------
-        text : str or path-like
+        source : str or path-like
             The JSON, or the path of a file of it.
 
         Returns
@@ -493,7 +493,7 @@ class FairnessReport(PageReport):
         FileNotFoundError
             If a path-like names no file.
         """
-        content = decode_report(text, cls._settings)
+        content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
             content["subgroups"] = SubgroupReport(**content["subgroups"])
         return cls(**{name: content[name] for name in cls._settings})

@@ -250,19 +250,15 @@ class ParetoFront(Record):
             f"{' and '.join(reached)} and is selected. {advice}"
         )
 
-    def hypervolume(
-        self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
-    ) -> float:
+    def hypervolume(self, *, reference: tuple[float, float]) -> float:
         """Hypervolume: area between the front and the reference point that the front dominates.
 
         Parameters
         ----------
         reference : tuple of (cost, metric)
             The worst corner.
-        ideal : tuple of (cost, metric), default=None
-            The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(self.cost, self._metric_values, reference=reference, ideal=ideal)
+        return hypervolume(self.cost, self._metric_values, reference=reference)
 
     def plot(
         self, *, selected: int | None = None, name: str | None = None, ax: Axes | None = None
@@ -527,7 +523,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
         problem.group_weights, problem.limits.intersections, data.largest_weight
     )
     problem = replace(problem, limits=limits)
-    routes = algorithm.front(problem, runs, n_levels or 40, random_state)
+    routes = algorithm._front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
 
 

@@ -668,7 +668,7 @@ class GapMonitor(BaseEstimator):
         >>> from skfair.audit import Audit
         >>> from skfair.monitoring import GapMonitor
         >>> month = pd.DataFrame({"sex": [*"ffmm"], "hired": [0, 1, 0, 1], "n": [60, 40, 55, 45]})
-        >>> audit = Audit.from_counts(month, n="n", sensitive_features="sex", decision="hired")
+        >>> audit = Audit.from_counts(month, counts="n", sensitive_features="sex", y_pred="hired")
         >>> monitor = GapMonitor("demographic_parity", 0.2).update_from(audit, time="2026-01")
         >>> round(monitor.interval().estimate, 3)
         0.05
@@ -926,12 +926,12 @@ class GapMonitor(BaseEstimator):
         return encode_content(parameters(self) | results)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, source: str) -> Self:
         """Resume a monitor from what `to_json` returned.
 
         Parameters
         ----------
-        text : str
+        source : str
             Text in JSON.
 
         Returns
@@ -943,7 +943,7 @@ class GapMonitor(BaseEstimator):
         ValueError
             If the text is not what `to_json` returned, or a field is missing or damaged.
         """
-        content = decode_content(text, [*cls._get_param_names(), "settings", "state"])
+        content = decode_content(source, [*cls._get_param_names(), "settings", "state"])
         settings, state = content.pop("settings"), content.pop("state")
         monitor = cls(**content)
         if state is None:

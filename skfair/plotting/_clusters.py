@@ -401,12 +401,10 @@ class TradeoffDisplay(Display):
 
     Parameters
     ----------
-    front : DataFrame
+    table : DataFrame
         Output of :func:`skfair.audit.fairness_front`: columns ``tolerance``, ``accuracy`` and
         ``gap``, and for intervals the last two with ``_low`` and ``_high``.
     {name}
-    gap_name : str, default="gap between groups"
-        Label of the horizontal axis.
 
     Attributes
     ----------
@@ -431,12 +429,9 @@ class TradeoffDisplay(Display):
 
     _gid = "skfair-tradeoff"
 
-    def __init__(
-        self, front: pd.DataFrame, *, name: str | None = None, gap_name: str = "gap between groups"
-    ):
-        self.front = front
+    def __init__(self, table: pd.DataFrame, *, name: str | None = None):
+        self.table = table
         self.name = name
-        self.gap_name = gap_name
 
     def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
         """Draw the points, with their intervals and tolerances.
@@ -453,7 +448,7 @@ class TradeoffDisplay(Display):
             This display, with `ax_`, `figure_` and `line_`.
         """
         ax = self._use_axes(ax, size=(6.4, 4.2))
-        front = self.front.sort_values("tolerance")
+        front = self.table.sort_values("tolerance")
         # Colours and markers continue after the models that are on the axes.
         marks = style(self._count_drawn(), "color", "marker")
         # Confidence intervals of both coordinates, if the front has them.
@@ -480,7 +475,7 @@ class TradeoffDisplay(Display):
             ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
         if bound is not None:
             ax.axvline(bound, color=INK, linewidth=0.8, linestyle="--")
-        ax.set(xlabel=self.gap_name, ylabel="accuracy")
+        ax.set(xlabel="gap between groups", ylabel="accuracy")
         ax.autoscale(axis="x")
         ax.set_xlim(left=0.0)
         strip_frame(ax, "top", "right")

@@ -612,7 +612,7 @@ class ScoreDistributionDisplay(Display):
     inside : array-like of bool, shape (n_groups, n_points), default=None
         Mask of the scores to shade under the curve of each group. None shades nothing.
     {group_names}
-    score_name : str, default="score"
+    name : str, default="score"
         Label of the score axis.
 
     Attributes
@@ -642,13 +642,13 @@ class ScoreDistributionDisplay(Display):
         *,
         inside: Sequence[ArrayLike] | np.ndarray | None = None,
         group_names: Sequence[str] | None = None,
-        score_name: str = "score",
+        name: str = "score",
     ):
         self.scores = scores
         self.densities = densities
         self.inside = inside
         self.group_names = group_names
-        self.score_name = score_name
+        self.name = name
 
     @classmethod
     def from_estimator(
@@ -685,7 +685,7 @@ class ScoreDistributionDisplay(Display):
             sensitive_features=sensitive_features,
             interval=interval,
             sample_weight=sample_weight,
-            score_name="decision function" if has_decision else "probability of the positive class",
+            name="decision function" if has_decision else "probability of the positive class",
             ax=ax,
         )
 
@@ -697,7 +697,7 @@ class ScoreDistributionDisplay(Display):
         sensitive_features: MatrixLike,
         interval: Sequence | dict | None = None,
         sample_weight: ArrayLike | None = None,
-        score_name: str = "score",
+        name: str = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw any scores.
@@ -708,7 +708,7 @@ class ScoreDistributionDisplay(Display):
         Parameters
         ----------
         {y_score, sensitive_features, interval, sample_weight}
-        score_name : str, default="score"
+        name : str, default="score"
             Label of the score axis.
         {ax}
 
@@ -728,7 +728,7 @@ class ScoreDistributionDisplay(Display):
             densities,
             inside=None if interval is None else is_in_intervals(above, scored.intervals),
             group_names=to_text(scored.names),
-            score_name=score_name,
+            name=name,
         )
         return display.plot(ax=ax)
 
@@ -763,7 +763,7 @@ class ScoreDistributionDisplay(Display):
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
-        ax.set_xlabel(self.score_name)
+        ax.set_xlabel(self.name)
         ax.set_ylabel("density")
         strip_frame(ax, "top", "right")
         write_legend(ax)

@@ -49,11 +49,11 @@ def audit_counts(table, names, score=None, **settings):
     columns = [*names, "y", "d"] + ([] if score is None else [score])
     return Audit.from_counts(
         count(table[columns]),
-        n="n",
+        counts="n",
         sensitive_features=names,
-        outcome="y",
-        decision="d",
-        score=score,
+        y_true="y",
+        y_pred="d",
+        y_score=score,
         **settings,
     )
 
@@ -118,10 +118,10 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
     table = pd.DataFrame({"g": ["a", "a", "b", "b"], "s": [0.2, 0.9, 0.5, 0.9], "n": [5, 1, 3, 1]})
     audit = Audit.from_counts(
         table.assign(d=[0, 1, 0, 1]),
-        n="n",
+        counts="n",
         sensitive_features="g",
-        decision="d",
-        score="s",
+        y_pred="d",
+        y_score="s",
         min_group_size=1,
     )
     frame = audit.report().frame
@@ -189,10 +189,10 @@ def test_control_features_of_counts():
     columns = [*names, "y", "d", "other"]
     counts = Audit.from_counts(
         count(table[columns]),
-        n="n",
+        counts="n",
         sensitive_features=names,
-        outcome="y",
-        decision="d",
+        y_true="y",
+        y_pred="d",
         **settings,
     )
     rows = audit_rows(table, names, control_features=table["other"])
@@ -354,13 +354,13 @@ def test_bad_counts_are_errors(changes, message):
     outcome = "y" if "y" in changes else None
     with pytest.raises(ValueError, match=message):
         Audit.from_counts(
-            TABLE | changes, n="n", sensitive_features="sex", decision="d", outcome=outcome
+            TABLE | changes, counts="n", sensitive_features="sex", y_pred="d", y_true=outcome
         )
 
 
 def test_absent_columns_are_named():
     with pytest.raises(ValueError, match="no column 'age'.*its columns are 'sex', 'd', 'n'"):
-        Audit.from_counts(TABLE, n="n", sensitive_features=["sex", "age"], decision="d")
+        Audit.from_counts(TABLE, counts="n", sensitive_features=["sex", "age"], y_pred="d")
 
 
 def test_decisions_or_scores_are_needed():
@@ -376,9 +376,9 @@ def test_decisions_or_scores_are_needed():
         scores.report()
     assert scores.top(2).report().n_samples == 4
     with pytest.raises(ValueError, match="pass them as y_score or score"):
-        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d").top(3)
+        Audit.from_counts(TABLE, counts="n", sensitive_features="sex", y_pred="d").top(3)
     with pytest.raises(ValueError, match="min_group_size must be a positive whole number"):
-        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d", min_group_size=0)
+        Audit.from_counts(TABLE, counts="n", sensitive_features="sex", y_pred="d", min_group_size=0)
 
 
 def test_weights_as_counts_raise_a_warning():

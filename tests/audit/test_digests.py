@@ -29,7 +29,7 @@ def audit_rows(table=TABLE):
 def audit_counts(table=TABLE):
     counts = table.groupby([*table], as_index=False).size()
     columns = {"sensitive_features": "sex", "outcome": "y", "decision": "d"}
-    return Audit.from_counts(counts, n="size", pos_label="yes", **columns)
+    return Audit.from_counts(counts, counts="size", pos_label="yes", **columns)
 
 
 def test_samples_in_any_order_and_their_counts_have_one_salted_digest():
