@@ -327,9 +327,8 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
         verdict = "shown"
     elif limits.lower_limit > tolerance:
         verdict = "contradicted"
-    low, high = mirror(limits.lower_limit), mirror(limits.limit)
-    if is_mirrored:
-        low, high = high, low
+    ends = mirror(limits.lower_limit), mirror(limits.limit)
+    low, high = reversed(ends) if is_mirrored else ends
     size = limits.required_sample_size if verdict == "open" else None
     return Claim(
         verdict=verdict,

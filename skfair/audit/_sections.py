@@ -689,12 +689,9 @@ def _model_card_table(report, attribute, names):
         cells = [by.loc[(group, name)] if (group, name) in by.index else None for name in names]
         texts = [
             "–"
-            if cell is None
-            else (
-                value_text(cell["estimate"], name),
-                interval_text(cell["low"], cell["high"], name),
-            )
-            for name, cell in zip(names, cells, strict=True)
+            if one is None
+            else (value_text(one["estimate"], name), interval_text(one["low"], one["high"], name))
+            for name, one in zip(names, cells, strict=True)
         ]
         n = frame.loc[frame["group"] == group, "n"].max()
         rows.append(((group, f"{n:,.0f}", *texts), False))
