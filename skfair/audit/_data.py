@@ -45,11 +45,10 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._sklearn import safe_indexing
 
-_FILE_ROLES = (
-    *("outcome", "decision", "score", "sample_weight", "n"),
-    *("sensitive_features", "control_features"),
-)
-"""What columns of a file may hold."""
+_FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
+_FILE_ROLES |= {"sample_weight": "sample_weight", "counts": "n"}
+_FILE_ROLES |= dict.fromkeys(("sensitive_features", "control_features"), "")
+"""What columns of a file may hold, and what facts about the file call it."""
 
 
 class FittedModel(NamedTuple):
@@ -378,8 +377,8 @@ class AuditData:
             File, or a folder of Parquet files. Reports state its name and SHA-256 digest.
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
-            :class:`SensitiveFeatures` of them), "outcome", "decision", "score" and
-            "control_features", as in :meth:`from_counts`. With "n" rows stand for as many samples;
+            :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
+            "control_features", as in :meth:`from_counts`. With "counts" rows stand for as many samples;
             else "sample_weight" may name a column of weights. Groups are text.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
@@ -404,9 +403,9 @@ class AuditData:
         known = as_sensitive_features(roles.pop("sensitive_features"))
         sensitive, control_features = map(_as_list, (known.labels, roles.pop("control_features")))
         named = {role: name for role, name in roles.items() if name is not None}
-        if "n" in named and "sample_weight" in named:
+        if "counts" in named and "sample_weight" in named:
             raise ValueError(
-                "n counts samples of equal weight, but sample_weight was passed too; pass one row "
+                "counts are of samples of equal weight, but sample_weight was passed too; pass one row "
                 "for each sample, or leave one of them out."
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
@@ -419,7 +418,7 @@ class AuditData:
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
         groups = table[sensitive].astype(object)
-        described = [f"{role} {name}" for role, name in named.items()]
+        described = [f"{_FILE_ROLES[role]} {name}" for role, name in named.items()]
         described.append(f"sensitive {', '.join(sensitive)}")
         facts = {"file": path.name, "columns": "; ".join(described)}
         if counts is None:  # small counts could be guessed from the digest

@@ -37,10 +37,11 @@ class Record:
     """Base of dataclasses that the package makes, not its users: fields are passed by keyword."""
 
     def __init__(self, **values: Any):
-        unknown = {*values} - {*type(self).__dataclass_fields__}  # type: ignore[attr-defined]
-        if unknown:
+        names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
+        if unknown := {*values} - {*names}:
             raise TypeError(f"A {type(self).__name__} has no {join_names(sorted(unknown))}.")
-        vars(self).update(values)  # also of frozen records
+        # Of frozen records too. Fields that are not passed have the default of the class.
+        vars(self).update({n: values[n] if n in values else getattr(self, n) for n in names})
 
 
 # Docstring entries that several functions or classes share, written once.

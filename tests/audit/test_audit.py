@@ -318,9 +318,9 @@ def test_files_of_samples_and_of_counts(tmp_path):
     columns = table[[*names, "y", "d"]]
     columns.to_csv(tmp_path / "rows.csv", index=False)
     count(columns).to_csv(tmp_path / "counts.csv", index=False)
-    roles = {"sensitive_features": names, "outcome": "y", "decision": "d"}
+    roles = {"sensitive_features": names, "y_true": "y", "y_pred": "d"}
     rows = Audit.from_file(tmp_path / "rows.csv", roles, pos_label="yes")
-    counts = Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n"}, pos_label="yes")
+    counts = Audit.from_file(tmp_path / "counts.csv", roles | {"counts": "n"}, pos_label="yes")
     assert rows.n_samples == counts.n_samples == len(table)
     first, second = rows.report(), counts.report()
     assert_equal(first.frame, second.frame)
@@ -328,9 +328,9 @@ def test_files_of_samples_and_of_counts(tmp_path):
     assert len(first.provenance["sha256"]) == 64
     assert second.provenance["columns"].endswith("n n; sensitive a0, a1")
     assert_equal(rows.subgroups().flagged, counts.subgroups().flagged)
-    with pytest.raises(ValueError, match="n counts samples of equal weight"):
-        Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n", "sample_weight": "n"})
-    for wrong in (roles | {"target": "y"}, {"decision": "d"}):
+    with pytest.raises(ValueError, match="counts are of samples of equal weight"):
+        Audit.from_file(tmp_path / "counts.csv", roles | {"counts": "n", "sample_weight": "n"})
+    for wrong in (roles | {"target": "y"}, {"y_pred": "d"}):
         with pytest.raises(ValueError, match="columns must map some of"):
             Audit.from_file(tmp_path / "counts.csv", wrong)
 

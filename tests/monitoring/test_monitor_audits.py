@@ -29,7 +29,7 @@ def test_a_monitor_of_audits_and_one_of_counts_are_those_of_arrays(constraint):
         monitors[0].update(y_pred, y_true, sensitive_features=table, time=time)
         audit = Audit.from_predictions(y_true, y_pred, sensitive_features=table)
         monitors[1].update_from(audit, time=time)
-        names = {"outcome": "y", "decision": "d", "sensitive_features": ["sex", "race"]}
+        names = {"y_true": "y", "y_pred": "d", "sensitive_features": ["sex", "race"]}
         counts = count(table, y_true, y_pred)
         monitors[2].update_from(Audit.from_counts(counts, counts="n", **names), time=time)
     states = [monitor.to_json() for monitor in monitors]
