@@ -378,8 +378,8 @@ class AuditData:
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
             :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
-            "control_features", as in :meth:`from_counts`. With "counts" rows stand for as many samples;
-            else "sample_weight" may name a column of weights. Groups are text.
+            "control_features", as in :meth:`from_counts`. With "counts" rows stand for as many
+            samples; else "sample_weight" may name a column of weights. Groups are text.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         min_group_size, source
@@ -405,8 +405,8 @@ class AuditData:
         named = {role: name for role, name in roles.items() if name is not None}
         if "counts" in named and "sample_weight" in named:
             raise ValueError(
-                "counts are of samples of equal weight, but sample_weight was passed too; pass one row "
-                "for each sample, or leave one of them out."
+                "counts are of samples of equal weight, but sample_weight was passed too; pass one "
+                "row for each sample, or leave one of them out."
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
