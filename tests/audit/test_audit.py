@@ -18,6 +18,7 @@ from skfair.audit import (
     find_subgroups,
 )
 from skfair.groups import check_groups
+from skfair.metrics import group_report
 from skfair.monitoring import GapMonitor
 from tests.audit.doors import (
     certify_predictions,
@@ -397,3 +398,33 @@ def test_public_functions_that_take_data_have_few_parameters():
     ]
     numbers = [len(inspect.signature(function).parameters) for function in functions]
     assert sum(numbers) <= 90 and max(numbers) <= 12
+
+
+# Names of columns.
+
+
+def test_tables_have_one_name_for_each_fact():
+    table, names = draw_table(1)
+    data = {"sensitive_features": table[names]}
+    scores = table["s"] / table["s"].max()
+    audit = Audit.from_predictions(table["y"], table["d"], y_score=scores, **data)
+    report, subgroups = audit.report(), audit.subgroups()
+    monitor = GapMonitor("demographic_parity", tolerance=0.1).update(table["d"], **data)
+    tables = [
+        *(report.frame, report.gaps, report.adverse_impact(), report.reliability),
+        *(subgroups.flagged, subgroups.searches, monitor.summary(), monitor.to_frame()),
+        group_report(table["y"], table["d"], **data, confidence_level=0.9),
+    ]
+    columns = set().union(*map(set, tables))
+    retired = {
+        "cell",
+        "departure",
+        "measure",
+        "n_samples",
+        "observed",
+        "rate",
+        "rest_rate",
+        "value",
+    }
+    assert columns & retired == set()
+    assert {"metric", "group", "n", "estimate", "low", "high", "gap", "event"} <= columns
