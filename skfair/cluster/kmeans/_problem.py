@@ -30,7 +30,13 @@ from skfair.cluster.kmeans._assignment import (
     solve_dual,
     zero_solution,
 )
-from skfair.cluster.kmeans._size_dual import SizeDual, assign_precisely, bounds_many_sizes
+from skfair.cluster.kmeans._size_dual import (
+    SizeDual,
+    assign_sizes,
+    bounds_many_sizes,
+    spread_bounds,
+)
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.groups import GroupSummary, count_table
 from skfair.partitions import (
     BLOCK,
@@ -275,11 +281,12 @@ class ClusteringProblem(BaseClusteringProblem):
         if start is not None:
             multipliers = start.offsets[:, 0] * self.n_attributes
         problem = replace(self, limits=limits)
-        bounds = member_bounds(problem, self.n_samples)
-        _, dual, now = assign_precisely(self, centers, bounds, SizeDual(multipliers))
-        solution = problem.solution_from_multipliers(dual.multipliers)
-        value = now.value * float(self.largest_weight)
-        return solution._replace(value=value, labels=now.labels, gaps=now.gaps)
+        bounds = spread_bounds(*member_bounds(problem, self.n_samples), len(centers))
+        dual, now = assign_sizes(self.X, centers, bounds, SizeDual(multipliers))[1:]
+        solved = solve_transport(self.X, centers, bounds, dual.multipliers)
+        solution = problem.solution_from_multipliers(solved.multipliers)
+        value = solved.value * float(self.largest_weight)
+        return solution._replace(value=value, labels=solved.labels, gaps=now.gaps)
 
     def solution_from_multipliers(self, multipliers):
         """A dual solution with the offsets of multipliers of sizes, to start another one from."""
