@@ -376,7 +376,7 @@ def test_monitors_of_shares_and_costs_measure_as_reports_do(metric):
     # A row is a batch.
     gap = bind(RateParity(metric), y[rows], groups[rows]).value(2.0 * decisions[rows] - 1.0)
     summary = monitor.summary()
-    assert summary["gap"].iloc[-1] == pytest.approx(gap, abs=1e-12)
+    assert summary["batch_gap"].iloc[-1] == pytest.approx(gap, abs=1e-12)
     assert summary["status"].iloc[-1] == "certified"
 
 
