@@ -106,9 +106,11 @@ def _all_rows(dataset):
         codes = (bunch.sensitive_features == "Female").to_numpy(np.intp)
         order = np.arange(len(codes))
     else:
-        bunch = fetch_bank_marketing(columns="clustering", drop_unknown_marital=True)
+        bunch = fetch_bank_marketing(columns="clustering")
+        is_known = bunch.sensitive_features != "unknown"
+        bunch.data = bunch.data[is_known]
         position = {"divorced": 0, "single": 1, "married": 2}
-        codes = bunch.sensitive_features.map(position).to_numpy(np.intp)
+        codes = bunch.sensitive_features[is_known].map(position).to_numpy(np.intp)
         order = np.argsort(codes, kind="stable")
     X = normalize(scale(bunch.data.to_numpy(np.float64)))
     return X[order], codes[order]

@@ -28,7 +28,7 @@ from skfair.classification import ConstrainedClassifierCV
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import fetch_adult, load_patients, make_fair_blobs
 from skfair.metrics import balance_score, cluster_composition, group_report
-from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay, ParetoFrontDisplay
+from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay
 from skfair.statistics import gap_interval
 
 FOLDER = Path("demo")
@@ -227,7 +227,7 @@ def draw_front(X, groups, plain):
     n_clusters = plain.n_clusters
     front = cluster_front(FairKMeans(n_clusters, random_state=0), X, sensitive_features=groups)
     selected = front.select(min_balance=0.8)
-    display = ParetoFrontDisplay.from_front(front, name="FairKMeans", selected=selected)
+    display = front.plot(name="FairKMeans", selected=selected)
     balance = balance_score(plain.labels_, sensitive_features=groups)
     display.ax_.plot(balance, plain.inertia_ / len(X), "k*", markersize=13, label="KMeans")
     display.ax_.legend(loc="upper left")

@@ -22,7 +22,6 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
-    PositiveInt,
     Share,
     Verbose,
     validate_params,
@@ -31,6 +30,9 @@ from skfair.utils._sklearn import StrOptions, with_callbacks
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
 
+
+MAX_PAIRS = 200_000
+"""Pairs of documents that a fit is made of; of more, a random sample is drawn."""
 
 _CONSTRAINTS_BY_NAME = {"ranking_parity": RankingParity}
 
@@ -52,6 +54,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     where :math:`r_{ab}` is the share of pairs with i in group a and j in group b whose order is
     right ([1]_). With the logistic loss this is RankNet, with the hinge loss a ranking SVM, with a
     bound. The gap is counted on orders, not on a smooth surrogate. Predictions need no groups.
+    Of more than 200,000 pairs a random sample is drawn, on which the tolerance is kept.
 
     Parameters
     ----------
@@ -71,9 +74,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         another of :mod:`skfair.losses`. The squared losses are half a square.
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.
-    max_pairs : int, default=200_000
-        Maximum number of pairs to train on; of more, a random sample is drawn, and the tolerance is
-        kept on this sample.
     {solver}
         Solvers on mini-batches draw pairs: "stochastic-plada" as in appendix D.3 of [2]_.
     {warm_start}
@@ -153,7 +153,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
         alpha: NonNegative = 1e-4,
-        max_pairs: PositiveInt = 200_000,
         solver: SolverName | Solver = "sqp",
         warm_start: bool = False,
         random_state: RandomState = None,
@@ -163,7 +162,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
             constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
         )
         self.min_group_size = min_group_size
-        self.max_pairs = max_pairs
         self.verbose = verbose
 
     @restore_on_failure(one_blas_thread=True)
@@ -237,11 +235,11 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
 
     def _draw_pairs(self, n_pairs):
         """Positions of the pairs to train on, ascending."""
-        if n_pairs <= self.max_pairs:
+        if n_pairs <= MAX_PAIRS:
             return np.arange(n_pairs)
         random_state = check_random_state(self.random_state)
         # Drawn without replacement, in the order in which all pairs are numbered.
-        pairs = sample_without_replacement(n_pairs, self.max_pairs, random_state=random_state)
+        pairs = sample_without_replacement(n_pairs, MAX_PAIRS, random_state=random_state)
         return np.sort(pairs)
 
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:

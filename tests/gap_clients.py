@@ -19,7 +19,7 @@ from skfair.audit import FairnessReport, certify, find_subgroups
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import Constraint, LossParity, MeanParity, RatioGap
 from skfair.losses import Pointwise
-from skfair.metrics import Measure
+from skfair.metrics import GroupMetric
 from skfair.monitoring import GapMonitor
 from skfair.partitions import Blocks, load_rows
 from skfair.regression import ConstrainedERMRegressor
@@ -208,19 +208,19 @@ def check_report(kind, by_hand, folder):
 
 
 def check_report_of_mean(kind, by_hand, folder):
-    """A report of the mean that is compared, written as a measure of probabilities."""
+    """A report of the mean that is compared, written as a metric of probabilities."""
     columns, target, group = draw_samples()
     model = fit_plain(columns)
 
     def mean_value(y, probability):
         return by_hand.values(logit(probability), 2.0 * np.asarray(y) - 1.0).mean()
 
-    measure = Measure(mean_value, name="mean", response="probabilities")
+    metric = GroupMetric(mean_value, name="mean", response_method="predict_proba")
     frame = FairnessReport.from_estimator(
-        model, columns.X, columns.y, sensitive_features=group, metrics=[measure]
+        model, columns.X, columns.y, sensitive_features=group, metrics=[metric]
     ).to_frame()
-    of_groups = frame[(frame["measure"] == "mean") & (frame["attribute"] != "overall")]
-    gap = by_hand.gap_of_means(of_groups["value"].to_numpy())
+    of_groups = frame[(frame["metric"] == "mean") & (frame["attribute"] != "overall")]
+    gap = by_hand.gap_of_means(of_groups["estimate"].to_numpy())
     return np.isclose(gap, by_hand.gap(model.decision_function(columns.X), target, group))
 
 

@@ -82,12 +82,12 @@ def fit_plain(columns, constraint=None, **settings):
     return model.fit(columns.X, columns.y, sensitive_features=columns.group)
 
 
-def measure(rate, columns, model):
+def metric(rate, columns, model):
     """Rates of decisions by group."""
     y, group, decisions = columns.y, columns.group, model.predict(columns.X)
     if isinstance(y, Blocks):  # decisions about the blocks of a file are in memory
         y, group = load_rows(y), load_rows(group)
-    report = group_report(y, decisions, sensitive_features=group, measures=[rate])
+    report = group_report(y, decisions, sensitive_features=group, metrics=[rate])
     return report[name_of(rate)]
 
 
@@ -102,7 +102,7 @@ def report(rate, columns, model):
     audit = FairnessReport.from_estimator(
         model, columns.X, columns.y, sensitive_features=columns.group, metrics=[rate]
     )
-    return audit.to_frame()["value"]
+    return audit.to_frame()["estimate"]
 
 
 def keep_parity(rate, columns, model):
@@ -137,7 +137,7 @@ def monitor(rate, columns, model):
 
 
 CLIENTS = {
-    "measure": measure,
+    "metric": metric,
     "scorer": score,
     "report": report,
     "parity": keep_parity,

@@ -16,8 +16,8 @@ REFUSED = {
     ("loss ratio", "monitor"): "Other criteria can be certified once, by skfair.audit.certify",
     ("mean square", "certify a regressor"): "Certify a gap of terms that are linear in predictions",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},
-    **{(gap, "report"): "a Measure(function, response=...) of scores" for gap in GAPS},
-    **{(gap, "plan"): "plan a fit by kind='fit' and pilot=FitPilot(" for gap in GAPS},
+    **{(gap, "report"): "a GroupMetric(function, response_method=...) of scores" for gap in GAPS},
+    **{(gap, "plan"): "plan a fit by purpose='fit' and pilot=FitPilot(" for gap in GAPS},
     **{(gap, "subgroups"): "as decisions, such as find_subgroups(None, losses" for gap in GAPS},
 }
 """Gap and client, and what the message says to write instead."""

@@ -16,7 +16,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MAY_IMPORT = {
     "": set(),
-    "audit": {"constraints", "groups", "statistics", "losses", "metrics"} | {"partitions", "utils"},
+    "audit": {"constraints", "groups", "statistics", "losses", "metrics"}
+    | {"partitions", "plotting", "utils"},
     "exceptions": set(),
     "_kernels": set(),
     "utils": {"_kernels", "exceptions"},
@@ -33,10 +34,10 @@ MAY_IMPORT = {
     "metrics": {"exceptions", "statistics", "losses", "groups", "utils"},
     "model_selection": {"exceptions", "metrics", "utils"},
     "monitoring": {"audit", "constraints", "groups", "statistics", "losses", "metrics"}
-    | {"partitions", "utils"},
+    | {"partitions", "plotting", "utils"},
     "datasets": {"partitions", "utils"},
-    "callbacks": {"utils"},
-    "cluster": {"_kernels", "exceptions", "metrics", "partitions", "groups", "utils"},
+    "callbacks": {"plotting", "utils"},
+    "cluster": {"_kernels", "exceptions", "metrics", "partitions", "plotting", "groups", "utils"},
     "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "statistics", "surrogates", "utils"},
     "postprocessing": {"constraints", "exceptions", "groups", "losses", "models"}

@@ -103,7 +103,7 @@ def measure_change(rates, size, design, seed):
     if not is_paired:
         after = Audit.from_predictions(None, after, sensitive_features=groups)
     report = Audit.from_predictions(None, before, sensitive_features=groups).compare(after)
-    gaps = report.gaps.set_index("measure").loc["selection_rate"]
+    gaps = report.gaps.set_index("metric").loc["selection_rate"]
     return tuple(float(gaps[name]) for name in ("change", "change_low", "change_high"))
 
 

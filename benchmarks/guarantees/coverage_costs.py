@@ -115,7 +115,7 @@ def _reports_mean(cost, weighted, n, rng):
         truth[:n],
         decisions[:n],
         sensitive_features=np.zeros(n),
-        measures=[cost.rate],
+        metrics=[cost.rate],
         confidence_level=LEVEL,
         sample_weight=rng.choice([1.0, 3.0], size=n) if weighted else None,
     ).iloc[0]
@@ -135,7 +135,7 @@ def _reports_change(before, after, is_paired, n, rng):
         later = Audit.from_predictions(other, second, sensitive_features=groups)
     audit = Audit.from_predictions(truth, first, sensitive_features=groups)
     report = audit.compare(later, metrics=[before.rate])
-    row = report.gaps.set_index("measure").loc["cost"]
+    row = report.gaps.set_index("metric").loc["cost"]
     true = np.ptp(after.means) - np.ptp(before.means)
     return row["change_low"] - 1e-9 <= true <= row["change_high"] + 1e-9
 

@@ -9,8 +9,8 @@ from benchmarks.guarantees.coverage_costs import compare_widths, list_costs
 from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.audit import limit_metric
 from skfair.constraints import PartialStatisticalParity
+from skfair.metrics import make_limit_metric
 from skfair.statistics import (
     AUCs,
     balance_limit,
@@ -113,7 +113,7 @@ def weighted_rates(shape):
 def partial(scale):
     """Upper limits of partial statistical parity of normal scores with shifted means."""
     interval = (0.1, 0.4)
-    limit = limit_metric(PartialStatisticalParity(interval, scale=scale), confidence_level=LEVEL)
+    limit = make_limit_metric(PartialStatisticalParity(interval, scale=scale), LEVEL)
     truth = _partial_gap(interval, scale)
 
     def draw(n, rng):

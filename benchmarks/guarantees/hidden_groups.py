@@ -17,9 +17,10 @@ from benchmarks.data import fetch_adult, fetch_compas
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
+from skfair.audit import SensitiveFeatures
 from skfair.classification import ConstrainedERMClassifier
 from skfair.metrics import demographic_parity_difference
-from skfair.statistics import hidden_gap_interval, interval_from_bounds, make_recorded_groups
+from skfair.statistics import interval_from_bounds, make_recorded_groups
 
 N_REDRAWS = {5: 500, 1: 20}
 """Redraws of each cell, by the runs of the budget."""
@@ -351,8 +352,8 @@ def redraw_probabilities(name, statement, share, block):
             ]
             truth = abs(rates[1] - rates[0])
             if hidden is None:
-                gap = hidden_gap_interval(
-                    values, group_probabilities=columns, within=masks[0], missing=missing
+                gap = SensitiveFeatures(probabilities=columns, missing=missing).gap_interval(
+                    values, where=masks[0]
                 )
             else:
                 compared = hidden.find_compared_groups(masks[0])

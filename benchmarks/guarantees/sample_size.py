@@ -126,7 +126,7 @@ def _plan_certificates(budget):
 def guaranteed_tolerance(n_samples, n_groups):
     """The tolerance that a fit to groups of equal size is planned to be guaranteed at."""
     # Four times as many samples halve it.
-    at_one_percent = n_groups * required_sample_size(0.01, n_groups=n_groups, kind="fit")
+    at_one_percent = n_groups * required_sample_size(0.01, n_groups=n_groups, purpose="fit")
     return 0.01 * np.sqrt(at_one_percent / n_samples)
 
 
@@ -217,7 +217,7 @@ def _plan_pilots():
         record = {"population": name, "tolerance": tolerance, "allowed": allowed}
         pilot = make_pilot(samples, rows, tolerance)
         record["planned"] = n = required_sample_size(
-            pilot=pilot, max_accuracy_loss=allowed, kind="fit"
+            pilot=pilot, max_accuracy_loss=allowed, purpose="fit"
         )
         of_all = make_pilot(samples, np.arange(len(samples.target)), tolerance)
         fits = of_all.redraw(n, N_PLANNED, random_state=11)

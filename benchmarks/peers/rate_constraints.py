@@ -208,5 +208,5 @@ def _fit(constraint, train, estimator=None):
 def _rates(part, decisions, rate):
     """The rate of each group."""
     decisions = np.asarray(decisions).astype(int)
-    report = group_report(part.y, decisions, sensitive_features=part.groups, measures=[rate])
+    report = group_report(part.y, decisions, sensitive_features=part.groups, metrics=[rate])
     return report.drop("overall")[rate].to_numpy()

@@ -43,7 +43,7 @@ def draw_counts(n_samples, rng):
 def measure_counts(n_samples, n_attributes):
     """Time and memory of a report, and times of a certificate and a search, of counts."""
     table, names = draw_counts(n_samples, np.random.default_rng(0)), [*LEVELS][:n_attributes]
-    columns = {"n": "n", "outcome": "outcome", "decision": "decision"}
+    columns = {"counts": "n", "y_true": "outcome", "y_pred": "decision"}
     load = _time(lambda: Audit.from_counts(table, sensitive_features=names, **columns))
     report = _time(load.result.report)
     record = {"data": f"{len(table):,} counts", "samples": n_samples}
@@ -77,10 +77,10 @@ def measure_rows(n_rows):
     counts = table.groupby(list(table), observed=True).size().reset_index(name="n")
     of_counts = Audit.from_counts(
         counts.assign(sex=counts["sex"].astype(str), race=counts["race"].astype(str)),
-        n="n",
+        counts="n",
         sensitive_features=["sex", "race"],
-        outcome="outcome",
-        decision="decision",
+        y_true="outcome",
+        y_pred="decision",
     )
     is_equal = report.result.to_json() == of_counts.report().to_json()
     record = {"data": f"{n_rows:,} rows", "samples": n_rows, "groups": 10}
@@ -92,7 +92,7 @@ def measure_impact(n_samples):
     table = pd.DataFrame({"sex": ["f", "f", "m", "m"], "hired": [0, 1, 0, 1]})
     hired = int(0.3 * n_samples), int(0.3002 * n_samples)
     table["n"] = [n_samples - hired[0], hired[0], n_samples - hired[1], hired[1]]
-    audit = Audit.from_counts(table, n="n", sensitive_features="sex", decision="hired")
+    audit = Audit.from_counts(table, counts="n", sensitive_features="sex", y_pred="hired")
     impact = _time(audit.report().adverse_impact)
     record = {"data": "4 counts", "samples": 2 * n_samples, "groups": 2}
     return record | {"impact s": impact.seconds, "report peak GB": peak_gigabytes()}

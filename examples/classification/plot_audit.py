@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 from skfair.audit import Audit, certify
-from skfair.plotting import GroupRateDisplay, SubgroupDisplay
+from skfair.plotting import GroupRateDisplay
 from skfair.statistics import required_sample_size
 
 rng, n = np.random.default_rng(0), 6000
@@ -64,9 +64,9 @@ display = GroupRateDisplay.from_predictions(
     y,
     model.predict(X),
     sensitive_features=attributes["sex"],
-    measures=["selection_rate", "true_positive_rate", "false_positive_rate"],
+    metrics=["selection_rate", "true_positive_rate", "false_positive_rate"],
 )
-gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("measure")
+gaps = report.gaps[report.gaps["attribute"] == "sex"].set_index("metric")
 true_positives = gaps.loc["true_positive_rate"]
 display.ax_.set_title(
     f"Of those who would pay back, {true_positives['lowest']}s are recognised\n"
@@ -82,7 +82,7 @@ display.ax_.set_title(
 # the rest. The limits hold for all of them together.
 
 subgroups = audit.subgroups()
-SubgroupDisplay.from_report(subgroups).ax_.set_title(
+subgroups.plot().ax_.set_title(
     "Women, and people under 30, are selected less often than all others", pad=30
 )
 

@@ -104,7 +104,7 @@ for tolerance in tolerances:
             "tolerance": tolerance,
             "training gap": model.constraint_report_["gap"].iloc[0],
             "gap": np.ptp(rates["selection_rate"]),
-            "standard error": np.sqrt((rates["selection_rate_se"] ** 2).sum()),
+            "standard error": np.sqrt((rates["selection_rate_standard_error"] ** 2).sum()),
             "accuracy": report.loc["overall", "accuracy"],
         }
     )

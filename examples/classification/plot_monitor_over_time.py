@@ -22,7 +22,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult
 from skfair.monitoring import GapMonitor
-from skfair.plotting import GapMonitorDisplay
 
 try:
     adult = fetch_adult(drop_sensitive=True)
@@ -71,11 +70,11 @@ print(summary[columns].to_string(index=False, float_format="{:.3f}".format))
 
 first_certificate = (summary["status"] == "certified").argmax()
 first_alarm = (summary["status"] == "alarm").argmax()
-display = GapMonitorDisplay.from_monitor(monitor)
+display = monitor.plot()
 display.ax_.set_title(
-    f"Monthly gaps of up to {summary['gap'][:12].max():.2f} in a year that is certified after "
-    f"{first_certificate + 1} months.\nAn alarm {first_alarm - 11} months after the model was "
-    "retrained without the constraint",
+    f"Monthly gaps of up to {summary['batch_gap'][:12].max():.2f} in a year that is certified "
+    f"after {first_certificate + 1} months.\nAn alarm {first_alarm - 11} months after the model "
+    "was retrained without the constraint",
     pad=84,
 )
 
@@ -88,4 +87,4 @@ display.ax_.set_title(
 alarm = summary["time"][first_alarm]
 print(f"alarm in {alarm:%B %Y}, tolerance exceeded since {monitor.since_:%B %Y}")
 rates = monitor.to_frame()
-print(rates.groupby([rates["time"].dt.year, "group"])["rate"].mean().round(3))
+print(rates.groupby([rates["time"].dt.year, "group"])["estimate"].mean().round(3))

@@ -85,7 +85,7 @@ else:
 # The front is a step function, because the cost of a balance is the lowest cost of a clustering
 # with this balance. The axis ends a quarter above the lowest cost.
 
-display = ParetoFrontDisplay.from_front(front, name="FairKMeans", selected=four_fifths)
+display = front.plot(name="FairKMeans", selected=four_fifths)
 for name, points in others.items():
     ParetoFrontDisplay(*points.T, name=name).plot(ax=display.ax_)
 ax = display.ax_

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.datasets import load_patients
-from skfair.plotting import ClusterCompositionDisplay, ParetoFrontDisplay
+from skfair.plotting import ClusterCompositionDisplay
 
 patients = load_patients(drop_sensitive=True)
 X = StandardScaler().fit_transform(patients.data)
@@ -51,7 +51,7 @@ table.iloc[list(selected.values())].set_index([list(selected)]).round(3)
 # The figure
 # ----------
 
-display = ParetoFrontDisplay.from_front(front, name="front of 5 clusters")
+display = front.plot(name="front of 5 clusters")
 for (name, i), mark in zip(selected.items(), "D^*", strict=True):
     label = f"{name}: {table.extra_cost[i]:+.1%} cost"
     display.ax_.plot(front.balance[i], front.cost[i], mark, color="black", ms=11, label=label)

@@ -20,7 +20,6 @@ from sklearn.cluster import SpectralClustering
 from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.datasets import make_fair_sbm
 from skfair.metrics import balance_score, normalized_cut
-from skfair.plotting import ParetoFrontDisplay
 
 network, circle, group = make_fair_sbm(
     1000,
@@ -60,7 +59,7 @@ front.to_frame().iloc[:: max(1, len(front) // 8)].round(3)
 # In this network the first steps of balance cost most. The front begins below plain spectral
 # clustering, because it minimises the cut itself.
 
-display = ParetoFrontDisplay.from_front(front, name="FairSpectralClustering", selected=four_fifths)
+display = front.plot(name="FairSpectralClustering", selected=four_fifths)
 ax = display.ax_
 for labels, mark, name in (
     (plain, "k*", "plain spectral clustering"),

@@ -37,7 +37,6 @@ from skfair.classification import ConstrainedClassifierCV
 from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_ratio
 from skfair.monitoring import GapMonitor
-from skfair.plotting import GapMonitorDisplay
 from skfair.statistics import gap_interval, required_sample_size
 
 try:
@@ -93,9 +92,9 @@ print(*report.findings, sep="\n")
 # predictions. The true positive rate is the selection rate among the truly positive: of the women
 # with a high income, how many are proposed?
 
-rates = report.to_frame().query("attribute == 'sex'").pivot(index="measure", columns="group")
-measures = ["base_rate", "selection_rate", "true_positive_rate", "false_positive_rate"]
-rates.loc[[*measures, "positive_predictive_value"], "value"].round(3)
+rates = report.to_frame().query("attribute == 'sex'").pivot(index="metric", columns="group")
+metrics = ["base_rate", "selection_rate", "true_positive_rate", "false_positive_rate"]
+rates.loc[[*metrics, "positive_predictive_value"], "estimate"].round(3)
 
 # %%
 # 3. Choose a criterion
@@ -224,7 +223,7 @@ monitor.summary().set_index("time")[["gap", "low", "high", "status"]].round(3)
 # %%
 # The band is what the monitor states about all months so far. It narrows as months are added.
 
-display = GapMonitorDisplay.from_monitor(monitor)
+display = monitor.plot()
 
 # %%
 # 7. Export

@@ -1,12 +1,12 @@
 """Audits of models from any package on held-out data: claims and fairness reports.
 
-Measures are those of disparate impact (adverse impact, the 80 % or four-fifths rule), statistical
+Metrics are those of disparate impact (adverse impact, the 80 % or four-fifths rule), statistical
 parity difference, equal opportunity, and errors by groups of protected attributes. The page of a
 report can be attached to a model card.
 """
 
 from skfair.audit._audit import Audit
-from skfair.audit._certify import certify, limit_metric
+from skfair.audit._certify import certify
 from skfair.audit._claims import Claim, verify
 from skfair.audit._claims import check_states_digest as check_states_digest
 from skfair.audit._claims import find_unit as find_unit
@@ -44,6 +44,5 @@ __all__ = [
     "certify",
     "fairness_front",
     "find_subgroups",
-    "limit_metric",
     "verify",
 ]

@@ -13,20 +13,22 @@ IMPACT_RATES = ("selection_rate", "scoring_rate")
 """Rates that the law compares by ratios: of decisions, and of scores above the median."""
 
 
-def has_impact_ratio(measure):
-    """Whether a measure is a rate that the law compares by ratios, perhaps of one class."""
-    return measure.split(" of class ")[0] in IMPACT_RATES
+def has_impact_ratio(metric):
+    """Whether a metric is a rate that the law compares by ratios, perhaps of one class."""
+    return metric.split(" of class ")[0] in IMPACT_RATES
 
 
 def adverse_impact(frame, n_samples, min_share):
     """DataFrame of the comparisons with the most selected group, from the rows of a report."""
-    rows = frame[(frame["attribute"] != OVERALL) & frame["measure"].map(has_impact_ratio)]
+    rows = frame[(frame["attribute"] != OVERALL) & frame["metric"].map(has_impact_ratio)]
     tables = []
-    for _, group_rows in rows.groupby(["measure", "attribute"], sort=False):
-        table = group_rows[["attribute", "group", "measure", "n"]].reset_index(drop=True)
+    for _, group_rows in rows.groupby(["metric", "attribute"], sort=False):
+        table = group_rows[["attribute", "group", "metric", "n"]].reset_index(drop=True)
         table["n"] = table["n"].astype(int)
-        table["n_selected"] = (group_rows["n"] * group_rows["value"]).round().astype(int).to_numpy()
-        table["rate"] = table["n_selected"] / table["n"]
+        table["n_selected"] = (
+            (group_rows["n"] * group_rows["estimate"]).round().astype(int).to_numpy()
+        )
+        table["estimate"] = table["n_selected"] / table["n"]
         table["is_excluded"] = table["n"] < min_share * n_samples
         tables.append(table.join(_compare_groups(table)))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
@@ -40,7 +42,7 @@ def _compare_groups(table):
         counts = table[["n", "n_selected"]].to_numpy().tolist()
         # The most selected of the known groups, if there are any.
         known = included[~included["group"].map(is_missing_group)]
-        best = counts[(known if len(known) else included)["rate"].idxmax()]
+        best = counts[(known if len(known) else included)["estimate"].idxmax()]
         for row in included.index:
             for name, compare in _COMPARISONS.items():
                 columns[name][row] = compare(*counts[row], *best)

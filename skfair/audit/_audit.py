@@ -14,12 +14,12 @@ from skfair.audit._certify import certify_audit
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
-from skfair.metrics import Measures
+from skfair.metrics import Metrics
 from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Audit(AuditData):
     def report(
         self,
         *,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
         min_published: int | None = None,
@@ -79,7 +79,7 @@ class Audit(AuditData):
         Parameters
         ----------
         metrics : list or dict, default=()
-            Further metrics: names, rates, measures and functions. Functions of single samples are
+            Further metrics: names, rates, metrics and functions. Functions of single samples are
             not for counts.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
@@ -89,7 +89,7 @@ class Audit(AuditData):
             Smallest count that may be published. Groups with a count from 1 to one less are left
             out of everything, and as many others as keep their counts from being computed as the
             difference of those that are published. Counts are those of samples, of samples that a
-            measure is over, and of these with and without its event. Not for clusterings. The page
+            metric is over, and of these with and without its event. Not for clusterings. The page
             states the number of groups that were left out.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
@@ -186,7 +186,7 @@ class Audit(AuditData):
         self,
         other: Audit | ArrayLike,
         *,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         confidence_level: float = 0.95,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
@@ -263,8 +263,8 @@ class Audit(AuditData):
         selected = copy(self)
         selected.k = k
         selected.columns = {name: one for name, one in self.columns.items() if name != "y_pred"}
-        selected.kind = infer_kind(None, selected.columns)
-        selected.pos_label = find_positive_label(selected.kind, selected.columns, self.pos_label)
+        selected.task = infer_task(None, selected.columns)
+        selected.pos_label = find_positive_label(selected.task, selected.columns, self.pos_label)
         return selected
 
     def __repr__(self) -> str:
@@ -272,5 +272,5 @@ class Audit(AuditData):
         names = [name if isinstance(name, str) else "sensitive_features" for name in attributes]
         return (
             f"<Audit of {self.n_samples:,} samples by {join_names(dict.fromkeys(names))}: "
-            f"{self.kind}>"
+            f"{self.task}>"
         )

@@ -13,9 +13,9 @@ from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import (
     Claim,
+    describe_compared,
     describe_constraint,
     describe_counted,
-    describe_metric,
     find_form,
     find_unit,
 )
@@ -28,14 +28,12 @@ from skfair.audit._predictions import (
     HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
-    bind_constraint,
     bind_hidden_groups,
     check_applies,
     check_can_model,
     check_fitted_model,
     check_outcomes,
     final_estimator,
-    metric_kind,
     needs_outcomes,
     predict_for_metric,
     resolve_constraint,
@@ -43,8 +41,8 @@ from skfair.audit._predictions import (
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._tables import group_text
-from skfair.constraints import check_applies_to_numbers
-from skfair.metrics import Metric, find_positive
+from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
+from skfair.metrics import find_positive
 from skfair.partitions import load_rows
 from skfair.statistics import (
     ComplementEstimates,
@@ -246,7 +244,7 @@ def _arrange_model(audit, constraint):
     )
     if kind == "classification" or is_regressor(estimator):
         classes = getattr(estimator, "classes_", ())
-        columns = y_true, predicted, audit.kind, audit.pos_label, classes
+        columns = y_true, predicted, audit.task, audit.pos_label, classes
         return arrange_for_metric(constraint, *columns), resolved
     if kind == "score":
         return [((columns["y_score"],), {})], resolved
@@ -257,7 +255,7 @@ def _arrange_model(audit, constraint):
 
 def _arrange_columns(audit, constraint):
     """Predictions that were passed as `predict_for_metric`, and the constraint with its units."""
-    is_real = audit.kind == "regression"
+    is_real = audit.task == "regression"
     if is_real:
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real
@@ -266,7 +264,7 @@ def _arrange_columns(audit, constraint):
     if not compares_scores or predicted is None:
         predicted = audit.find_decisions(columns)
     check_outcomes(constraint, y_true, predicted)
-    per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
+    per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)
     return per_class, units
@@ -336,15 +334,17 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
     elif limits.lower_limit > tolerance:
         verdict = "contradicted"
     ends = mirror(limits.lower_limit), mirror(limits.limit)
+    low, high = reversed(ends) if is_mirrored else ends
     size = limits.required_sample_size if verdict == "open" else None
     return Claim(
-        verdict,
-        form,
-        describe_metric(constraint, "is_real" in params, len(per_class)),
-        unit,
-        mirror(tolerance),
-        mirror(limits.gap),
-        *(reversed(ends) if is_mirrored else ends),
+        verdict=verdict,
+        form=form,
+        metric=describe_compared(constraint, "is_real" in params, len(per_class)),
+        unit=unit,
+        threshold=mirror(tolerance),
+        estimate=mirror(limits.gap),
+        low=low,
+        high=high,
         confidence_level=np.nan,
         is_exact=limits.is_exact,
         counted=describe_counted(constraint, positive),
@@ -356,6 +356,7 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
         rare_outcomes=limits.rare_outcomes,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},
+        n_missing={},
     )
 
 
@@ -504,64 +505,6 @@ def _combine_classes(limits):
         certified_tolerance=largest("certified_tolerance"),
         rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
-
-
-def limit_metric(constraint: str | Constraint, *, confidence_level: float = 0.95) -> Metric:
-    """Make a metric of the upper confidence limit of a gap, for scorers and searches.
-
-    The gap of a constraint with a ratio is 1 minus the ratio.
-
-    A search by it prefers models whose gap is *shown* to be small by the test folds, and not those
-    whose gap is small by chance: with ``best_subject_to`` and a bound of .05 it selects a model
-    that meets .05 with that confidence, on each test fold.
-
-    Parameters
-    ----------
-    constraint : str or Constraint
-        Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance. The metric takes the
-        predictions that its public metric takes, in the same units: rates as fractions, mean
-        losses of the decision function in units of the constraint's loss (logistic, if it has
-        none). Predicted numbers are taken by constraints on scores alone, such as "mean_parity".
-    confidence_level : float, default=0.95
-        Probability with which the limit holds, for a model that does not depend on these samples.
-
-    Returns
-    -------
-    metric : Metric
-        To be passed to :func:`skfair.metrics.make_scorer`; smaller is better.
-
-    Raises
-    ------
-    ValueError
-        If there is no such constraint, or the confidence level is not between 0 and 1.
-
-    Examples
-    --------
-    >>> from skfair.audit import limit_metric
-    >>> limit = limit_metric("equal_opportunity")
-    >>> y_true, group = [1, 1, 0, 1] * 100, ["a", "b"] * 200
-    >>> 0.05 < limit(y_true, y_true, sensitive_features=group) < 0.1
-    False
-    """
-    constraint = resolve_constraint(constraint)
-    function = partial(_gap_upper_limit, constraint=constraint, level=check_level(confidence_level))
-    return Metric(
-        function,
-        metric_kind(constraint),
-        greater_is_better=False,
-        best=0.0,
-        largest=_largest_gap(constraint),
-    )
-
-
-def _gap_upper_limit(
-    *predictions, sensitive_features, constraint, level, sample_weight=None, **params
-):
-    """Upper limit of the gap of predictions, as a metric computes it."""
-    bound, scores = bind_constraint(
-        constraint, predictions, sensitive_features, sample_weight, **params
-    )
-    return gap_upper_limit(*bound.estimates(scores), level)
 
 
 def _allows_exact_tests(estimates, contrasts):

@@ -10,17 +10,17 @@ from scipy import sparse
 from sklearn.utils import check_consistent_length
 
 from skfair.audit._estimators import (
-    describe_measure,
+    describe_metric,
     find_positive_label,
-    infer_kind,
-    measure_estimators,
+    infer_task,
+    metric_estimators,
 )
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._sections import (
     difference_text,
     interval_text,
     is_percent,
-    primary_measures,
+    primary_metrics,
     unsigned_gap_text,
     value_text,
 )
@@ -30,18 +30,18 @@ from skfair.groups import (
     attribute_names,
     check_metric_input,
 )
-from skfair.metrics import Rate, find_measures
+from skfair.metrics import Rate, find_group_metrics
 from skfair.statistics import change_upper_limit, check_level
 from skfair.utils._checks import argument_error, join_names
 
 # The report of two models or two periods.
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False, init=False)
 class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
-    ``frame`` has a row for each measure of each group, ``gaps`` one for each measure of each
+    ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
     """
 
@@ -79,7 +79,7 @@ class Changes(PageReport):
 def compare_audits(before, after, metrics, confidence_level):
     """The changes between two audits, or of an audit and predictions of another model."""
     level, is_paired = check_level(confidence_level), not hasattr(after, "samples")
-    further = find_measures(metrics) if len(metrics) else {}
+    further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
         raise argument_error(
@@ -89,9 +89,9 @@ def compare_audits(before, after, metrics, confidence_level):
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
     samples, columns, period, units = _stack(both, tables)
-    kind = infer_kind(None if before.kind != "clustering" else before.kind, columns)
-    positive = find_positive_label(kind, columns, before.pos_label)
-    estimators = measure_estimators(kind, columns, positive, metrics)
+    task = infer_task(None if before.task != "clustering" else before.task, columns)
+    positive = find_positive_label(task, columns, before.pos_label)
+    estimators = metric_estimators(task, columns, positive, metrics)
     by = groupings(samples.groups)
     settings = units if is_paired else None, level, before.min_group_size
     frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
@@ -186,7 +186,7 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
         # Each group in each period is a group of its own.
         labels = np.vstack((groups.labels, groups.labels))
         both = groups.regroup(groups.codes + n_groups * period, labels)
-        for measure, estimator in estimators.items():
+        for metric, estimator in estimators.items():
             estimates, present = estimator(both, weights, units)
             if estimates is None:
                 continue
@@ -196,11 +196,11 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
             known = np.flatnonzero((places >= 0).all(axis=0))
             columns = _change_columns(estimates, places[:, known], level)
             columns["is_small"] = columns[["n_before", "n_after"]].min(axis=1) < min_group_size
-            about = {"attribute": attribute, "group": [names[g] for g in known], "measure": measure}
+            about = {"attribute": attribute, "group": [names[g] for g in known], "metric": metric}
             rows.append(pd.DataFrame(about).join(columns))
             compared = places[:, known[~rows[-1]["is_small"]]]
             gap = _gap_change(estimates, compared, level)
-            gaps.append({"attribute": attribute, "measure": measure} | gap)
+            gaps.append({"attribute": attribute, "metric": metric} | gap)
     return pd.concat(rows, ignore_index=True), pd.DataFrame(gaps)
 
 
@@ -276,13 +276,13 @@ def change_findings(report):
             "negative."
         )
     gaps = report.gaps.dropna(subset=["change"])
-    for _, gap in gaps[gaps["measure"].isin(primary_measures(gaps))].iterrows():
+    for _, gap in gaps[gaps["metric"].isin(primary_metrics(gaps))].iterrows():
         yield _describe_change(gap)
 
 
 def _describe_change(gap):
     """Sentence on the change of one gap."""
-    name = gap["measure"]
+    name = gap["metric"]
     low, high = (difference_text(gap[end], name) for end in ("change_low", "change_high"))
     if gap["change_low"] > 0.0:
         verdict = "it is larger in the population"
@@ -292,7 +292,7 @@ def _describe_change(gap):
         verdict = "the change may be chance"
     sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
     unit = " percentage points" if is_percent(name) else ""
-    title = describe_measure(name)[0].lower()
+    title = describe_metric(name)[0].lower()
     return (
         f"The gap of the {title} by {gap['attribute']} was {sizes[0]} and is {sizes[1]}{unit}, a "
         f"change of {difference_text(gap['change'], name)} ({low} to {high}): {verdict}."
@@ -311,7 +311,7 @@ def change_sections(report):
         ]
         yield "Changed decisions", [("Changed decisions by group", "", titles, rows)]
     for attribute, frame in report.frame.groupby("attribute", sort=False):
-        tables = frame.groupby("measure", sort=False)
+        tables = frame.groupby("metric", sort=False)
         yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
     level = f"{100 * report.confidence_level:g} %"
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
@@ -321,7 +321,7 @@ def change_sections(report):
             [
                 f"Every interval contains the value of the population in {level} of samples, one "
                 "at a time. The interval of the change of a gap holds for all groups of one "
-                "attribute and measure together.",
+                "attribute and metric together.",
                 *([correlation] if report.is_paired else []),
                 f"Groups of fewer than {report.min_group_size} samples are marked as small and "
                 "left out of gaps.",
@@ -332,25 +332,25 @@ def change_sections(report):
 
 
 def _gap_change_table(report):
-    """Table of the gaps of all measures and attributes, before and after."""
-    titles = ("Measure", "Attribute", *report.names, "Change")
+    """Table of the gaps of all metrics and attributes, before and after."""
+    titles = ("Metric", "Attribute", *report.names, "Change")
     rows = []
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
-        name = gap["measure"]
+        name = gap["metric"]
         sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
         reach = interval_text(gap["change_low"], gap["change_high"], name)
         change = difference_text(gap["change"], name), reach
         is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0
         unit = ", percentage points" if is_percent(name) else ""
-        title = describe_measure(name)[0] + unit
+        title = describe_metric(name)[0] + unit
         rows.append(((title, gap["attribute"], *sizes, change), is_shown))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows
 
 
 def _change_table(report, name, rows):
-    """Table of one measure by one attribute, before and after."""
-    title, meaning = describe_measure(name)
+    """Table of one metric by one attribute, before and after."""
+    title, meaning = describe_metric(name)
     titles = ("Group", "Samples", *report.names, "Change, points" if is_percent(name) else "Change")
     cells = []
     for _, row in rows.iterrows():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import isclose, isfinite
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Self
 
 from skfair import constraints
-from skfair.audit._estimators import describe_measure, is_known_measure
+from skfair.audit._estimators import describe_metric, is_known_metric
 from skfair.audit._formats import (
     PageReport,
     left_out_clause,
@@ -84,7 +84,7 @@ _EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell by verdict."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Claim(PageReport):
     """What held-out data show about a bound on groups: the result of :func:`certify`.
 
@@ -169,20 +169,20 @@ class Claim(PageReport):
     high: float
     confidence_level: float
     is_exact: bool
+    sizes: dict[str, int]
+    constraint: dict[str, Any]
+    source: dict[str, str]
+    n_missing: dict[str, int]
     attributes: tuple[str, ...] = ()
     counted: str = "samples"
-    sizes: dict[str, int] = field(default_factory=dict)
     required_sample_size: int | None = None
     n_smallest: int | None = None
     shown_threshold: float | None = None
     fit_unit: float | None = None
     assumption: str = ""
     left_out: tuple = ()
-    n_missing: dict[str, int] = field(default_factory=dict)
     rare_outcomes: str = ""
     attempt: int | None = None
-    constraint: dict[str, Any] = field(default_factory=dict)
-    source: dict[str, str] = field(default_factory=dict)
 
     title = "Claim about groups"
 
@@ -449,14 +449,14 @@ _METRICS = {
 """What is compared where it is no single rate, by the first part of a name of a metric."""
 
 
-def describe_metric(constraint, is_real, n_classes):
+def describe_compared(constraint, is_real, n_classes):
     """What a constraint compares, as in "selection rate"."""
     rate = constraint.compared_rate
     has_strata = getattr(constraint, "control_features", None) is not None
     within = " within each stratum" * has_strata
     ending = within + " of each class" * (n_classes > 1)
-    if constraint.counts_decisions and is_known_measure(getattr(rate, "name", "")):
-        title = describe_measure(rate.name)[0]
+    if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
+        title = describe_metric(rate.name)[0]
         return (title if title[1].isdigit() else title[0].lower() + title[1:]) + ending
     if constraint.counts_decisions and hasattr(rate, "denominator"):
         return rate.name + ending
@@ -501,7 +501,7 @@ def find_unit(constraint):
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
     if not constraint.counts_decisions:
-        return f"units of the {describe_metric(constraint, False, 1)}"
+        return f"units of the {describe_compared(constraint, False, 1)}"
     if getattr(rate, "is_share", True):
         return "percentage points"
     return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.audit._estimators import find_positive_label, infer_kind
+from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import (
     check_columns,
     check_complete_column,
@@ -42,17 +42,16 @@ from skfair.groups import (
     fill_missing,
     merge_samples,
 )
-from skfair.metrics import Measures, check_strata
+from skfair.metrics import Metrics, check_strata
 from skfair.partitions import is_partitioned
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error
 from skfair.utils._sklearn import safe_indexing
 
-_FILE_ROLES = (
-    *("outcome", "decision", "score", "sample_weight", "n"),
-    *("sensitive_features", "control_features"),
-)
-"""What columns of a file may hold."""
+_FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
+_FILE_ROLES |= {"sample_weight": "sample_weight", "counts": "n"}
+_FILE_ROLES |= dict.fromkeys(("sensitive_features", "control_features"), "")
+"""What columns of a file may hold, and what facts about the file call it."""
 
 
 class FittedModel(NamedTuple):
@@ -79,7 +78,7 @@ class AuditData:
     samples: Samples
     columns: dict[str, np.ndarray]
     is_used: np.ndarray
-    kind: str
+    task: str
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
@@ -95,7 +94,7 @@ class AuditData:
         *,
         sample_weight: Any = None,
         control_features: Any = None,
-        kind: str | None = None,
+        task: str | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
         source: dict[str, str] | None = None,
@@ -103,7 +102,7 @@ class AuditData:
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `kind` is the task, None infers it.
+        `task` is what the predictions are; None infers it.
         """
         check_group_size(min_group_size)
         columns = _fill_outcomes(columns)
@@ -135,8 +134,8 @@ class AuditData:
             # Samples of zero weight are left out of the strata as well.
             codes = data.columns.pop("stratum")
             data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
-        data.kind = infer_kind(kind, data.columns)
-        data.pos_label = find_positive_label(data.kind, data.columns, pos_label)
+        data.task = infer_task(task, data.columns)
+        data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
         if data.n_without_outcome:
@@ -158,7 +157,7 @@ class AuditData:
 
     def _count_rows(self, counts):
         """Let each row stand for as many samples."""
-        if self.kind != "classification":
+        if self.task != "classification":
             raise ValueError(
                 "Counts are of classes, but the predictions are numbers with decimals or clusters. "
                 "Pass these one by one, to Audit.from_predictions."
@@ -285,14 +284,14 @@ class AuditData:
             known = known.replace_features(X)
         columns = _fill_outcomes({"y_true": y})
         y = columns.get("y_true")
-        kind, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
-        columns = ({} if kind == "clustering" else columns) | {"y_pred": y_pred, "y_score": y_score}
+        task, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
+        columns = ({} if task == "clustering" else columns) | {"y_pred": y_pred, "y_score": y_score}
         data = cls.from_columns(
             columns,
             known,
             sample_weight=sample_weight,
             control_features=control_features,
-            kind=kind,
+            task=task,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
@@ -308,11 +307,11 @@ class AuditData:
         cls,
         table: pd.DataFrame,
         *,
-        n: str,
+        counts: str,
         sensitive_features: str | Sequence[str] | SensitiveFeatures,
-        outcome: str | None = None,
-        decision: str | None = None,
-        score: str | None = None,
+        y_true: str | None = None,
+        y_pred: str | None = None,
+        y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
@@ -325,16 +324,16 @@ class AuditData:
         table : DataFrame
             One row for each combination of values, or a mapping of names to columns. A combination
             may have several rows.
-        n : str
+        counts : str
             Column of the number of samples that a row stands for: whole numbers. Rows of none are
             left out.
         sensitive_features : str or list of str
             Columns of the protected attributes.
-        outcome : str, default=None
+        y_true : str, default=None
             Column of the true classes, which may be missing; None if outcomes are not known.
-        decision : str, default=None
+        y_pred : str, default=None
             Column of the decisions or predicted classes; None if :meth:`top` makes them of scores.
-        score : str, default=None
+        y_score : str, default=None
             Column of scores. Scores that are rounded, as to thousandths, make a table smaller.
         control_features : str or list of str, default=None
             Columns of the strata within which reports compare groups too.
@@ -362,7 +361,7 @@ class AuditData:
         ...         "n": [60_000_000, 40_000_000, 55_000_000, 45_000_000],
         ...     }
         ... )
-        >>> audit = Audit.from_counts(table, n="n", sensitive_features="sex", decision="hired")
+        >>> audit = Audit.from_counts(table, counts="n", sensitive_features="sex", y_pred="hired")
         >>> audit
         <Audit of 200,000,000 samples by sex: classification>
         >>> audit.report().gaps[["gap", "gap_low", "gap_high"]].round(4).to_numpy().tolist()
@@ -371,13 +370,13 @@ class AuditData:
         table = pd.DataFrame(table)
         known = as_sensitive_features(sensitive_features)
         groups, control_features = map(_as_list, (known.labels, control_features))
-        roles = {"y_pred": decision, "y_true": outcome, "y_score": score}
-        named = [name for name in (n, *roles.values()) if name is not None]
+        roles = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        named = [name for name in (counts, *roles.values()) if name is not None]
         check_columns(table.columns, [*named, *groups, *control_features], "The table")
         return cls.from_columns(
             {role: None if name is None else table[name] for role, name in roles.items()},
             known.replace_labels(table[groups]),
-            sample_weight=check_counts(table[n], n),
+            sample_weight=check_counts(table[counts], counts),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,
@@ -403,10 +402,10 @@ class AuditData:
             File, or a folder of Parquet files. Reports state its name and SHA-256 digest.
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
-            :class:`SensitiveFeatures` of them), "outcome", "decision", "score" and
-            "control_features", as in :meth:`from_counts`. With "n" rows stand for as many samples;
-            else "sample_weight" may name a column of weights. Groups are text. Outcomes may be
-            missing: empty entries, or a usual mark such as NA that is never predicted.
+            :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
+            "control_features", as in :meth:`from_counts`. With "counts" rows stand for as many
+            samples; else "sample_weight" may name a column of weights. Groups are text. Outcomes
+            may be missing: empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         min_group_size, source
@@ -431,10 +430,10 @@ class AuditData:
         known = as_sensitive_features(roles.pop("sensitive_features"))
         sensitive, control_features = map(_as_list, (known.labels, roles.pop("control_features")))
         named = {role: name for role, name in roles.items() if name is not None}
-        if "n" in named and "sample_weight" in named:
+        if "counts" in named and "sample_weight" in named:
             raise ValueError(
-                "n counts samples of equal weight, but sample_weight was passed too; pass one row "
-                "for each sample, or leave one of them out."
+                "counts are of samples of equal weight, but sample_weight was passed too; pass one "
+                "row for each sample, or leave one of them out."
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
@@ -446,7 +445,7 @@ class AuditData:
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
         groups = table[sensitive].astype(object)
-        described = [f"{role} {name}" for role, name in named.items()]
+        described = [f"{_FILE_ROLES[role]} {name}" for role, name in named.items()]
         described.append(f"sensitive {', '.join(sensitive)}")
         facts = {"file": path.name, "columns": "; ".join(described)}
         if counts is None:  # small counts could be guessed from the digest
@@ -503,9 +502,9 @@ class AuditData:
             strata = strata.regroup(columns.pop("stratum"), strata.labels).rename(strata.attributes)
         return samples, columns, strata
 
-    def rows(self, metrics: Measures = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
+    def rows(self, metrics: Metrics = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
-        if not self.known.is_modelled and sums_suffice(self.kind, self.columns, metrics):
+        if not self.known.is_modelled and sums_suffice(self.task, self.columns, metrics):
             return self._distinct_rows
         return self.samples, self.columns, self.strata
 

@@ -1,4 +1,4 @@
-"""Measures that a report shows of each task, and the estimators of their values by group."""
+"""Metrics that a report shows of each task, and the estimators of their values by group."""
 
 import warnings
 from functools import partial
@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._tables import OUTCOME_MEASURES, group_text
+from skfair.audit._tables import OUTCOME_METRICS, group_text
 from skfair.metrics import (
-    MEASURES,
+    GROUP_METRICS,
     RATES,
     Rate,
     bin_frequencies,
     check_columns_of,
     decide_top_k,
     encode_columns,
-    find_measures,
+    find_group_metrics,
     find_positive_multiclass,
     make_bin_edges,
     to_numbers,
@@ -26,9 +26,9 @@ from skfair.statistics import (
 )
 from skfair.utils._checks import argument_error, join_names
 
-# Measures that a report shows of classifiers, regressors and clusterings.
+# Metrics that a report shows of classifiers, regressors and clusterings.
 #
-# A measure is a mean: a pair of a value of each sample, and a mask of the samples that it is over
+# A metric is a mean: a pair of a value of each sample, and a mask of the samples that it is over
 # (None: all of them).
 
 
@@ -42,7 +42,7 @@ REPORTED_RATES = (
 )
 """Rates of `RATES` that a report shows."""
 
-MEASURE_DESCRIPTIONS = {
+METRIC_DESCRIPTIONS = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
@@ -76,86 +76,84 @@ MEASURE_DESCRIPTIONS = {
     "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
     "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
 }
-"""Title of each measure, and what it is the mean of."""
+"""Title of each metric, and what it is the mean of."""
 
 _MAX_LABELS = 30
 
 
-def describe_measure(name):
-    """Title of a measure, and what it is the mean of."""
-    if name in MEASURE_DESCRIPTIONS:
-        return MEASURE_DESCRIPTIONS[name]
+def describe_metric(name):
+    """Title of a metric, and what it is the mean of."""
+    if name in METRIC_DESCRIPTIONS:
+        return METRIC_DESCRIPTIONS[name]
     rate, _, label = name.partition(" of class ")
-    if label and rate in MEASURE_DESCRIPTIONS:
-        title, meaning = MEASURE_DESCRIPTIONS[rate]
+    if label and rate in METRIC_DESCRIPTIONS:
+        title, meaning = METRIC_DESCRIPTIONS[rate]
         return f"{title} of class {label}", f"{meaning}; positive is {label}"
     if name.startswith("share of cluster "):
         return name[0].upper() + name[1:], "of all samples of the group"
-    return name, "a measure that was passed"
+    return name, "a metric that was passed"
 
 
-def is_known_measure(name):
-    """Whether a name is that of a measure of this package, and not of one that was passed."""
-    return name.partition(" of class ")[0] in MEASURE_DESCRIPTIONS or name.startswith(
+def is_known_metric(name):
+    """Whether a name is that of a metric of this package, and not of one that was passed."""
+    return name.partition(" of class ")[0] in METRIC_DESCRIPTIONS or name.startswith(
         "share of cluster "
     )
 
 
-def binary_measures(is_true, is_selected, y_proba):
-    """Measures of a classifier of two classes, from masks of the positive class, by name.
+def binary_metrics(is_true, is_selected, y_proba):
+    """Metrics of a classifier of two classes, from masks of the positive class, by name.
 
     `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
     """
-    measures = _selection_rate_measure(is_selected)
+    metrics = _selection_rate_metric(is_selected)
     if is_true is not None:
-        measures = _rate_measures(is_true, is_selected, REPORTED_RATES)
+        metrics = _rate_metrics(is_true, is_selected, REPORTED_RATES)
     if y_proba is not None:
-        measures["mean_probability"] = y_proba, None
+        metrics["mean_probability"] = y_proba, None
     if y_proba is not None and is_true is not None:
-        measures["calibration_error"] = is_true - y_proba, None
-    return measures
+        metrics["calibration_error"] = is_true - y_proba, None
+    return metrics
 
 
-def _selection_rate_measure(is_selected, ending=""):
-    """The measure that needs no target."""
+def _selection_rate_metric(is_selected, ending=""):
+    """The metric that needs no target."""
     return {f"selection_rate{ending}": (is_selected, None)}
 
 
-def _rate_measures(is_true, is_selected, names, ending=""):
-    """Rates of the confusion matrix as measures: whether the event occurs, given the condition."""
+def _rate_metrics(is_true, is_selected, names, ending=""):
+    """Rates of the confusion matrix as metrics: whether the event occurs, given the condition."""
     return {name + ending: RATES[name]._count_outcomes(is_true, is_selected) for name in names}
 
 
-def multiclass_measures(y_true, y_pred):
-    """Measures of a classifier of many classes, each class against the rest, by name.
+def multiclass_metrics(y_true, y_pred):
+    """Metrics of a classifier of many classes, each class against the rest, by name.
 
     `y_true` is None without a target.
     """
     classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
     if y_true is None:
-        rates = (
-            _selection_rate_measure(y_pred == label, f" of class {label}") for label in classes
-        )
-        return {name: measure for rate in rates for name, measure in rate.items()}
-    measures = {"accuracy": (y_true == y_pred, None)}
+        rates = (_selection_rate_metric(y_pred == label, f" of class {label}") for label in classes)
+        return {name: metric for rate in rates for name, metric in rate.items()}
+    metrics = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
-        measures |= _rate_measures(y_true == label, y_pred == label, names, f" of class {label}")
-    return measures
+        metrics |= _rate_metrics(y_true == label, y_pred == label, names, f" of class {label}")
+    return metrics
 
 
-_MEASURES_OF_ALL = (*OUTCOME_MEASURES, "mean_probability")
+_METRICS_OF_ALL = (*OUTCOME_METRICS, "mean_probability")
 """Measures that need no outcome."""
 
 
-def select_known_outcomes(measures, columns):
+def select_known_outcomes(metrics, columns):
     """Measures, of which those that need an outcome are over the samples that have one."""
     has_outcome = columns.get("has_outcome")
     if has_outcome is None:
-        return measures
+        return metrics
     selected = {}
-    for name, (values, mask) in measures.items():
-        if name.partition(" of class ")[0] not in _MEASURES_OF_ALL:
+    for name, (values, mask) in metrics.items():
+        if name.partition(" of class ")[0] not in _METRICS_OF_ALL:
             mask = has_outcome if mask is None else has_outcome & mask
         selected[name] = values, mask
     return selected
@@ -180,7 +178,7 @@ def estimate_scoring_rate(scores, groups, weights, units=None):
     return estimate_means(scores > median, None, groups, weights, units)
 
 
-def regression_measures(y_true, y_pred):
+def regression_metrics(y_true, y_pred):
     """Means of predictions of real numbers, by name; `y_true` is None without a target."""
     if y_true is None:
         return {"mean_prediction": (y_pred, None)}
@@ -193,7 +191,7 @@ def regression_measures(y_true, y_pred):
     }
 
 
-def clustering_measures(labels):
+def clustering_metrics(labels):
     """Share of samples in each cluster, by name."""
     clusters = np.unique(labels).tolist()
     _check_number_of_labels(clusters, "clusters")
@@ -205,37 +203,37 @@ def _check_number_of_labels(labels, what):
     if len(labels) > _MAX_LABELS:
         raise ValueError(
             f"A report shows each of the {what}, but there are {len(labels)}: "
-            f'{join_names(map(repr, labels), 5)}. Pass kind="regression" if these are numbers, or '
+            f'{join_names(map(repr, labels), 5)}. Pass task="regression" if these are numbers, or '
             f"merge {what} down to {_MAX_LABELS}."
         )
 
 
-# Estimators of the measures of a report, for each task of the predictions.
+# Estimators of the metrics of a report, for each task of the predictions.
 
 
-def infer_kind(kind, columns):
+def infer_task(task, columns):
     """The task of the predictions, which must fit the truth."""
-    if kind not in (None, *_MEASURE_ESTIMATORS):
+    if task not in (None, *_METRIC_ESTIMATORS):
         raise argument_error(
-            f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}."
+            f"task must be one of {list(_METRIC_ESTIMATORS)} or None; got {task!r}."
         )
     if "y_pred" not in columns:
-        if kind not in (None, "classification"):
-            raise argument_error(f"k makes decisions of scores, so leave out kind={kind!r}.")
+        if task not in (None, "classification"):
+            raise argument_error(f"k makes decisions of scores, so leave out task={task!r}.")
         return "classification"
     if "y_true" not in columns:
-        if kind is None:
+        if task is None:
             _refuse_ambiguous_integers(columns["y_pred"])
-        return kind or "classification"
+        return task or "classification"
     # Infer the task from the target.
-    kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
-    if kind == "classification" and _is_continuous(columns["y_pred"]):
+    task = task or ("regression" if _is_continuous(columns["y_true"]) else "classification")
+    if task == "classification" and _is_continuous(columns["y_pred"]):
         raise argument_error(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
             "and these as y_score."
         )
-    return kind
+    return task
 
 
 def _refuse_ambiguous_integers(y_pred):
@@ -248,7 +246,7 @@ def _refuse_ambiguous_integers(y_pred):
             f"Without y_true the {len(numbers)} different integers of y_pred, from "
             f"{numbers[0]:g} to {numbers[-1]:g}, may be classes or scores. Pass classes as text, "
             "as in y_pred.astype(str), or scores with decimals. Commands have "
-            "--kind classification, --kind regression for the scoring rate of scores, and --kind "
+            "--task classification, --task regression for the scoring rate of scores, and --task "
             "clustering."
         )
 
@@ -258,9 +256,9 @@ def _is_continuous(column):
     return type_of_target(column) == "continuous"
 
 
-def find_positive_label(kind, columns, pos_label):
+def find_positive_label(task, columns, pos_label):
     """The positive class of two; None for several classes, and where there are no classes."""
-    if kind != "classification":
+    if task != "classification":
         return None
     if "y_pred" not in columns:  # decisions are made of scores
         if "y_true" not in columns:
@@ -281,49 +279,49 @@ def find_positive_label(kind, columns, pos_label):
     return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def measure_estimators(kind, columns, positive, measures=()):
-    """Estimators of all measures by name: functions of groups and weights.
+def metric_estimators(task, columns, positive, metrics=()):
+    """Estimators of all metrics by name: functions of groups and weights.
 
-    `measures` are further ones, as :func:`skfair.metrics.group_report` takes them.
+    `metrics` are further ones, as :func:`skfair.metrics.group_report` takes them.
     """
-    estimators = _MEASURE_ESTIMATORS[kind](columns, positive)
-    if not len(measures):
+    estimators = _METRIC_ESTIMATORS[task](columns, positive)
+    if not len(metrics):
         return estimators
-    encoded, further = encode_columns(columns, positive), find_measures(measures)
+    encoded, further = encode_columns(columns, positive), find_group_metrics(metrics)
     check_columns_of(further, encoded)
-    for name, measure in further.items():
-        is_known = measure in BUILTIN_MEASURES
-        if is_known and measure.name in estimators:
+    for name, metric in further.items():
+        is_known = metric in BUILTIN_METRICS
+        if is_known and metric.name in estimators:
             continue  # every report has it
-        if not is_known and (name in estimators or is_known_measure(name)):
+        if not is_known and (name in estimators or is_known_metric(name)):
             raise ValueError(
-                "measures must have other names than those of the report, but "
-                f"{name!r} is one of them; rename it, as in measures={{'own {name}': ...}}."
+                "metrics must have other names than those of the report, but "
+                f"{name!r} is one of them; rename it, as in metrics={{'own {name}': ...}}."
             )
-        if isinstance(measure, Rate) and kind != "classification":
+        if isinstance(metric, Rate) and task != "classification":
             raise ValueError(
-                f"{name} is a rate of decisions, but these predictions are those of a {kind}. Pass "
-                "a measure of them, such as a function of scikit-learn."
+                f"{name} is a rate of decisions, but these predictions are those of a {task}. Pass "
+                "a metric of them, such as a function of scikit-learn."
             )
-        name = measure.name if is_known else name
-        if isinstance(measure, Rate) and positive is None:
-            estimators |= _estimators_of_classes(name, measure, encoded)
+        name = metric.name if is_known else name
+        if isinstance(metric, Rate) and positive is None:
+            estimators |= _estimators_of_classes(name, metric, encoded)
         else:
-            estimators[name] = _make_estimator(measure, encoded)
+            estimators[name] = _make_estimator(metric, encoded)
     return estimators
 
 
-def _make_estimator(measure, columns):
-    """Estimator of a measure, from the samples with an outcome if it needs one."""
+def _make_estimator(metric, columns):
+    """Estimator of a metric, from the samples with an outcome if it needs one."""
     has_outcome = columns.get("has_outcome")
-    if has_outcome is None or not measure.needs_target:
-        return partial(measure.estimate, columns)
+    if has_outcome is None or not metric.needs_target:
+        return partial(metric.estimate, columns)
     rows = np.flatnonzero(has_outcome)
     known = {name: column[rows] for name, column in columns.items()}
 
     def estimate(groups, weights, units=None):
         further = [] if units is None else [units[rows]]
-        return measure.estimate(known, groups.subset(rows), weights[rows], *further)
+        return metric.estimate(known, groups.subset(rows), weights[rows], *further)
 
     return estimate
 
@@ -356,22 +354,22 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     return pd.concat(tables, ignore_index=True)
 
 
-def top_k_estimators(columns, positive, measures, samples, k):
+def top_k_estimators(columns, positive, metrics, samples, k):
     """Estimators by name of decisions for the k highest scores, and how many samples tie."""
     encoded = encode_columns(columns, positive)
     standard = [*REPORTED_RATES, "roc_auc"] if "y_true" in encoded else ["selection_rate"]
-    further = find_measures(measures) if len(measures) else {}
-    by_name = find_measures(standard) | {
-        measure.name if measure in BUILTIN_MEASURES else name: measure
-        for name, measure in further.items()
+    further = find_group_metrics(metrics) if len(metrics) else {}
+    by_name = find_group_metrics(standard) | {
+        metric.name if metric in BUILTIN_METRICS else name: metric
+        for name, metric in further.items()
     }
     encoded, by_name, ties = decide_top_k(encoded, by_name, samples, k)
     check_columns_of(by_name, encoded)
-    return {name: _make_estimator(measure, encoded) for name, measure in by_name.items()}, ties
+    return {name: _make_estimator(metric, encoded) for name, metric in by_name.items()}, ties
 
 
-BUILTIN_MEASURES = (*RATES.values(), *MEASURES.values())
-"""Measures of the package, which have the same name in every report."""
+BUILTIN_METRICS = (*RATES.values(), *GROUP_METRICS.values())
+"""Metrics of the package, which have the same name in every report."""
 
 
 def _estimators_of_classes(name, rate, columns):
@@ -392,13 +390,13 @@ def hidden_group_estimators(columns, positive, known):
     if encoded.get("y_true") is not None:
         features.append(features[0] * features[1])
     hide = known.make_modeller(features)
-    measures = binary_measures(encoded.get("y_true"), encoded["decisions"], None)
-    return {name: partial(_estimate_hidden_rates, one, hide) for name, one in measures.items()}
+    metrics = binary_metrics(encoded.get("y_true"), encoded["decisions"], None)
+    return {name: partial(_estimate_hidden_rates, one, hide) for name, one in metrics.items()}
 
 
-def _estimate_hidden_rates(measure, hide, groups, weights):
+def _estimate_hidden_rates(metric, hide, groups, weights):
     """As `estimate_means`, of groups that are not all known."""
-    values, counts = measure
+    values, counts = metric
     if groups.is_disjoint:  # all samples
         return estimate_means(values, counts, groups, weights)
     within = np.ones(len(values), dtype=bool) if counts is None else counts
@@ -409,23 +407,23 @@ def _estimate_hidden_rates(measure, hide, groups, weights):
     return hidden.rates(values.astype(np.float64), within, present), present
 
 
-def _classification_measure_estimators(columns, positive):
-    """Estimators of the measures of a classifier, by name; without a target also of scores."""
+def _classification_metric_estimators(columns, positive):
+    """Estimators of the metrics of a classifier, by name; without a target also of scores."""
     truth, predicted = columns.get("y_true"), columns["y_pred"]
     if truth is None and _is_continuous(predicted):
         return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
-        return _mean_estimators(multiclass_measures(truth, predicted), columns)
+        return _mean_estimators(multiclass_metrics(truth, predicted), columns)
     encoded = encode_columns(columns, positive)
     is_true, scores = encoded.get("y_true"), encoded.get("scores")
-    measures = _mean_estimators(
-        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")), columns
+    metrics = _mean_estimators(
+        binary_metrics(is_true, encoded["decisions"], encoded.get("probabilities")), columns
     )
     if scores is None:
-        return measures
+        return metrics
     if truth is None:
-        return measures | _scoring_rate_estimator(scores)
-    return measures | {"roc_auc": _make_estimator(MEASURES["roc_auc"], encoded)}
+        return metrics | _scoring_rate_estimator(scores)
+    return metrics | {"roc_auc": _make_estimator(GROUP_METRICS["roc_auc"], encoded)}
 
 
 def _scoring_rate_estimator(scores):
@@ -433,28 +431,28 @@ def _scoring_rate_estimator(scores):
     return {"scoring_rate": partial(estimate_scoring_rate, scores)}
 
 
-def _regression_measure_estimators(columns, positive):
-    """Estimators of the measures of a regressor, by name."""
+def _regression_metric_estimators(columns, positive):
+    """Estimators of the metrics of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
     predicted = to_numbers(columns["y_pred"], "y_pred")
-    means = _mean_estimators(regression_measures(truth, predicted), columns)
+    means = _mean_estimators(regression_metrics(truth, predicted), columns)
     return _scoring_rate_estimator(predicted) | means
 
 
-def _clustering_measure_estimators(columns, positive):
-    """Estimators of the measures of a clustering, by name."""
-    return _mean_estimators(clustering_measures(columns["y_pred"]), columns)
+def _clustering_metric_estimators(columns, positive):
+    """Estimators of the metrics of a clustering, by name."""
+    return _mean_estimators(clustering_metrics(columns["y_pred"]), columns)
 
 
-def _mean_estimators(measures, columns):
-    """Estimators of the means of measures, by name."""
-    measures = select_known_outcomes(measures, columns)
-    return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
+def _mean_estimators(metrics, columns):
+    """Estimators of the means of metrics, by name."""
+    metrics = select_known_outcomes(metrics, columns)
+    return {name: partial(estimate_means, *metric) for name, metric in metrics.items()}
 
 
-_MEASURE_ESTIMATORS = {
-    "classification": _classification_measure_estimators,
-    "regression": _regression_measure_estimators,
-    "clustering": _clustering_measure_estimators,
+_METRIC_ESTIMATORS = {
+    "classification": _classification_metric_estimators,
+    "regression": _regression_metric_estimators,
+    "clustering": _clustering_metric_estimators,
 }
-"""Task -> function that returns estimators of its measures by name."""
+"""Task -> function that returns estimators of its metrics by name."""

@@ -14,8 +14,8 @@ from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.audit._predictions import bind_constraint, predict_for_metric, resolve_constraint
-from skfair.constraints import applicable_constraint_names
+from skfair.audit._predictions import predict_for_metric, resolve_constraint
+from skfair.constraints import applicable_constraint_names, bind_constraint
 from skfair.groups import Events, check_alignment
 from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
@@ -96,7 +96,7 @@ def fairness_front(
 
     See Also
     --------
-    skfair.plotting.TradeoffDisplay : Plots a front.
+    skfair.plotting.TradeoffDisplay : Draw the front.
 
     Examples
     --------

@@ -18,6 +18,7 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.statistics import Interval
+from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._json import add_header, dump_json, load_content
@@ -212,11 +213,11 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
-    *("attribute", "group", "measure", "interval", "lowest", "highest"),
+    *("attribute", "group", "metric", "interval", "lowest", "highest"),
     *("subgroup", "left_out"),
 )
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
@@ -302,7 +303,7 @@ def _decode_column(name, values):
 # What reports share: findings, and the forms in which they are shown and stored.
 
 
-class Report:
+class Report(Record):
     """Base of reports, which have ``findings``, and attributes that their JSON has.
 
     `_settings` are the names of what the constructor takes, `_results` of what follows from it.

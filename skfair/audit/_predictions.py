@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,15 +13,16 @@ from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
     applicable_constraint_names,
-    bind_all,
+    bind_decisions,
     check_applies_to_numbers,
+    metric_kind,
     outcome_use,
+    target_and_scores,
 )
 from skfair.groups import (
     Groups,
     Samples,
     check_alignment,
-    check_metric_input,
 )
 from skfair.losses import (
     LOSSES,
@@ -35,15 +35,14 @@ from skfair.losses import (
     is_pairwise,
     step_function,
 )
-from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, METRICS, find_positive, to_numbers
+from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, find_positive, to_numbers
 from skfair.statistics import (
     MIN_RECORDED,
     HiddenGroups,
     extreme_contrasts,
 )
-from skfair.utils._checks import argument_error, join_names, resolve_name, warn
+from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
-from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
     from skfair.constraints import Constraint
@@ -233,16 +232,6 @@ def resolve_constraint(constraint):
     return constraint
 
 
-def metric_kind(constraint):
-    """The predictions that the constraint's metric takes, as `Metric.kind`.
-
-    A constraint without a public metric takes classes and values of the decision function.
-    """
-    if constraint.counts_decisions:
-        return "classification"
-    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
-
-
 def warn_of_dependent_samples(X):
     """Warn if held-out samples seem to belong together: standard errors would be too small."""
     warn_of_clustered_samples(
@@ -338,12 +327,12 @@ def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_labe
     return arrange_for_metric(constraint, y, predicted, task, pos_label, classes)
 
 
-def arrange_for_metric(constraint, y_true, y_pred, kind, pos_label, classes=()):
-    """As `predict_for_metric`, of predictions that were made; `kind` is that of the task.
+def arrange_for_metric(constraint, y_true, y_pred, task, pos_label, classes=()):
+    """As `predict_for_metric`, of predictions that were made; `task` is what they are.
 
     `classes` are those that the model knows, if it is known.
     """
-    if kind == "regression":
+    if task == "regression":
         return [((y_pred if y_true is None else y_true, y_pred), {"is_real": True})]
     metric = metric_kind(constraint)
     if metric == "classification":
@@ -403,69 +392,6 @@ def check_outcomes(constraint, y_true, y_pred):
         )
 
 
-def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
-    """Targets and scores that a constraint can be bound to, both (n_samples,).
-
-    `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
-    the threshold, so that decisions are made at 0. With `is_real` these are real targets and
-    predictions of them.
-    """
-    if is_real:
-        return tuple(map(to_numbers, columns, ("y", "predictions")))
-    if kind == "classification":
-        truth, predicted = columns
-        positive = find_positive(truth, predicted, pos_label=pos_label)
-        return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
-    # Move the threshold to 0, where constraints decide.
-    scores = np.asarray(columns[-1], dtype=np.float64) - threshold
-    if len(columns) == 1:
-        return np.ones(len(scores)), scores
-    positive = find_positive(columns[0], pos_label=pos_label)
-    return np.where(columns[0] == positive, 1.0, -1.0), scores
-
-
-def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
-    """The constraint bound to the held-out samples, and their scores.
-
-    `predictions` are the positional arguments of the constraint's metric, `params` those of
-    `target_and_scores`. X is for constraints that use features.
-    """
-    rows = np.arange(len(predictions[0]))
-    # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
-    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
-    samples, (*columns, rows) = check_metric_input(
-        sensitive_features, sample_weight, **columns, rows=rows
-    )
-    if samples.groups.multiplicity is not None and not constraint.counts_decisions:
-        raise ValueError(
-            f"{constraint} compares scores of single samples, but these are counts of samples. "
-            "Pass a constraint on decisions, or the samples one by one."
-        )
-    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
-    if X is not None:
-        check_consistent_length(predictions[0], X)
-        if len(rows) < len(predictions[0]):
-            X = safe_indexing(X, rows)
-    return _bind(constraint, samples._replace(target=target, X=X)), scores
-
-
-def _bind(constraint, samples):
-    """The constraint bound to held-out samples, without a surrogate."""
-    settings = step_function, LogisticLoss(), 1.0, _warn_of_left_out
-    return bind_all([constraint], [samples], *settings)[0][0]
-
-
-def _warn_of_left_out(min_group_size, sizes, is_one_left=False):
-    """Warn of groups of which a claim says nothing, with their sizes by name."""
-    named = join_names(f"{name!r} ({size})" for name, size in sizes.items())
-    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
-    warn(
-        f"{len(sizes)} group(s) with fewer than min_group_size={min_group_size} samples are left "
-        f"out, and nothing is said of them: {named}.{nothing} Pass min_group_size=1 to compare all "
-        "groups."
-    )
-
-
 # The same for samples whose groups are not all known.
 
 
@@ -492,7 +418,7 @@ def bind_hidden_groups(constraint, predictions, audit, **params):
     modeller = known.make_modeller([scores, target, scores * target])
     groups = known.select_known(audit.samples.groups)
     samples = audit.samples._replace(groups=groups, target=target)
-    bound = _bind(constraint, samples)
+    bound = bind_decisions(constraint, samples)
     positions = {name: position for position, name in enumerate(groups.names)}
     hidden = modeller(groups)
     return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores

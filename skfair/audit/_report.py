@@ -15,7 +15,7 @@ from skfair.audit._bins import bin_groups
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     hidden_group_estimators,
-    measure_estimators,
+    metric_estimators,
     tabulate_reliability,
     top_k_estimators,
 )
@@ -50,7 +50,7 @@ from skfair.audit._sections import (
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
-from skfair.metrics import Measures, to_numbers
+from skfair.metrics import Metrics, to_numbers
 from skfair.statistics import check_level, estimate_means
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from skfair.statistics import Interval
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False, init=False)
 class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
@@ -80,21 +80,21 @@ class FairnessReport(PageReport):
     effective number of equal weight.
 
     Intervals of groups hold one at a time, those of a gap for all groups of one attribute and
-    measure. The findings claim a gap without "may be chance" only if it is significant by Holm's
-    procedure ([1]_) over the gaps of all measures and attributes. Intervals of differences and
-    ratios to a group that was chosen from the data hold for all groups, measures and attributes
+    metric. The findings claim a gap without "may be chance" only if it is significant by Holm's
+    procedure ([1]_) over the gaps of all metrics and attributes. Intervals of differences and
+    ratios to a group that was chosen from the data hold for all groups, metrics and attributes
     together, with Bonferroni's level for all pairs of groups. ``python -m benchmarks reports``
     prints how often reports of a fair model claim a gap.
 
     Parameters
     ----------
     frame : DataFrame
-        One row for each measure of each group, see :meth:`to_frame`.
+        One row for each metric of each group, see :meth:`to_frame`.
     gaps : DataFrame
-        One row for each measure of each attribute: the largest difference between two groups that
+        One row for each metric of each attribute: the largest difference between two groups that
         are not small, the smallest ratio, their limits, the groups furthest apart, and whether the
         gap ``is_significant``.
-    kind : {"classification", "regression", "clustering"}
+    task : {"classification", "regression", "clustering"}
         Task of the predictions.
     n_samples : int
         Number of samples of positive weight.
@@ -144,13 +144,13 @@ class FairnessReport(PageReport):
     >>> y_true, y_pred = [1, 0, 1, 0] * 100, [1, 0, 1, 1] * 50 + [1, 0, 0, 0] * 50
     >>> sex = ["m"] * 200 + ["f"] * 200
     >>> report = FairnessReport.from_predictions(y_true, y_pred, sensitive_features=sex)
-    >>> report.gaps.loc[report.gaps["measure"] == "selection_rate", "gap"].item()
+    >>> report.gaps.loc[report.gaps["metric"] == "selection_rate", "gap"].item()
     0.5
     """
 
     frame: pd.DataFrame
     gaps: pd.DataFrame
-    kind: str
+    task: str
     n_samples: int
     confidence_level: float
     min_group_size: int
@@ -184,7 +184,7 @@ class FairnessReport(PageReport):
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
     ) -> Self:
@@ -232,7 +232,7 @@ class FairnessReport(PageReport):
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = 30,
-        metrics: Measures = (),
+        metrics: Metrics = (),
         reference: dict | None = None,
         confidence_level: float = 0.95,
     ) -> Self:
@@ -270,7 +270,7 @@ class FairnessReport(PageReport):
         min_group_size : int, default=30
             Number of samples below which a group is marked as small, and left out of gaps.
         metrics : list or dict, default=()
-            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, measures and
+            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
             functions. Their gaps count among all gaps of the report. Rates of more than two classes
             are those of each class.
         reference : dict, default=None
@@ -337,8 +337,8 @@ class FairnessReport(PageReport):
         Returns
         -------
         frame : DataFrame
-            One row for each measure of each group: ``attribute`` ("overall" for all samples),
-            ``group``, ``measure``, ``n`` (the unweighted number of samples that it is a mean over),
+            One row for each metric of each group: ``attribute`` ("overall" for all samples),
+            ``group``, ``metric``, ``n`` (the unweighted number of samples that it is a mean over),
             ``interval`` (how limits are computed), ``value``, ``low``, ``high``; the ``difference``
             to the reference group and the ``ratio``, each with its limits; the ``impact_ratio`` to
             the largest rate of a group that is not small, with its limits; ``is_small`` and
@@ -481,12 +481,12 @@ class FairnessReport(PageReport):
         return write_text(render_markdown(self.title, sections, level=2), path)
 
     @classmethod
-    def from_json(cls, text: str | PathLike[str]) -> Self:
+    def from_json(cls, source: str | PathLike[str]) -> Self:
         """The report that :meth:`to_json` wrote, with the same page and tables.
 
         Parameters
         ----------
-        text : str or path-like
+        source : str or path-like
             The JSON, or the path of a file of it.
 
         Returns
@@ -500,7 +500,7 @@ class FairnessReport(PageReport):
         FileNotFoundError
             If a path-like names no file.
         """
-        content = decode_report(text, cls._settings)
+        content = decode_report(source, cls._settings)
         if content["subgroups"] is not None:
             content["subgroups"] = SubgroupReport(**content["subgroups"])
         return cls(**{name: content[name] for name in cls._settings})
@@ -513,7 +513,7 @@ class FairnessReport(PageReport):
     def __repr__(self):
         return (
             f"<FairnessReport of {self.n_samples:,} samples by "
-            f"{join_names(self.attributes)}: {self.kind}>"
+            f"{join_names(self.attributes)}: {self.task}>"
         )
 
 
@@ -533,7 +533,7 @@ def report_audit(
 ):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known
-    check_min_published(min_published, audit.kind, subgroups)
+    check_min_published(min_published, audit.task, subgroups)
     samples, columns, strata = audit.rows(metrics)
     samples = samples._replace(groups=bin_groups(samples.groups, known.labels))
     columns, ties = _report_columns(audit, columns), None
@@ -546,7 +546,7 @@ def report_audit(
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
         refuse_published_ties(ties, min_published)
     else:
-        estimators = measure_estimators(audit.kind, columns, audit.pos_label, metrics)
+        estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
     counted = dict(estimators)
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         counted["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
@@ -573,7 +573,7 @@ def report_audit(
     return FairnessReport(
         frame=frame,
         gaps=gaps,
-        kind=audit.kind,
+        task=audit.task,
         n_samples=audit.n_samples,
         n_without_outcome=audit.n_without_outcome,
         confidence_level=level,
@@ -584,7 +584,7 @@ def report_audit(
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=provenance,
         subgroups=subgroups,
-        balance=estimate_balance(audit.kind, columns, samples, level, known.treatment),
+        balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
     )

@@ -18,7 +18,7 @@ from skfair.audit._tables import (
     tabulate,
 )
 from skfair.groups import is_like_unknown
-from skfair.metrics import Rate, find_measures
+from skfair.metrics import Rate, find_group_metrics
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import argument_error, join_names, warn
 
@@ -107,7 +107,7 @@ def make_groupings(samples, missing, estimators, min_published):
     return by, n_missing, suppressed
 
 
-def check_min_published(min_published, kind, subgroups=None):
+def check_min_published(min_published, task, subgroups=None):
     """Raise unless it is None, or a whole number from 2 on; not for clusterings and subgroups."""
     if min_published is None:
         return
@@ -117,7 +117,7 @@ def check_min_published(min_published, kind, subgroups=None):
             "min_published must be a whole number of samples from 2 on, such as 10; got "
             f"{min_published!r}."
         )
-    if kind == "clustering":
+    if task == "clustering":
         raise argument_error(
             "min_published protects counts of groups, but a report of a clustering has a balance "
             "of groups in clusters, which is not protected; leave it out."
@@ -144,7 +144,7 @@ def check_can_model_groups(audit, metrics, min_published):
         raise ValueError(
             "Groups that are known as probabilities alone need an assumption: pass "
             "missing='sufficient' or 'independent', got 'error'. "
-            "skfair.statistics.hidden_gap_interval has bounds without an assumption."
+            "SensitiveFeatures.gap_interval has bounds without an assumption."
         )
     if known.odds_ratio != 1.0:
         raise ValueError(
@@ -186,12 +186,12 @@ def check_stratifiable(min_published, known):
         )
 
 
-def sums_suffice(kind, columns, measures):
+def sums_suffice(task, columns, metrics):
     """Whether every number of a report is the same of rows that count, in every bit."""
-    rates = find_measures(measures).values() if len(measures) else ()
+    rates = find_group_metrics(metrics).values() if len(metrics) else ()
     has_decisions = "y_pred" in columns and not {"y_proba", "y_score"} & set(columns)
     return (
-        kind == "classification"
+        task == "classification"
         and has_decisions
         and ("y_true" in columns or columns["y_pred"].dtype.kind != "f")  # no scores
         and all(isinstance(one, Rate) and one.is_share for one in rates)
@@ -202,7 +202,7 @@ def make_tables(estimators, by, weights, reference, level, min_group_size):
     """Rows and gaps of all groupings, and rows of all samples."""
     chosen = _check_reference(reference, list(by))
     overall = next(iter(by.values())).merge(OVERALL)
-    # Warn of uneven weights once, and not for each measure.
+    # Warn of uneven weights once, and not for each metric.
     estimate_means(np.ones(len(weights)), None, overall, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -210,9 +210,9 @@ def make_tables(estimators, by, weights, reference, level, min_group_size):
         return tabulate(estimators, groups, weights, level, min_group_size, chosen)
 
 
-def estimate_balance(kind, columns, samples, level, missing):
+def estimate_balance(task, columns, samples, level, missing):
     """Limit of the balance of a clustering; None of other predictions and of overlapping groups."""
-    if kind != "clustering" or not samples.groups.is_disjoint:
+    if task != "clustering" or not samples.groups.is_disjoint:
         return None
     codes, labels, weights = samples.groups.codes, columns["y_pred"], samples.weights
     if missing == "exclude":

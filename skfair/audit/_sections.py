@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
-from skfair.audit._estimators import describe_measure, is_known_measure
+from skfair.audit._estimators import describe_metric, is_known_metric
 from skfair.audit._formats import FACT_TITLES, left_out_clause, tabulate_facts, titled_facts
 from skfair.audit._tables import (
-    OUTCOME_MEASURES,
+    OUTCOME_METRICS,
     OVERALL,
     STRATUM_SEPARATOR,
     groups_like_unknown,
@@ -26,7 +26,7 @@ FOUR_FIFTHS = 0.8
 Selection Procedures of the United States see evidence of adverse impact."""
 
 
-_ERROR_MEASURES = (
+_ERROR_METRICS = (
     "true_positive_rate",
     "false_positive_rate",
     "positive_predictive_value",
@@ -35,37 +35,37 @@ _ERROR_MEASURES = (
     "mean_error",
     "mean_absolute_error",
 )
-"""Measures of errors; those of one task have the same unit."""
+"""Metrics of errors; those of one task have the same unit."""
 
-_COMPLETE_MEASURES = ("accuracy", "mean_target")
-"""Measures of all samples that have an outcome."""
+_COMPLETE_METRICS = ("accuracy", "mean_target")
+"""Metrics of all samples that have an outcome."""
 
-_NON_SHARE_MEASURES = (
+_NON_SHARE_METRICS = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
     *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
 )
-"""Measures that are no shares."""
+"""Metrics that are no shares."""
 
 
-def is_percent(measure):
-    """Whether a measure is shown in percent, as a share of samples is."""
-    return measure.split(" of class ")[0] not in _NON_SHARE_MEASURES and is_known_measure(measure)
+def is_percent(metric):
+    """Whether a metric is shown in percent, as a share of samples is."""
+    return metric.split(" of class ")[0] not in _NON_SHARE_METRICS and is_known_metric(metric)
 
 
-def value_text(value, measure):
-    """A value of a measure as text."""
+def value_text(value, metric):
+    """A value of a metric as text."""
     if value is None or np.isnan(value):
         return "–"
-    return f"{100 * value:.1f} %" if is_percent(measure) else _non_share_text(value, measure)
+    return f"{100 * value:.1f} %" if is_percent(metric) else _non_share_text(value, metric)
 
 
-def interval_text(low, high, measure):
+def interval_text(low, high, metric):
     """An interval as text."""
     if np.isnan(low) or np.isnan(high):
         return "no interval"
-    if is_percent(measure):
+    if is_percent(metric):
         return f"{_percent_number_text(low)} to {_percent_number_text(high)}"
-    return f"{_non_share_text(low, measure)} to {_non_share_text(high, measure)}"
+    return f"{_non_share_text(low, metric)} to {_non_share_text(high, metric)}"
 
 
 def _percent_number_text(share):
@@ -73,25 +73,25 @@ def _percent_number_text(share):
     return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
-def _non_share_text(value, measure):
+def _non_share_text(value, metric):
     """A value that is not a share as text."""
-    return f"{value:.3f}" if measure == "roc_auc" else f"{value:.3g}"
+    return f"{value:.3f}" if metric == "roc_auc" else f"{value:.3g}"
 
 
-def difference_text(difference, measure):
-    """A difference of two values of a measure as text; of shares in percentage points."""
+def difference_text(difference, metric):
+    """A difference of two values of a metric as text; of shares in percentage points."""
     if np.isnan(difference):
         return "–"
-    if is_percent(measure):
+    if is_percent(metric):
         return f"{100 * difference:+.1f}"
-    return f"{'' if difference < 0 else '+'}{_non_share_text(difference, measure)}"
+    return f"{'' if difference < 0 else '+'}{_non_share_text(difference, metric)}"
 
 
-def gap_text(gap, measure, unit=" percentage points"):
+def gap_text(gap, metric, unit=" percentage points"):
     """A gap with its interval, as text."""
-    size, interval = gap["gap"], interval_text(gap["gap_low"], gap["gap_high"], measure)
-    in_unit = unit if is_percent(measure) else ""
-    return f"{unsigned_gap_text(size, measure)}{in_unit} ({interval})"
+    size, interval = gap["gap"], interval_text(gap["gap_low"], gap["gap_high"], metric)
+    in_unit = unit if is_percent(metric) else ""
+    return f"{unsigned_gap_text(size, metric)}{in_unit} ({interval})"
 
 
 def findings(report):
@@ -111,13 +111,13 @@ def findings(report):
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
-    outcomes = gaps[gaps["measure"].isin(primary_measures(gaps))]
+    outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
     sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
-    errors = gaps[_error_measure_mask(gaps)]
+    errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
         sentences.append(_describe_gap(report, _select_headline_gap(errors, "gap_low")))
-    if report.kind == "clustering":
+    if report.task == "clustering":
         balance = report.balance
         sentences.append(
             f"The least balanced cluster has a balance of {balance.estimate:.2f} (its smallest "
@@ -131,13 +131,13 @@ def has_finding(report):
     """Whether a gap in outcomes or errors is significant."""
     gaps = report.gaps[report.gaps["is_significant"]]
     return bool(
-        gaps["measure"].isin(primary_measures(report.gaps)).any() or any(_error_measure_mask(gaps))
+        gaps["metric"].isin(primary_metrics(report.gaps)).any() or any(_error_metric_mask(gaps))
     )
 
 
-def _error_measure_mask(frame):
-    """Mask of the rows on measures of errors, which need a target."""
-    return [name.split(" of class ")[0] in _ERROR_MEASURES for name in frame["measure"]]
+def _error_metric_mask(frame):
+    """Mask of the rows on metrics of errors, which need a target."""
+    return [name.split(" of class ")[0] in _ERROR_METRICS for name in frame["metric"]]
 
 
 def _select_headline_gap(gaps, column):
@@ -147,10 +147,10 @@ def _select_headline_gap(gaps, column):
     return candidates.loc[candidates[column].idxmax()]
 
 
-def primary_measures(gaps):
-    """Names of the measures of outcomes that gaps are claimed of."""
-    names = gaps["measure"].unique().tolist()
-    for outcome in OUTCOME_MEASURES:
+def primary_metrics(gaps):
+    """Names of the metrics of outcomes that gaps are claimed of."""
+    names = gaps["metric"].unique().tolist()
+    for outcome in OUTCOME_METRICS:
         if outcome in names:
             return [outcome]
     return [name for name in names if name.startswith(("share of", "selection_rate of"))]
@@ -158,7 +158,7 @@ def primary_measures(gaps):
 
 def _describe_sample(report):
     """Sentence on the number of people and groups, and on overall rates."""
-    overall = report.frame[report.frame["attribute"] == OVERALL].set_index("measure")
+    overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")
     plain = [name for name in report.attributes if STRATUM_SEPARATOR not in name]
     last, single = plain[-1], single_attributes(plain)
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
@@ -173,12 +173,12 @@ def _describe_sample(report):
         "mean_absolute_error": "predictions are off by {} on average",
     }
     results = [
-        template.format(value_text(overall.loc[name, "value"], name))
+        template.format(value_text(overall.loc[name, "estimate"], name))
         for name, template in templates.items()
         if name in overall.index
     ]
     text += f": {' and '.join(results)}" if results else ""
-    # Groups that are too small to be compared by any measure.
+    # Groups that are too small to be compared by any metric.
     sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
     small = sizes.index[sizes < report.min_group_size].get_level_values("group")
     return f"{text}{left_out_clause(dict.fromkeys(small))}."
@@ -194,7 +194,7 @@ OUTCOME_SELECTION = (
 def _describe_outcomes(report):
     """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
     n, frame = report.n_without_outcome, report.frame
-    known = frame.loc[frame["measure"].isin(_COMPLETE_MEASURES), "group"]
+    known = frame.loc[frame["metric"].isin(_COMPLETE_METRICS), "group"]
     groups = dict.fromkeys(frame.loc[~frame["group"].isin(known), "group"])
     others = f", none of them in {join_names(map(repr, groups))}" if groups else ""
     return (
@@ -205,15 +205,15 @@ def _describe_outcomes(report):
 
 def _describe_gap(report, gap):
     """One gap as a sentence."""
-    name = gap["measure"]
+    name = gap["metric"]
     if _is_zero_gap(gap):
         return _describe_equality(report, gap)
     # Values of the two groups that are furthest apart.
     rows = report.frame
-    rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["measure"] == name)]
-    values = rows.set_index("group")["value"]
+    rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["metric"] == name)]
+    values = rows.set_index("group")["estimate"]
     low, high = (value_text(values[gap[end]], name) for end in ("lowest", "highest"))
-    title, meaning = describe_measure(name)
+    title, meaning = describe_metric(name)
     text = (
         f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
         f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
@@ -235,7 +235,7 @@ def _chance_clause(report, gap):
 def _is_zero_gap(gap):
     """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
     return pd.isna(gap["highest"]) or (
-        not gap["is_significant"] and unsigned_gap_text(gap["gap"], gap["measure"]) in _ZEROS
+        not gap["is_significant"] and unsigned_gap_text(gap["gap"], gap["metric"]) in _ZEROS
     )
 
 
@@ -243,17 +243,17 @@ _ZEROS = ("0.0", "0.000", "0")
 """Gaps of 0 as text."""
 
 
-def unsigned_gap_text(gap, measure):
+def unsigned_gap_text(gap, metric):
     """A gap as text, without unit and sign."""
-    return difference_text(gap, measure).removeprefix("+")
+    return difference_text(gap, metric).removeprefix("+")
 
 
 def _describe_equality(report, gap):
     """A gap of 0, up to the digits shown, as a sentence."""
-    name, large = gap["measure"], report.frame[~report.frame["is_small"]]
-    rows = large[(large["attribute"] == gap["attribute"]) & (large["measure"] == name)]
-    title, meaning = describe_measure(name)
-    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["value"])))
+    name, large = gap["metric"], report.frame[~report.frame["is_small"]]
+    rows = large[(large["attribute"] == gap["attribute"]) & (large["metric"] == name)]
+    title, meaning = describe_metric(name)
+    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["estimate"])))
     what = "rates" if is_percent(name) else "values"
     text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
     text += f"{' to '.join(texts)} for all groups"
@@ -264,7 +264,7 @@ def _describe_equality(report, gap):
 
 def _possible_gap_clause(gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
-    name = gap["measure"]
+    name = gap["metric"]
     unit = " percentage points" if is_percent(name) else ""
     return f"a gap of up to {unsigned_gap_text(gap['gap_high'], name)}{unit} is possible"
 
@@ -287,18 +287,18 @@ def open_questions(report):
             "groups are missing at random" if report.n_missing else "the assumption on groups holds"
         )
         questions.append(
-            f"Whether {assumed}, which these data cannot confirm. hidden_gap_interval states by "
-            "how much it may fail, and bounds for any groups."
+            f"Whether {assumed}, which these data cannot confirm. SensitiveFeatures.gap_interval "
+            "states by how much it may fail, and bounds for any groups."
         )
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
-        name, by = gap["measure"], gap["attribute"]
-        title = describe_measure(name)[0].lower()
-        if name in primary_measures(report.gaps) and _is_zero_gap(gap):
+        name, by = gap["metric"], gap["attribute"]
+        title = describe_metric(name)[0].lower()
+        if name in primary_metrics(report.gaps) and _is_zero_gap(gap):
             questions.append(
                 f"Whether the {title} differs by {by}: {_possible_gap_clause(gap)} in the "
                 "population."
             )
-        elif name in primary_measures(report.gaps) and not gap["is_significant"]:
+        elif name in primary_metrics(report.gaps) and not gap["is_significant"]:
             questions.append(
                 f"Whether the {title} differs by {by} at all: the gap is "
                 f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
@@ -309,7 +309,7 @@ def open_questions(report):
                 f"{gap['ratio']:.2f} has an interval of "
                 f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
             )
-    if any(_error_measure_mask(report.frame)):
+    if any(_error_metric_mask(report.frame)):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
@@ -318,7 +318,7 @@ def open_questions(report):
                 "Whether error rates are those of all samples, since some have no outcome. "
                 f"{OUTCOME_SELECTION}"
             )
-    elif report.kind != "clustering":
+    elif report.task != "clustering":
         questions.append(
             "Whether the predictions are right: without recorded outcomes there are no error rates."
         )
@@ -341,7 +341,7 @@ def _describe_small_groups(report):
         listed = join_names([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
         yield (
             f"How the model treats these groups by {attribute}, with fewer than "
-            f"{report.min_group_size} people for some measure: {listed}. Their numbers are shown, "
+            f"{report.min_group_size} people for some metric: {listed}. Their numbers are shown, "
             "marked as small, and they are left out of gaps."
         )
 
@@ -365,24 +365,24 @@ def report_sections(report):
     yield tabulate_facts(page_facts(report))
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
-    measures = [name for name in report.frame["measure"].unique() if has_impact_ratio(name)]
-    if measures:
-        yield "Impact ratios", list(_impact_tables(report, measures))
-    if measures and report.counts_samples:
+    metrics = [name for name in report.frame["metric"].unique() if has_impact_ratio(name)]
+    if metrics:
+        yield "Impact ratios", list(_impact_tables(report, metrics))
+    if metrics and report.counts_samples:
         yield "Adverse impact", list(_adverse_impact_tables(report))
     if report.subgroups is not None:
         yield "Subgroups", [report.subgroups.findings, *_subgroup_tables(report.subgroups)]
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
-        yield f"By {attribute}", list(_measure_tables(report, attribute))
+        yield f"By {attribute}", list(_metric_tables(report, attribute))
     yield "How to read this", [_reading_notes(report)]
 
 
 def page_facts(report):
     """Facts on the page: what the report knows, and what the user stated."""
     missing = [f"{n:,} by {name}" for name, n in report.n_missing.items() if n]
-    facts = [("Task", report.kind), ("Samples", f"{report.n_samples:,}")]
+    facts = [("Task", report.task), ("Samples", f"{report.n_samples:,}")]
     facts += [("Samples of unknown group", ", ".join(missing))] * bool(missing)
     suspect = [f"{name!r} by {by} ({n:,})" for by, name, n in groups_like_unknown(report.frame)]
     facts += [("Labels that look like an unknown group", "; ".join(suspect))] * bool(suspect)
@@ -390,36 +390,36 @@ def page_facts(report):
 
 
 def _overview(report):
-    """Table of the gaps of all measures and attributes."""
-    by = report.gaps.set_index(["measure", "attribute"])
+    """Table of the gaps of all metrics and attributes."""
+    by = report.gaps.set_index(["metric", "attribute"])
 
     def row(name):
-        yield describe_measure(name)[0] + (", percentage points" if is_percent(name) else "")
+        yield describe_metric(name)[0] + (", percentage points" if is_percent(name) else "")
         for attribute in report.attributes:
             gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
             is_known = gap is not None and isfinite(gap["gap"])
             yield gap_text(gap, name, unit="") if is_known else "–"
 
     note = "Largest difference between two groups that are not small, with its interval."
-    rows = [(tuple(row(name)), False) for name in report.gaps["measure"].unique()]
-    titles = ("Measure", *(f"by {attribute}" for attribute in report.attributes))
+    rows = [(tuple(row(name)), False) for name in report.gaps["metric"].unique()]
+    titles = ("Metric", *(f"by {attribute}" for attribute in report.attributes))
     return "Gaps between groups", note, titles, rows
 
 
-def _impact_tables(report, measures):
+def _impact_tables(report, metrics):
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
-    for measure in measures:
-        title, meaning = describe_measure(measure)
-        name = "Impact ratios" if len(measures) == 1 else f"Impact ratios of the {title.lower()}"
+    for metric in metrics:
+        title, meaning = describe_metric(metric)
+        name = "Impact ratios" if len(metrics) == 1 else f"Impact ratios of the {title.lower()}"
         note = (
             f"{title} ({meaning}) of a group over that of the group where it is largest, as in the "
             "four-fifths (80 %) rule on adverse impact (disparate impact) and New York City's "
             "Local Law 144. Kept: the whole interval is at least 0.8. Below: the whole interval is "
             "less. Undecided: the interval contains 0.8."
         )
-        titles = ("Group", "Samples", count_title(measure), title, "Impact ratio", "Four fifths")
+        titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
-            rows = _largest_groups(_rows(report.frame, attribute, measure))
+            rows = _largest_groups(_rows(report.frame, attribute, metric))
             cells = [
                 (_impact_cells(row, not report.assumption), row["is_reference"])
                 for _, row in rows.iterrows()
@@ -427,14 +427,14 @@ def _impact_tables(report, measures):
             yield f"{name} by {attribute}", note, titles, cells
 
 
-def count_title(measure):
+def count_title(metric):
     """Title of the number of samples that a rate with impact ratios counts."""
-    return "Above the median" if measure == "scoring_rate" else "Selected"
+    return "Above the median" if metric == "scoring_rate" else "Selected"
 
 
-def _rows(frame, attribute, measure):
-    """Rows of one measure by one attribute."""
-    return frame[(frame["attribute"] == attribute) & (frame["measure"] == measure)]
+def _rows(frame, attribute, metric):
+    """Rows of one metric by one attribute."""
+    return frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
 
 
 def _impact_cells(row, is_counted):
@@ -444,8 +444,8 @@ def _impact_cells(row, is_counted):
     return (
         row["group"],
         f"{row['n']:,.0f}",
-        f"{row['n'] * row['value']:,.0f}" if is_counted else "–",
-        value_text(row["value"], row["measure"]),
+        f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
+        value_text(row["estimate"], row["metric"]),
         (_format_number(row["impact_ratio"], ".2f"), reach),
         _four_fifths_verdict(row),
     )
@@ -477,11 +477,11 @@ def _adverse_impact_tables(report):
         "selections that would make the rate equal."
     )
     comparisons = ("Impact ratio", "Below four fifths", "Standard deviations", "P-value")
-    for (measure, attribute), rows in report.adverse_impact().groupby(
-        ["measure", "attribute"], sort=False
+    for (metric, attribute), rows in report.adverse_impact().groupby(
+        ["metric", "attribute"], sort=False
     ):
-        caption = f"Adverse impact by {attribute}: {describe_measure(measure)[0].lower()}"
-        titles = ("Group", "Samples", count_title(measure), *comparisons, "Shortfall")
+        caption = f"Adverse impact by {attribute}: {describe_metric(metric)[0].lower()}"
+        titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = _largest_groups(rows)
         cells = [(_adverse_impact_cells(row), False) for _, row in rows.iterrows()]
         yield caption, note, titles, cells
@@ -522,7 +522,7 @@ def _reliability_tables(reliability):
 
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
-    predicted, observed, low, high = row[["mean_probability", "observed", "low", "high"]]
+    predicted, observed, low, high = row[["mean_probability", "estimate", "low", "high"]]
     interval = f"{_percent_number_text(low)} to {_percent_number_text(high)}"
     return (
         row["group"],
@@ -534,10 +534,10 @@ def _reliability_cells(row):
 
 
 def _subgroup_tables(report):
-    """Tables of the listed subgroups of each measure, with their departures from the rest."""
+    """Tables of the listed subgroups of each metric, with their departures from the rest."""
     level = f"{100 * report.confidence_level:g} %"
-    for measure, rows in report.subgroups.groupby("measure", sort=False):
-        title, meaning = describe_measure(measure)
+    for metric, rows in report.subgroups.groupby("metric", sort=False):
+        title, meaning = describe_metric(metric)
         note = (
             f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
             f"hold in {level} of samples for all subgroups searched together. Listed are "
@@ -551,14 +551,14 @@ def _subgroup_tables(report):
 
 def _subgroup_cells(row, scale):
     """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
-    name, low, high = row["measure"], row["low"], row["high"]
-    departure = difference_text(row["departure"], name), interval_text(low, high, name)
+    name, low, high = row["metric"], row["low"], row["high"]
+    departure = difference_text(row["gap"], name), interval_text(low, high, name)
     return (
         row["subgroup"],
-        f"{row['n_samples']:,}",
-        value_text(row["rate"], name),
-        value_text(row["rest_rate"], name),
-        (*departure, (low, row["departure"], high, 0.0, scale)),
+        f"{row['n']:,}",
+        value_text(row["estimate"], name),
+        value_text(row["rest_estimate"], name),
+        (*departure, (low, row["gap"], high, 0.0, scale)),
     )
 
 
@@ -569,40 +569,40 @@ def _largest_groups(rows):
     return rows.loc[rows["n"].nlargest(_MAX_SHOWN_GROUPS).index].sort_index()
 
 
-def _measure_tables(report, attribute):
-    """Tables of all measures by one attribute."""
+def _metric_tables(report, attribute):
+    """Tables of all metrics by one attribute."""
     frame = report.frame[report.frame["attribute"] == attribute]
-    for name in frame["measure"].unique():
-        rows = frame[frame["measure"] == name]
-        yield _measure_table(_largest_groups(rows), attribute, name, len(rows))
+    for name in frame["metric"].unique():
+        rows = frame[frame["metric"] == name]
+        yield _metric_table(_largest_groups(rows), attribute, name, len(rows))
 
 
-def _measure_table(rows, attribute, name, n_groups):
-    """Table of one measure by one attribute."""
-    title, meaning = describe_measure(name)
+def _metric_table(rows, attribute, name, n_groups):
+    """Table of one metric by one attribute."""
+    title, meaning = describe_metric(name)
     scale = _axis_limits(rows)
     titles = ["Group", "Samples", title]
     has_ratio = bool(rows["ratio"].notna().any())
     titles += ["Difference, points" if is_percent(name) else "Difference"] + ["Ratio"] * has_ratio
-    reference = rows.loc[rows["is_reference"], "value"]
+    reference = rows.loc[rows["is_reference"], "estimate"]
     reference = reference.iloc[0] if len(reference) else None
     note = f"{meaning}; axis from {value_text(scale[0], name)} to {value_text(scale[1], name)}"
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
-        (_measure_cells(row, name, scale, reference, has_ratio), row["is_reference"])
+        (_metric_cells(row, name, scale, reference, has_ratio), row["is_reference"])
         for _, row in rows.iterrows()
     ]
     return f"{title} by {attribute}", note, titles, cells
 
 
-def _measure_cells(row, name, scale, reference, has_ratio):
+def _metric_cells(row, name, scale, reference, has_ratio):
     """Cells of a group: number, value with its picture, difference and ratio."""
-    picture = row["low"], row["value"], row["high"], reference, scale
+    picture = row["low"], row["estimate"], row["high"], reference, scale
     cells = [
         row["group"] + (" (reference)" if row["is_reference"] else ""),
         (f"{row['n']:,.0f}", "small" if row["is_small"] else ""),
-        (value_text(row["value"], name), interval_text(row["low"], row["high"], name), picture),
+        (value_text(row["estimate"], name), interval_text(row["low"], row["high"], name), picture),
     ]
     reach = ""
     if isfinite(row["difference"]):
@@ -617,7 +617,7 @@ def _measure_cells(row, name, scale, reference, has_ratio):
 
 def _axis_limits(rows):
     """Ends of the axis of all pictures of one table; it includes 0."""
-    values = [x for name in ("low", "value", "high") for x in rows[name] if isfinite(x)]
+    values = [x for name in ("low", "estimate", "high") for x in rows[name] if isfinite(x)]
     low, high = min([0.0, *values]), max([0.0, *values])
     return (low, high) if high > low else (low, low + 1.0)
 
@@ -642,13 +642,13 @@ def _reading_notes(report):
         "values are skewed), DeLong's for areas, and Newcombe's combinations for differences and "
         "balanced accuracy. Weighted samples count as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
-        "gap holds for all groups of one attribute and measure together. Differences, ratios and "
+        "gap holds for all groups of one attribute and metric together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "
-        "these data. Their intervals hold for all groups, measures and attributes together "
+        "these data. Their intervals hold for all groups, metrics and attributes together "
         "(Bonferroni), so they are wider. Differences from a reference group that was named in "
         "advance, and ratios to it, hold one at a time.",
         "A sentence under “Findings” claims a gap without “may be chance” only if Holm’s "
-        "procedure over the gaps of all measures and attributes finds it above 0. For a model "
+        "procedure over the gaps of all metrics and attributes finds it above 0. For a model "
         f"without gaps, at most {100 * (1 - report.confidence_level):.3g} % of reports claim one. "
         "A gap in the tables can have an interval above 0 and still be one of many due to chance.",
         "In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
@@ -661,11 +661,11 @@ def _reading_notes(report):
 
 
 def _describe_bootstrap(frame):
-    """Yield a sentence that names the measures with bootstrap intervals, if there are any."""
-    names = frame.loc[frame["interval"] == "bootstrap", "measure"].unique()
+    """Yield a sentence that names the metrics with bootstrap intervals, if there are any."""
+    names = frame.loc[frame["interval"] == "bootstrap", "metric"].unique()
     if len(names):
         yield (
-            f"Intervals of {join_names(describe_measure(name)[0] for name in names)} are "
+            f"Intervals of {join_names(describe_metric(name)[0] for name in names)} are "
             "bias-corrected bootstrap intervals within each group. Those of differences and gaps "
             "combine the intervals of two groups, as for rates."
         )
@@ -686,11 +686,11 @@ def model_card_sections(report):
     unknown += [f"{FACT_TITLES[name]}: {facts[name]}." for name in ("suppressed",) if name in facts]
     yield "Factors", [[*listed, *unknown, f"{FACT_TITLES['groups']}: {recorded}."]]
     rule = facts.get("threshold", "as predicted by the model")
-    names = report.frame["measure"].unique()
-    measures = [": ".join(describe_measure(name)) for name in names]
+    names = report.frame["metric"].unique()
+    metrics = [": ".join(describe_metric(name)) for name in names]
     decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
     level = f"{100 * report.confidence_level:g} %"
-    yield "Metrics", [[*measures, *decision, f"Intervals have a confidence level of {level}."]]
+    yield "Metrics", [[*metrics, *decision, f"Intervals have a confidence level of {level}."]]
     known = ("source", "explanation", "file", "sha256", "date")
     data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
@@ -700,21 +700,21 @@ def model_card_sections(report):
 
 
 def _model_card_table(report, attribute, names):
-    """Table of all measures of the groups of one attribute, with intervals."""
+    """Table of all metrics of the groups of one attribute, with intervals."""
     frame = report.frame[report.frame["attribute"].isin([OVERALL, attribute])]
-    by = frame.set_index(["group", "measure"])
+    by = frame.set_index(["group", "metric"])
     rows = []
     for group in frame["group"].unique():
         cells = [by.loc[(group, name)] if (group, name) in by.index else None for name in names]
         texts = [
             "–"
-            if cell is None
-            else (value_text(cell["value"], name), interval_text(cell["low"], cell["high"], name))
-            for name, cell in zip(names, cells, strict=True)
+            if one is None
+            else (value_text(one["estimate"], name), interval_text(one["low"], one["high"], name))
+            for name, one in zip(names, cells, strict=True)
         ]
         n = frame.loc[frame["group"] == group, "n"].max()
         rows.append(((group, f"{n:,.0f}", *texts), False))
-    titles = ("Group", "Samples", *(describe_measure(name)[0] for name in names))
+    titles = ("Group", "Samples", *(describe_metric(name)[0] for name in names))
     return f"By {attribute}", "With intervals.", titles, rows
 
 
@@ -740,8 +740,8 @@ def summary_sections(report):
     sections = [(heading, tabulate_facts(_summary_facts(report, table))[1])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
-    for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
-        sections.append((f"By {attribute}", [_summary_table(report, measure, attribute, rows)]))
+    for (metric, attribute), rows in table.groupby(["metric", "attribute"], sort=False):
+        sections.append((f"By {attribute}", [_summary_table(report, metric, attribute, rows)]))
     return [*sections, tabulate_facts(page_facts(report))]
 
 
@@ -779,8 +779,8 @@ def _compare_categories(report):
     if not len(table):
         raise ValueError(
             "A summary under Local Law 144 needs selection rates of decisions or scoring rates of "
-            f"scores, but this report of a {report.kind} has none. Pass decisions or scores as "
-            'y_pred, and no kind="clustering".'
+            f"scores, but this report of a {report.task} has none. Pass decisions or scores as "
+            'y_pred, and no task="clustering".'
         )
     if any(report.n_missing.values()) and table["group"].str.contains(MISSING, regex=False).any():
         raise ValueError(
@@ -822,15 +822,15 @@ def _missing_count_text(report, attribute):
     return "too few to be published:" if n is None else f"{n:,}"
 
 
-def _summary_table(report, measure, attribute, rows):
+def _summary_table(report, metric, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
-    title, meaning = describe_measure(measure)
+    title, meaning = describe_metric(metric)
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
     missing = _missing_count_text(report, attribute)
     note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."
-    titles = ("Category", "Applicants", count_title(measure), title, "Impact ratio")
+    titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
     cells = [(_summary_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]
     return f"{title} and impact ratio by {attribute}", note, titles, cells
 

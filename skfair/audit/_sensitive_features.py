@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from skfair.groups import (
     MISSING,
@@ -18,12 +19,16 @@ from skfair.groups import (
     make_probable_groups,
 )
 from skfair.statistics import (
+    HiddenGap,
     HiddenGroups,
     ProbabilisticGroups,
     RecordedGroups,
+    check_hidden_values,
+    check_level,
     check_odds_ratio,
     describe_missing_assumption,
     describe_probability_assumption,
+    make_recorded_groups,
     stack_features,
 )
 from skfair.utils._api import Label, MatrixLike
@@ -57,9 +62,11 @@ class SensitiveFeatures:
           of claims.
         - "group" compares them as the group "(missing)".
         - "at_random" estimates rates of decisions as
-          :func:`skfair.statistics.hidden_gap_interval` does, if groups are missing at random given
-          `X`, decision and outcome.
-        - "sufficient" and "independent" say what is assumed of probabilities alone, as there.
+          `gap_interval` does, if groups are missing at random given `X`, decision and outcome.
+        - "sufficient" and "independent" say what is assumed of probabilities alone. With
+          "sufficient" decisions and groups are uncorrelated among samples of equal probabilities,
+          as if the probabilities were made of all that the decisions are made of ([4]_). With
+          "independent" probabilities do not depend on decisions among samples of one group ([5]_).
     X : array-like of shape (n_samples, n_features), default=None
         Features that model the groups that are missing, with "at_random".
     probabilities : array-like of shape (n_samples, n_groups), default=None
@@ -75,6 +82,20 @@ class SensitiveFeatures:
         If there are neither labels nor probabilities, or arguments contradict each other.
     TypeError
         If `unknown` is not a list.
+
+    References
+    ----------
+    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
+       some regressors are not always observed", Journal of the American Statistical Association
+       89, 1994.
+    .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores", Journal
+       of the American Statistical Association 101, 2006.
+    .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
+       class using data combination", Management Science 68, 2022.
+    .. [4] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
+       assessing disparity when protected class is unobserved", FAT* 2019.
+    .. [5] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
+       when race is not observed", NBER working paper 32373, 2024.
 
     Examples
     --------
@@ -142,6 +163,101 @@ class SensitiveFeatures:
     def argument(self) -> str:
         """The argument by which groups are modelled, as messages name it."""
         return "probabilities=" if self.labels is None else "missing='at_random'"
+
+    def gap_interval(
+        self,
+        values: ArrayLike,
+        *,
+        where: ArrayLike | None = None,
+        confidence_level: float = 0.95,
+    ) -> HiddenGap:
+        r"""Interval of the largest difference between two groups' rates.
+
+        **Groups that are missing for some samples**, with ``missing="at_random"``. The estimate
+        assumes that of samples of equal `X` and value, those with a record are as the others. It
+        combines a model of the group with one of the record, and is right if one of them is
+        ([1]_). With `odds_ratio` :math:`\Gamma` the odds of a group may differ by a factor between
+        :math:`1 / \Gamma` and :math:`\Gamma` between samples with a record and equal ones without
+        ([2]_). Whatever the missing groups are, the gap is between ``possible_low`` and
+        ``possible_high``.
+
+        **Probabilities of groups alone**, such as those from names and places of residence. Without
+        an assumption they bound the gap, and the bounds are sharp for two groups ([3]_). `missing`
+        names one of two assumptions that data cannot confirm. Their errors have opposite signs in
+        many applications, and each may miss the gap by far.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_samples,)
+            0 or 1 for each sample, such as decisions or errors.
+        where : array-like of bool, shape (n_samples,), default=None
+            Samples that the rates are over, such as ``y == 1`` for true positive rates; None for
+            all.
+        confidence_level : float, default=0.95
+            Probability with which each pair of limits contains the gap of the population.
+
+        Returns
+        -------
+        gap : HiddenGap
+            ``print`` shows the statements with what they assume. The gap is ``estimate``, from
+            ``low`` to ``high`` under the ``assumption``, and from ``possible_low`` to
+            ``possible_high`` without any.
+
+        Raises
+        ------
+        ValueError
+            If values are not 0 or 1, probabilities of a sample do not sum to 1, `missing` does not
+            say how groups are modelled, or fewer than two groups have 30 recorded samples.
+
+        Warns
+        -----
+        UserWarning
+            If groups are missing and no X is passed, or groups are left out because they have fewer
+            than 30 recorded samples.
+
+        Notes
+        -----
+        ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
+        where nothing is assumed, so record the group of some hundred samples that are drawn at
+        random.
+
+        Examples
+        --------
+        A quarter of the groups is recorded, more often where the decision was positive:
+
+        >>> import numpy as np
+        >>> from skfair.audit import SensitiveFeatures
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.choice(["f", "m"], size=8000)
+        >>> income = rng.normal(size=8000) + (sex == "m")
+        >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
+        >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
+        >>> recorded = np.where(is_recorded, sex, None)
+        >>> X = income[:, np.newaxis]
+        >>> gap = SensitiveFeatures(recorded, missing="at_random", X=X).gap_interval(accepted)
+        >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
+        >>> bool(gap.low < true < gap.high), bool(gap.high - gap.low < 0.1), gap.possible_high > 0.5
+        (True, True, True)
+        >>> gap.assumption
+        'if groups are missing at random given X and the value'
+        """
+        level = check_level(confidence_level)
+        values, where = check_hidden_values(values, where)
+        if not self.is_modelled:
+            raise ValueError(
+                "missing must be 'at_random' for the gap between groups that are missing for some "
+                f"samples; got {self.missing!r}. Of groups that are all known use "
+                "skfair.statistics.gap_interval."
+            )
+        probabilities = self.probabilities
+        if probabilities is not None:
+            probabilities = check_group_probabilities(probabilities, values)
+        if self.labels is None:
+            groups: HiddenGroups = ProbabilisticGroups(probabilities, self.missing)
+        else:
+            features = stack_features(self.X, [values], probabilities)
+            groups = make_recorded_groups(self.labels, features, self.unknown, self.odds_ratio)
+        return groups.find_gap(values, where, level)
 
     def describe_assumption(self, features: str) -> str:
         """What is assumed, as a clause; empty if nothing is modelled.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, comb, floor
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,9 @@ from scipy import special
 from skfair.audit._bins import N_BINS, cut_numbers, range_text
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
-    MEASURE_DESCRIPTIONS,
+    METRIC_DESCRIPTIONS,
     REPORTED_RATES,
-    binary_measures,
+    binary_metrics,
     select_known_outcomes,
 )
 from skfair.audit._formats import Report, collect_facts
@@ -28,9 +28,13 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
+from skfair.plotting import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Conditions on single columns, from the columns alone.
 
@@ -338,20 +342,20 @@ def _departs_outside_listed(family, mask, part, is_free, sign, error):
     return _limit_nearest_zero(*part_counts, (total, all_hits), error)[0] * sign > 0.0
 
 
-# The search of one measure, and the report.
+# The search of one metric, and the report.
 
 
 _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 """Directions of a search -> signs of the departures that count."""
 
 
-def _search(name, family, level, direction, max_listed, n_measures):
-    """Table of the flagged subgroups of one measure, and a dict about the search."""
-    # The limits of all measures, depths that occur, sides and subgroups share the error.
+def _search(name, family, level, direction, max_listed, n_metrics):
+    """Table of the flagged subgroups of one metric, and a dict about the search."""
+    # The limits of all metrics, depths that occur, sides and subgroups share the error.
     sides = _SIDES[direction]
     n_searched = np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1)
     n_depths = np.count_nonzero(n_searched)
-    n_limits = n_measures * n_depths * len(sides) * np.maximum(n_searched, 1)
+    n_limits = n_metrics * n_depths * len(sides) * np.maximum(n_searched, 1)
     errors = (1.0 - level) / n_limits
     at, limits = _flag_subgroups(family, errors, sides)
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
@@ -363,9 +367,9 @@ def _search(name, family, level, direction, max_listed, n_measures):
         _select_listed_subgroups(family, flagged, limits, errors, max_listed),
     )
     return table, {
-        "measure": name,
-        "n_samples": family.total[0],
-        "rate": family.total[1] / family.total[0],
+        "metric": name,
+        "n": family.total[0],
+        "estimate": family.total[1] / family.total[0],
         "n_searched": len(family.n),
         "n_flagged": len(at),
         "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
@@ -379,14 +383,14 @@ def _tabulate(name, family, flagged, errors, n_limits):
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
     (rate, *_), (rest_rate, *_) = _subgroup_and_rest_rates(n, hits, family.total)
     columns = {
-        "measure": np.full(len(n), name, dtype=object),
+        "metric": np.full(len(n), name, dtype=object),
         "subgroup": np.array([family.text(one) for one in flagged], dtype=object),
         "n_conditions": depth,
-        "n_samples": n.astype(np.intp),
+        "n": n.astype(np.intp),
         "share": n / family.total[0],
-        "rate": rate,
-        "rest_rate": rest_rate,
-        "departure": departure,
+        "estimate": rate,
+        "rest_estimate": rest_rate,
+        "gap": departure,
         "low": np.maximum(low, -1.0),
         "high": np.minimum(high, 1.0),
         "p_value": _p_values(n, hits, family.total, n_limits[depth]),
@@ -394,7 +398,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
     return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class SubgroupReport(Report):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 
@@ -404,12 +408,12 @@ class SubgroupReport(Report):
     ----------
     flagged : DataFrame
         One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
-        limits at most, in descending order of the limit nearer to 0: ``measure``, ``subgroup`` (its
-        conditions), ``n_conditions``, ``n_samples``, ``share`` of the samples that the measure is a
-        mean over, ``rate``, ``rest_rate``, ``departure`` (the difference of the two), its limits
+        limits at most, in descending order of the limit nearer to 0: ``metric``, ``subgroup`` (its
+        conditions), ``n_conditions``, ``n``, ``share`` of the samples that the metric is a
+        mean over, ``estimate``, ``rest_estimate``, ``gap`` (the difference of the two), its limits
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
-        One row for each measure: ``n_samples``, ``rate`` of all of them, the number of subgroups
+        One row for each metric: ``n``, ``estimate`` of all of them, the number of subgroups
         searched and flagged (``n_searched``, ``n_flagged``), ``largest_possible``, which no
         subgroup searched departs by more than, and ``left_out``, the groups of single columns that
         are too small to be searched, as text.
@@ -430,7 +434,7 @@ class SubgroupReport(Report):
     >>> report = find_subgroups(
     ...     None, [1, 0] * 200 + [1, 1] * 200, sensitive_features=["f"] * 400 + ["m"] * 400
     ... )
-    >>> report.subgroups[["n_samples", "rate", "rest_rate"]].round(2).to_numpy().tolist()
+    >>> report.subgroups[["n", "estimate", "rest_estimate"]].round(2).to_numpy().tolist()
     [[400.0, 0.5, 1.0]]
     """
 
@@ -448,15 +452,48 @@ class SubgroupReport(Report):
         listed = self.flagged[self.flagged["is_listed"]]
         return listed.drop(columns="is_listed").reset_index(drop=True)
 
+    def plot(self, *, metric: str | None = None, ax: Axes | None = None) -> SubgroupDisplay:
+        """Draw the listed subgroups with their limits, as a forest plot.
+
+        Parameters
+        ----------
+        metric : str, default=None
+            Metric to draw; needed where several were searched.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : instance of a display
+            The drawn display, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not searched, or several were and none is chosen.
+        """
+        searches = self.searches.set_index("metric")
+        searched = searches.index.tolist()
+        chosen = searched[0] if metric is None and len(searched) == 1 else metric
+        if chosen is None or chosen not in searched:
+            raise ValueError(f"metric must be one of those searched, {searched}; got {metric!r}.")
+        table = self.subgroups
+        return SubgroupDisplay(
+            table[table["metric"] == chosen].reset_index(drop=True),
+            metric=chosen,
+            largest_possible=searches.loc[chosen, "largest_possible"],
+            confidence_level=self.confidence_level,
+        ).plot(ax)
+
     @property
     def findings(self) -> list[str]:
-        """Sentences on each measure: how many subgroups differ, which, and the largest possible."""
+        """Sentences on each metric: how many subgroups differ, which, and the largest possible."""
         return [text for _, search in self.searches.iterrows() for text in self._describe(search)]
 
     def _describe(self, search):
-        """Yield the sentences on one measure."""
-        name, level = search["measure"], f"{100 * self.confidence_level:g} %"
-        title = MEASURE_DESCRIPTIONS[name][0].lower()
+        """Yield the sentences on one metric."""
+        name, level = search["metric"], f"{100 * self.confidence_level:g} %"
+        title = METRIC_DESCRIPTIONS[name][0].lower()
         searched = f"{search['n_searched']:,} subgroups searched"
         names = search["left_out"]
         end = f"; left out as too small: {names}." if names else "."
@@ -467,7 +504,7 @@ class SubgroupReport(Report):
             )
         else:
             yield f"None of {searched} is shown to differ from the rest in the {title}{end}"
-        listed = self.subgroups[self.subgroups["measure"] == name]
+        listed = self.subgroups[self.subgroups["metric"] == name]
         yield from (_describe_subgroup(row) for _, row in listed.iterrows())
         # Round the bound up, as the limits are rounded toward 0.
         points = ceil(1000.0 * search["largest_possible"]) / 10.0
@@ -499,13 +536,13 @@ class SubgroupReport(Report):
 
 def _describe_subgroup(row):
     """Sentence on one subgroup, with its limit rounded toward 0."""
-    name, limit = row["measure"], row["low"] if row["departure"] > 0 else -row["high"]
+    name, limit = row["metric"], row["low"] if row["gap"] > 0 else -row["high"]
     points = floor(1000.0 * limit) / 10.0
-    side = "higher" if row["departure"] > 0 else "lower"
+    side = "higher" if row["gap"] > 0 else "lower"
     return (
-        f"{row['subgroup']}: {MEASURE_DESCRIPTIONS[name][0].lower()} "
-        f"{value_text(row['rate'], name)} of "
-        f"{row['n_samples']:,} samples, {value_text(row['rest_rate'], name)} of the rest, at least "
+        f"{row['subgroup']}: {METRIC_DESCRIPTIONS[name][0].lower()} "
+        f"{value_text(row['estimate'], name)} of "
+        f"{row['n']:,} samples, {value_text(row['rest_estimate'], name)} of the rest, at least "
         f"{points:.1f} percentage points {side}."
     )
 
@@ -567,7 +604,7 @@ def find_subgroups(
     n_bins : int, default=4
         Number of bins of equally many samples that a column of numbers is divided into.
     max_listed : int, default=10
-        Largest number of listed subgroups of each measure.
+        Largest number of listed subgroups of each metric.
     pos_label : label, default=None
         The class that means success, as in :func:`skfair.metrics.get_scorer`.
 
@@ -615,7 +652,7 @@ def find_subgroups(
     audit = AuditData.from_columns(
         {"y_pred": y_pred, "y_true": y_true},
         as_sensitive_features(sensitive_features),
-        kind="classification",
+        task="classification",
         pos_label=pos_label,
         min_group_size=min_group_size,
     )
@@ -638,11 +675,11 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
     masks = {name: one == positive for name, one in outcomes.items()}
-    measures = binary_measures(masks.get("y_true"), masks["y_pred"], None)
-    measures = select_known_outcomes(measures, audit.columns)
+    metrics = binary_metrics(masks.get("y_true"), masks["y_pred"], None)
+    metrics = select_known_outcomes(metrics, audit.columns)
     searches = []
     for name in names:
-        values, mask = measures[name]
+        values, mask = metrics[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         restricted = [column._replace(codes=column.codes[rows]) for column in encoded]
         family = _count_subgroups(
@@ -653,7 +690,13 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     tables, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
     source = collect_facts(audit.source, positive_label=audit.pos_label)
-    return SubgroupReport(flagged, pd.DataFrame(summaries), level, direction, source)
+    return SubgroupReport(
+        flagged=flagged,
+        searches=pd.DataFrame(summaries),
+        confidence_level=level,
+        direction=direction,
+        source=source,
+    )
 
 
 # Checks of the arguments of a search.
@@ -710,10 +753,10 @@ def _check_metrics(metrics, columns):
 
 def _check_can_search(audit):
     """Raise for an audit of something else than decisions about samples of equal weight."""
-    if audit.kind != "classification":
+    if audit.task != "classification":
         raise ValueError(
             "A search of subgroups compares decisions between two classes, but these are of a "
-            f"{audit.kind}."
+            f"{audit.task}."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
         raise argument_error(
@@ -756,11 +799,11 @@ def _check_effort(columns, max_conditions, n_samples):
         )
 
 
-def _check_any_subgroup(family, measure):
+def _check_any_subgroup(family, metric):
     """Raise if no subgroup is large enough to be searched."""
     if not len(family.n):
         raise ValueError(
             f"No subgroup has {family.min_size:,} of the {family.total[0]:,} samples of the "
-            f"{measure}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
+            f"{metric}, with as many in the rest. Pass a smaller min_group_size, more samples, or "
             "columns with several levels."
         )

@@ -1,4 +1,4 @@
-"""Tables of a report: its measures, their estimates, and every gap with its limits."""
+"""Tables of a report: its metrics, their estimates, and every gap with its limits."""
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,14 @@ from skfair.statistics import (
 )
 from skfair.utils._checks import argument_error
 
-# Tables of a report: every measure of every group, with limits, and the gaps.
+# Tables of a report: every metric of every group, with limits, and the gaps.
 
 
 OVERALL = "overall"
 """Name of the grouping of all samples."""
 
-OUTCOME_MEASURES = ("selection_rate", "mean_prediction", "scoring_rate")
-"""Measures of outcomes; the first that a report has is its main measure."""
+OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate")
+"""Metrics of outcomes; the first that a report has is its main metric."""
 
 MAX_GROUPS = 1000
 """Maximum number of groups of one grouping in a report."""
@@ -61,7 +61,7 @@ def groupings(groups):
 def suppress_small_groups(estimators, by_name, min_published):
     """The groupings without groups that may not be published, and the numbers of these by name.
 
-    A count from 1 to ``min_published - 1`` of samples, of samples that a measure is over, or of
+    A count from 1 to ``min_published - 1`` of samples, of samples that a metric is over, or of
     these with or without its event, is small, without weights. Groups with a small count are
     suppressed, and as many others, smallest first, as keep any of them from being computed from the
     rest, and any sum of counts of suppressed groups from being small, or 0 unless it is 0 of all.
@@ -101,7 +101,7 @@ def _is_small(counts, min_published):
 
 
 def _counts_by_group(estimators, groups):
-    """Samples of groups, and those that measures are over, with and without their events.
+    """Samples of groups, and those that metrics are over, with and without their events.
 
     An array of shape (n_counts, n_groups), of samples without their weights.
     """
@@ -329,7 +329,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
     low, high = estimates.limits((1.0 + level) / 2.0)
     end = (1.0 + comparison_level) / 2.0
     nothing = np.full(n, np.nan)
-    columns = {"value": estimates.values, "low": low, "high": high}
+    columns = {"estimate": estimates.values, "low": low, "high": high}
     names = ("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
     columns |= {name: nothing for name in names}
     if reference is None or n < 2:
@@ -455,26 +455,26 @@ def significance_mask(compared, level):
 def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
     """DataFrames of all rows and all gaps of a report.
 
-    `estimators` maps measures to functions of groups and weights that return estimates and the
+    `estimators` maps metrics to functions of groups and weights that return estimates and the
     groups they are of. `chosen` maps groupings to reference groups that the user named; other
     comparisons, and impact ratios, hold for all tables together.
     """
-    # Estimate each measure for each grouping, and count the tables that share the error.
+    # Estimate each metric for each grouping, and count the tables that share the error.
     estimated = {
         attribute: {name: estimator(groups, weights) for name, estimator in estimators.items()}
         for attribute, groups in groupings.items()
     }
-    tables = [one for measures in estimated.values() for one in measures.values()]
+    tables = [one for metrics in estimated.values() for one in metrics.values()]
     n_tables = sum(len(present) > 1 for _, present in tables)
     rows, gaps, compared = [], [], []
     for attribute, groups in groupings.items():
         names = np.array([group_text(name) for name in groups.names], dtype=object)
-        measures = estimated[attribute]
-        reference = _reference_group(names, measures, attribute, min_group_size, chosen)
-        for name, (estimates, present) in measures.items():
+        metrics = estimated[attribute]
+        reference = _reference_group(names, metrics, attribute, min_group_size, chosen)
+        for name, (estimates, present) in metrics.items():
             if estimates is None:
                 continue
-            # Rows of one measure: values, comparisons with the reference, impact ratios.
+            # Rows of one metric: values, comparisons with the reference, impact ratios.
             n = _group_sizes(estimates)
             at = np.flatnonzero(present == reference)
             joint = bonferroni_level(level, len(present), n_tables)
@@ -482,8 +482,8 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
             columns = comparison_columns(
                 estimates, level, at[0] if len(at) else None, reference_level
             )
-            by, measure = (np.full(len(n), text, dtype=object) for text in (attribute, name))
-            about = {"attribute": by, "group": names[present], "measure": measure, "n": n}
+            by, metric = (np.full(len(n), text, dtype=object) for text in (attribute, name))
+            about = {"attribute": by, "group": names[present], "metric": metric, "n": n}
             about["interval"] = np.full(len(n), estimates.interval, dtype=object)
             marks = {"is_small": n < min_group_size, "is_reference": present == reference}
             is_missing = np.array([is_missing_group(group) for group in names[present]])
@@ -494,8 +494,8 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
             # Its gap, among the groups that are large enough.
             compared.append((estimates, np.flatnonzero(n >= min_group_size)))
             gap = gap_row(estimates, level, compared[-1][1], names[present])
-            gaps.append({"attribute": attribute, "measure": name} | gap)
-    columns = ["attribute", "measure", "lowest", "highest", "gap", "gap_low", "gap_high"]
+            gaps.append({"attribute": attribute, "metric": name} | gap)
+    columns = ["attribute", "metric", "lowest", "highest", "gap", "gap_low", "gap_high"]
     columns += ["ratio", "ratio_low", "ratio_high"]
     gaps = pd.DataFrame(gaps, columns=columns)
     gaps["is_significant"] = significance_mask(compared, level)
@@ -504,7 +504,7 @@ def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
     return pd.DataFrame(frame), gaps
 
 
-def _reference_group(names, measures, attribute, min_group_size, chosen):
+def _reference_group(names, metrics, attribute, min_group_size, chosen):
     """The chosen group, else that of the highest selection rate, prediction or number."""
     if attribute in chosen:
         at = np.flatnonzero(names == group_text(chosen[attribute]))
@@ -515,15 +515,15 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
             )
         return at[0]
     # The group with the best outcome, if the report has one.
-    for measure in OUTCOME_MEASURES:
-        if measure in measures:
-            estimates, present = measures[measure]
+    for metric in OUTCOME_METRICS:
+        if metric in metrics:
+            estimates, present = metrics[metric]
             # A group that is known and not small, if there is one.
             is_missing = np.array([is_missing_group(group) for group in names[present]])
             eligible = (_group_sizes(estimates) >= min_group_size) & ~is_missing
             eligible |= ~eligible.any()
             return present[np.where(eligible, estimates.values, -np.inf).argmax()]
-    estimates, present = next(iter(measures.values()))
+    estimates, present = next(iter(metrics.values()))
     return present[_group_sizes(estimates).argmax()]
 
 

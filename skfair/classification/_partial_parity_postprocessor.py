@@ -576,7 +576,7 @@ def suggest_interval(
     width: float = 0.25,
     step: float = 0.05,
     threshold: float = 0.0,
-    positive_rate: float | None = None,
+    rate: float | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Bunch:
     r"""Suggest an interval of percentiles: that around the decision where groups differ most.
@@ -602,7 +602,7 @@ def suggest_interval(
         Candidates begin at multiples of it, in (0, width]; another one ends at 1.
     threshold : float, default=0.0
         Decision threshold; 0.5 for probabilities.
-    positive_rate : float, default=None
+    rate : float, default=None
         The share p of positive decisions, in [0, 1], such as a past admission rate. None counts
         the scores above the threshold.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -612,7 +612,7 @@ def suggest_interval(
     -------
     suggestion : Bunch
         With the attributes ``interval``, a pair of floats, the candidate with the largest
-        difference between groups; ``positive_rate``, the share p that every candidate covers; and
+        difference between groups; ``rate``, the share p that every candidate covers; and
         ``candidates``, a DataFrame with one row per candidate: ``alpha`` and ``beta``; the
         ``difference`` of partial statistical parity, relative to whole groups; and its ``noise``,
         the standard deviation that it has at one threshold between groups of the same distribution,
@@ -622,7 +622,7 @@ def suggest_interval(
     Raises
     ------
     ValueError
-        If width, step or positive_rate is out of its range, or for the reasons of
+        If width, step or rate is out of its range, or for the reasons of
         `skfair.metrics.partial_statistical_parity_difference`.
 
     See Also
@@ -646,7 +646,7 @@ def suggest_interval(
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], 500)
     >>> score = rng.normal(size=1000) - 1.0 + (group == "b")
-    >>> suggestion = suggest_interval(score, sensitive_features=group, positive_rate=0.3)
+    >>> suggestion = suggest_interval(score, sensitive_features=group, rate=0.3)
     >>> suggestion.interval
     (0.15, 0.4)
     >>> suggestion.candidates.columns.tolist()
@@ -655,14 +655,12 @@ def suggest_interval(
     if not (0 < step <= width <= 1):
         raise ValueError(f"0 < step <= width <= 1 must hold; got step={step!r}, width={width!r}.")
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
-    if positive_rate is None:
-        positive_rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())
-    if not 0 <= positive_rate <= 1:
-        raise ValueError(
-            f"positive_rate is a share of all samples, in [0, 1]; got {positive_rate!r}."
-        )
+    if rate is None:
+        rate = float(samples.weights @ (scores > threshold) / samples.weights.sum())
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate is a share of all samples, in [0, 1]; got {rate!r}.")
     # Candidates: intervals of the width, on a grid of the step, that contain the positive rate.
-    alpha = _candidate_starts(positive_rate, width, step)
+    alpha = _candidate_starts(rate, width, step)
     beta = np.minimum(1.0, np.round(alpha + width, 9))
     # Raw differences: all intervals are of one width, so that no normalisation is needed.
     difference = [
@@ -676,25 +674,25 @@ def suggest_interval(
         for interval in zip(alpha, beta, strict=True)
     ]
     # The most unfair one; of equals, the one whose centre is nearest to the positive rate.
-    distance = np.abs((alpha + beta) / 2 - positive_rate)
+    distance = np.abs((alpha + beta) / 2 - rate)
     best = np.lexsort((distance, -np.array(difference)))[0]
     return Bunch(
         interval=(float(alpha[best]), float(beta[best])),
-        positive_rate=positive_rate,
+        positive_rate=rate,
         candidates=_make_table(alpha, beta, difference, samples),
     )
 
 
-def _candidate_starts(positive_rate, width, step):
+def _candidate_starts(rate, width, step):
     """Starts of the intervals of a width that cover the positive rate."""
-    lowest = max(0.0, positive_rate - width)
-    highest = min(positive_rate, 1.0 - width)
+    lowest = max(0.0, rate - width)
+    highest = min(rate, 1.0 - width)
     multiples = step * np.arange(
         np.ceil((lowest - _ROUNDING) / step), highest / step + _ROUNDING + 1
     )
     starts = multiples[multiples <= highest + _ROUNDING]
     # The last interval ends at 1, wherever the grid ends.
-    if positive_rate >= 1.0 - width:
+    if rate >= 1.0 - width:
         starts = np.append(starts, 1.0 - width)
     return np.unique(np.round(starts, 9))
 

@@ -26,28 +26,30 @@ from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeatu
 from skfair.groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions import is_partitioned
-from skfair.utils._api import MatrixLike
+from skfair.plotting import ParetoFrontDisplay
+from skfair.utils._api import MatrixLike, Record
 from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
 from skfair.utils._fit import single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 # Pareto fronts of clusterings: the cost of each degree of balance.
 
 
-CRITERIA = ("balance", "share_ratio")
+BALANCE_METRICS = ("balance", "share_ratio")
 """What may rise along a front; `ClusterRequirements` has fields with these names."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront:
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class ParetoFront(Record):
     """Clusterings of which none is both cheaper and more balanced than another.
 
     Made by `cluster_front`. Points are sorted by cost, so that the
-    criterion, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
+    metric, balance or the ratio of shares, rises along the front: point 0 is the cheapest, the
     last point is the most balanced. The other of the two is reported as well, and may fall on the
     way.
 
@@ -66,7 +68,7 @@ class ParetoFront:
         The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
     cost_name : str
         What the cost is, in words: the label of an axis.
-    criterion : {"balance", "share_ratio"}
+    metric : {"balance", "share_ratio"}
         What rises along the front.
 
     Examples
@@ -86,7 +88,7 @@ class ParetoFront:
     share_ratio: np.ndarray
     data_balance: float
     cost_name: str
-    criterion: str
+    metric: str
     _routes: tuple
     _positions: np.ndarray  # (n_points, 2): route, number of its moves
     _build: Callable  # labels -> fitted estimator
@@ -99,7 +101,7 @@ class ParetoFront:
         build: Callable,
         data_balance: float,
         cost_name: str,
-        criterion: str = "balance",
+        metric: str = "balance",
     ) -> Self:
         """The non-dominated points of all prefixes of the routes.
 
@@ -115,17 +117,17 @@ class ParetoFront:
         rows = np.flatnonzero(non_dominated_mask(cost, ratio))
         rows = rows[np.argsort(cost[rows], kind="stable")]
         positions = np.column_stack([of_route[rows], n_moves[rows]])
-        measured = np.empty((len(CRITERIA), len(rows)))
+        measured = np.empty((len(BALANCE_METRICS), len(rows)))
         for r in np.unique(positions[:, 0]):
             points = positions[:, 0] == r
             measured[:, points] = measure(routes[r], positions[points, 1])
-        columns = dict(zip(CRITERIA, measured, strict=True))
+        columns = dict(zip(BALANCE_METRICS, measured, strict=True))
         return cls(
-            cost[rows],
-            **(columns | {criterion: ratio[rows]}),
+            cost=cost[rows],
+            **(columns | {metric: ratio[rows]}),
             data_balance=data_balance,
             cost_name=cost_name,
-            criterion=criterion,
+            metric=metric,
             _routes=tuple(routes),
             _positions=positions,
             _build=build,
@@ -135,11 +137,11 @@ class ParetoFront:
         return len(self.cost)
 
     def __repr__(self):
-        lowest, highest = getattr(self, self.criterion)[[0, -1]]
-        of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
+        lowest, highest = getattr(self, self.metric)[[0, -1]]
+        of_data = f" of {self.data_balance:.3g}" if self.metric == "balance" else ""
         return (
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
-            f"{self.criterion} {lowest:.3g} to {highest:.3g}{of_data})"
+            f"{self.metric} {lowest:.3g} to {highest:.3g}{of_data})"
         )
 
     @property
@@ -226,21 +228,45 @@ class ParetoFront:
             return nearest
         return int(np.argmax(lacking <= 0))
 
-    def hypervolume(
-        self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
-    ) -> float:
+    def hypervolume(self, *, reference: tuple[float, float]) -> float:
         """Hypervolume: area between the front and the reference point that the front dominates.
 
         Parameters
         ----------
-        reference : tuple of (cost, criterion)
+        reference : tuple of (cost, metric)
             The worst corner.
-        ideal : tuple of (cost, criterion), default=None
-            The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(
-            self.cost, getattr(self, self.criterion), reference=reference, ideal=ideal
+        return hypervolume(self.cost, getattr(self, self.metric), reference=reference)
+
+    def plot(
+        self, *, selected: int | None = None, name: str | None = None, ax: Axes | None = None
+    ) -> ParetoFrontDisplay:
+        """Draw the front.
+
+        Parameters
+        ----------
+        selected : int, default=None
+            Position of the point to mark, such as ``front.select(min_balance=0.8)``.
+        name : str, default=None
+            Name of the front in the legend.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on, perhaps those of another front. None makes a new figure.
+
+        Returns
+        -------
+        display : skfair.plotting.ParetoFrontDisplay
+            The drawn display, with ``ax_``, ``figure_`` and ``line_``.
+        """
+        display = ParetoFrontDisplay(
+            self.cost,
+            getattr(self, self.metric),
+            data_balance=self.data_balance if self.metric == "balance" else None,
+            selected=selected,
+            name=name,
+            cost_name=self.cost_name,
+            metric=self.metric,
         )
+        return display.plot(ax)
 
     def to_frame(self) -> pd.DataFrame:
         """The front as a table.
@@ -290,7 +316,7 @@ def cluster_front(
     *,
     sensitive_features: MatrixLike,
     n_levels: int | None = None,
-    criterion: str = "balance",
+    metric: str = "balance",
     algorithm: str | Homotopy | AlternatingFront = "homotopy",
     sample_weight: ArrayLike | None = None,
 ) -> ParetoFront:
@@ -319,7 +345,7 @@ def cluster_front(
         Number of balances at which a fair clustering is computed; single moves of samples fill the
         gaps between them in k-means. None is 40 of k-means, and 20 of spectral clustering. Not used
         by the alternating algorithm.
-    criterion : {"balance", "share_ratio"}, default="balance"
+    metric : {"balance", "share_ratio"}, default="balance"
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
         :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
@@ -361,7 +387,7 @@ def cluster_front(
 
     What the four-fifths rule costs:
 
-    >>> front = cluster_front(kmeans, X, sensitive_features=groups, criterion="share_ratio")
+    >>> front = cluster_front(kmeans, X, sensitive_features=groups, metric="share_ratio")
     >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
     True
     """
@@ -375,9 +401,9 @@ def cluster_front(
     algorithm = resolve_name(
         FRONT_ALGORITHMS, algorithm, "algorithm", tuple(FRONT_ALGORITHMS.values())
     )
-    if criterion == "share_ratio" and isinstance(algorithm, AlternatingFront):
+    if metric == "share_ratio" and isinstance(algorithm, AlternatingFront):
         raise ValueError(
-            "algorithm='alternating' does not control ratios of shares, so criterion must be "
+            "algorithm='alternating' does not control ratios of shares, so metric must be "
             "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
         )
     columns = {"sensitive_features": sensitive_features}
@@ -390,24 +416,24 @@ def cluster_front(
     estimator = clone(estimator).set_params(**varied, random_state=estimator.random_state)
     routes = partial(routes_by_class[type(estimator)], algorithm)
     with single_threaded_blas():
-        return _compute_front(estimator, X, columns, n_levels, routes, criterion)
+        return _compute_front(estimator, X, columns, n_levels, routes, metric)
 
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
 
-def _compute_front(estimator, X, columns, n_levels, routes, criterion):
+def _compute_front(estimator, X, columns, n_levels, routes, metric):
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
-    ``routes(estimator, data, n_levels, random_state, criterion)`` returns the routes of the front,
+    ``routes(estimator, data, n_levels, random_state, metric)`` returns the routes of the front,
     whose points can become fitted clones of the estimator.
     """
-    if criterion not in CRITERIA:
+    if metric not in BALANCE_METRICS:
         raise ValueError(
-            f"criterion must be one of {CRITERIA}, got {criterion!r}."
-            + spelling_hint(criterion, CRITERIA)
+            f"metric must be one of {BALANCE_METRICS}, got {metric!r}."
+            + spelling_hint(metric, BALANCE_METRICS)
         )
     if n_levels is not None and (not isinstance(n_levels, Integral) or n_levels < 1):
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
@@ -431,12 +457,12 @@ def _compute_front(estimator, X, columns, n_levels, routes, criterion):
     # What all clusterings share is prepared once; routes start from it.
     data = estimator._prepare(data, random_state)
     return ParetoFront._from_routes(
-        routes(estimator, data, n_levels, random_state, criterion),
+        routes(estimator, data, n_levels, random_state, metric),
         partial(_measure_ratios, data, estimator.n_clusters),
-        partial(_build_estimator, estimator, data, criterion),
+        partial(_build_estimator, estimator, data, metric),
         data_balance=data.data_balance,
         cost_name=estimator._cost_name,
-        criterion=criterion,
+        metric=metric,
     )
 
 
@@ -461,7 +487,7 @@ def _measure_ratios(data, n_clusters, route, n_moves):
     return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
 
 
-def _build_estimator(estimator, data, criterion, labels):
+def _build_estimator(estimator, data, metric, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
     vars(point).update(
@@ -470,7 +496,7 @@ def _build_estimator(estimator, data, criterion, labels):
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):
             setattr(point, name, getattr(estimator, name))
-    if criterion == "balance":
+    if metric == "balance":
         return point.set_params(min_balance=min(1.0, point.relative_balance_))
     return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))
 
@@ -481,19 +507,19 @@ def _build_estimator(estimator, data, criterion, labels):
 N_STARTS = 10  # "auto"
 
 
-def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, criterion):
+def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
     """The clusterings of an algorithm, with labels for the rows without weight too."""
     runs, problem = make_run_settings(estimator, data, N_STARTS), data.problem
     n_distinct = problem.count_distinct_rows(runs.n_clusters)
     if n_distinct < runs.n_clusters:
         warn_of_duplicates(n_distinct, runs.n_clusters)
-    # The levels rise to a ratio of 1 in the scales of the criterion.
-    requirements = data.requirements._replace(**{criterion: 1.0})
+    # The levels rise to a ratio of 1 in the scales of the metric.
+    requirements = data.requirements._replace(**{metric: 1.0})
     limits = requirements.limits(
         problem.group_weights, problem.limits.intersections, data.largest_weight
     )
     problem = replace(problem, limits=limits)
-    routes = algorithm.front(problem, runs, n_levels or 40, random_state)
+    routes = algorithm._front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
 
 
@@ -505,7 +531,7 @@ def _complete_route(route, data, n_clusters):
     return route._replace(labels=labels, samples=data.positive_weight_samples[route.samples])
 
 
-def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, criterion):
+def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, metric):
     """Clusterings at every level, as routes of one point each."""
     inaccuracy = problem.explain_early_stop(estimator)
     if inaccuracy is not None:
@@ -513,7 +539,7 @@ def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, crit
     runs = RunSettings(estimator.n_clusters, n_init=estimator.n_init)
     embedding = problem.embedding.embedding
     searches = ncut_path(problem, embedding, runs, random_state, n_levels or 20)
-    limits = problem.requirements._replace(**{criterion: 1.0}).limits(problem.groups.counts)
+    limits = problem.requirements._replace(**{metric: 1.0}).limits(problem.groups.counts)
     return [
         Route.from_labels(search.labels, search.ncut, search.scaled_balance(limits))
         for search in searches

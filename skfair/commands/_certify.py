@@ -42,7 +42,7 @@ def add_certify_command(commands):
     bound = add_tolerance_options(certify)
     bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
-    add("--measure", default="selection_rate", help="rate of --minimum or --maximum, as recall")
+    add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     add(
         "--odds-ratio",
@@ -139,10 +139,10 @@ def _make_constraint(options):
         if bound is not None:
             if options.constraint != "demographic_parity":
                 raise ValueError(
-                    "--minimum and --maximum bound the rate that --measure names; leave out "
+                    "--minimum and --maximum bound the rate that --metric names; leave out "
                     f"--constraint {options.constraint}."
                 )
-            return name(options.measure, bound)
+            return name(options.metric, bound)
     constraint = CONSTRAINTS[options.constraint]()
     if options.loss is not None:
         if "loss" not in constraint.get_params():

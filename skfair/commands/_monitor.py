@@ -529,7 +529,7 @@ _COLORS = {"monitoring": "#0072b2", "certified": "#009e73", "alarm": "#d55e00"}
 def _draw_gaps(monitor, period):
     """Statements as a band, gaps of the batches alone as markers, and tolerance, over time."""
     summary = monitor.summary()
-    known = summary["gap"].dropna()
+    known = summary["batch_gap"].dropna()
     top = max(1.5 * monitor.tolerance, 1.1 * known.max() if len(known) else 0.0) or 1.0
     step = (_WIDTH - 2 * _MARGIN) / len(summary)
 
@@ -546,14 +546,14 @@ def _draw_gaps(monitor, period):
             f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
             f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
         )
-    line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["estimate"]))
+    line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["gap"]))
     shapes.append(f'<polyline points="{line}" class="line"/>')
     ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
     at = y(monitor.tolerance)
     shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
     shapes += [
         _marker(float(x(i)), float(y(gap)), gap > monitor.tolerance)
-        for i, gap in enumerate(summary["gap"])
+        for i, gap in enumerate(summary["batch_gap"])
         if isfinite(gap)
     ]
     shapes += _axis_labels(monitor, top, y)
@@ -630,8 +630,8 @@ def _alarm_table(monitor, period):
 def _rate_table(monitor):
     """Table of the rates of all batches together, by group."""
     rates = monitor.to_frame()
-    rates["sum"] = rates["rate"] * rates["weight"]
-    keys = ["attribute", "cell", "group"]
+    rates["sum"] = rates["estimate"] * rates["weight"]
+    keys = ["attribute", "event", "group"]
     totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
     rows = []
     for (attribute, cell, group), row in totals.iterrows():

@@ -20,7 +20,7 @@ _OPTIONS = {
     "X": "--features",
     "confidence_level": "--confidence",
     "control_features": "--control",
-    "metrics": "--measure",
+    "metrics": "--metric",
     "min_group_size": "--min-size",
     "n_bins": "--bins",
     "n_groups": "--groups",
@@ -107,7 +107,7 @@ def add_column_options(command, kinds):
     add("--weight", help="column of sample weights")
     add_count_option(command)
     add(
-        "--kind",
+        "--task",
         choices=kinds,
         help="what the predictions are (default: regression if the target has decimals)",
     )
@@ -165,18 +165,18 @@ def check_column_options(options):
             "Groups are compared: name the columns of protected attributes by --sensitive, or of "
             "probabilities of groups by --group-probability."
         )
-    if options.target is not None and options.kind == "clustering":
-        raise ValueError("--kind clustering has no truth to compare with; leave out --target.")
+    if options.target is not None and options.task == "clustering":
+        raise ValueError("--task clustering has no truth to compare with; leave out --target.")
     if options.target is None and options.threshold is not None and options.positive is not None:
         raise ValueError(
             "--positive names a class, but without --target --threshold makes the decisions: "
             "scores above it are positive. Leave one of the two out."
         )
-    if options.kind == "regression":
+    if options.task == "regression":
         class_options = ("positive", "threshold", "probability")
         unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
         if unused:
-            raise ValueError(f"--kind regression has no classes; leave out {join_names(unused)}.")
+            raise ValueError(f"--task regression has no classes; leave out {join_names(unused)}.")
 
 
 def _check_count_options(options):
@@ -184,7 +184,7 @@ def _check_count_options(options):
     unused = ["--weight"] * (options.weight is not None)
     unused += ["--group-probability"] * bool(options.group_probability)
     unused += ["--missing at_random"] * (options.missing == "at_random")
-    unused += [f"--kind {options.kind}"] * (options.kind not in (None, "classification"))
+    unused += [f"--task {options.task}"] * (options.task not in (None, "classification"))
     if unused:
         raise ValueError(
             f"--count is for classes of samples of equal weight; leave out {join_names(unused)}, "

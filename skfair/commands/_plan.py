@@ -30,7 +30,7 @@ def add_plan_command(commands):
     add("--confidence", type=float, default=0.95, help="confidence level (default .95)")
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
     add(
-        "--kind",
+        "--purpose",
         choices=["certificate", "fit"],
         default="certificate",
         help="held-out samples for certify, or training samples of a guaranteed fit",
@@ -64,7 +64,7 @@ def _plan(options):
         )
     plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
     plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
-    plan |= {"confidence_level": options.confidence, "kind": options.kind}
+    plan |= {"confidence_level": options.confidence, "purpose": options.purpose}
     n = required_sample_size(**plan)
     return (
         plan
@@ -83,7 +83,7 @@ def _describe_plan(plan, n, n_samples):
     }
     name = next(name for name in texts if plan[name] is not None)
     bound = f"{texts[name]} {plan[name]}"
-    result = "certified" if plan["kind"] == "certificate" else "guaranteed by a fit"
+    result = "certified" if plan["purpose"] == "certificate" else "guaranteed by a fit"
     return {
         "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
         f"in all, so that {bound} is {result} with {100 * plan['confidence_level']:g} % "

@@ -30,7 +30,7 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
     audit = Audit.from_columns(
         columns,
         _read_groups(options, options.missing or missing, odds_ratio),
-        kind=options.kind,
+        task=options.task,
         min_group_size=options.min_size,
         source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
         are_counts=options.count is not None,
@@ -111,7 +111,7 @@ def _parse_top_k(options):
 
 def _check_numbers(options, y_true, y_pred, y_proba, weights):
     """Raise for text where numbers are needed, and numbers with decimals where classes are."""
-    is_regression = options.kind == "regression"
+    is_regression = options.task == "regression"
     numeric = [y_proba, weights]
     are_scores = options.threshold is not None or getattr(options, "top", None) is not None
     numeric += [y_true, y_pred] if is_regression else [y_pred] * are_scores
@@ -121,17 +121,17 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
             f"--probability must name a column of probabilities in [0, 1], but {y_proba.name!r} "
             f"has numbers from {y_proba.min():g} to {y_proba.max():g}."
         )
-    if y_true is None or options.kind == "regression":
+    if y_true is None or options.task == "regression":
         return
-    if options.kind == "classification" and has_decimals(y_true):
+    if options.task == "classification" and has_decimals(y_true):
         raise ValueError(
-            f"--kind classification needs classes, but the target {options.target!r} has numbers "
-            "with decimals; pass --kind regression."
+            f"--task classification needs classes, but the target {options.target!r} has numbers "
+            "with decimals; pass --task regression."
         )
     if not has_decimals(y_true) and has_decimals(y_pred) and y_true.nunique() != 2:
         raise ValueError(
             f"The prediction {options.prediction!r} has decimals, but the target "
-            f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --kind "
+            f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --task "
             "regression if both are quantities; else pass the predicted classes as --prediction."
         )
 
@@ -150,7 +150,7 @@ def _check_are_numbers(columns):
 
 def _threshold(options, y_true, y_pred):
     """Threshold of scores; None if the predictions are not scores."""
-    if options.kind == "regression":
+    if options.task == "regression":
         return None
     if options.threshold is not None or y_true is None or y_true.nunique() != 2:
         return options.threshold

@@ -16,7 +16,7 @@ from skfair.commands._options import (
     write_report,
 )
 from skfair.commands._predictions import read_audit
-from skfair.metrics import Measure, Rate
+from skfair.metrics import GroupMetric, Rate
 from skfair.utils._checks import join_names
 
 
@@ -34,11 +34,11 @@ def add_report_command(commands):
     add("--probability", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
     add(
-        "--measure",
+        "--metric",
         nargs="+",
         default=[],
         metavar="NAME",
-        help="further measures: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
+        help="further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
     )
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
     add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
@@ -88,7 +88,7 @@ def _writes_only_json(options):
 
 def _build_report(options):
     """The report that the options ask for."""
-    metrics = [_import_measure(name) for name in options.measure]
+    metrics = [_import_metric(name) for name in options.metric]
     # What suits the page; of probabilities alone nothing is missing.
     missing = "group" if options.summary is None else "exclude"
     missing = missing if options.sensitive else "error"
@@ -106,24 +106,24 @@ def _build_report(options):
     )
 
 
-def _import_measure(name):
+def _import_metric(name):
     """The function of a name such as package.module:function; other names unchanged."""
     module, sign, attribute = name.partition(":")
     if not sign:
         return name
     with _extend_import_path():
         try:
-            measure = getattr(import_module(module), attribute)
+            metric = getattr(import_module(module), attribute)
         except (ImportError, AttributeError, ValueError) as error:
             raise ValueError(
-                f"--measure must name a function as package.module:function, but {name!r} cannot "
+                f"--metric must name a function as package.module:function, but {name!r} cannot "
                 f"be imported ({error}). Check the spelling, and the folder the command runs in."
             ) from error
-    if not callable(measure) and not isinstance(measure, Rate | Measure):
+    if not callable(metric) and not isinstance(metric, Rate | GroupMetric):
         raise ValueError(
-            f"--measure must name a function, a Rate or a Measure, but {name} is {measure!r}."
+            f"--metric must name a function, a Rate or a GroupMetric, but {name} is {metric!r}."
         )
-    return measure
+    return metric
 
 
 @contextmanager

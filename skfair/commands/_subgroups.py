@@ -24,7 +24,7 @@ def add_subgroups_command(commands):
     add_column_options(command, ["classification"])
     add = command.add_argument
     add(
-        "--measure",
+        "--metric",
         nargs="+",
         choices=REPORTED_RATES,
         default=["selection_rate"],
@@ -51,7 +51,7 @@ def _search_file(options):
     check_column_options(options)
     audit = read_audit(options, {}, missing="group")
     return audit.subgroups(
-        options.measure,
+        options.metric,
         max_conditions=options.max_conditions,
         direction=options.direction,
         confidence_level=options.confidence,

@@ -34,6 +34,10 @@ from skfair.constraints._gap import (
     Shortfall,
     TotalRangeGap,
 )
+from skfair.constraints._held_out import bind_constraint as bind_constraint
+from skfair.constraints._held_out import bind_decisions as bind_decisions
+from skfair.constraints._held_out import metric_kind as metric_kind
+from skfair.constraints._held_out import target_and_scores as target_and_scores
 from skfair.constraints._outcomes import evaluate_cells as evaluate_cells
 from skfair.constraints._outcomes import outcome_use as outcome_use
 from skfair.constraints._partial import (

@@ -401,7 +401,7 @@ class Constraint(BaseEstimator):
     """
 
     metric: Any = None
-    """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
+    """Name of the public metric that the gap is, which a scorer is named after."""
 
     ratio: Any = None  # of constraints without this parameter
 
@@ -461,7 +461,7 @@ class Constraint(BaseEstimator):
 
     @property
     def compared_rate(self) -> Any:
-        """What is compared: a :class:`skfair.metrics.Rate`, else the public `Metric`, or None."""
+        """What is compared: a :class:`skfair.metrics.Rate`, else a public metric, or None."""
         return RATES.get(self.rate_name) or METRICS.get(self.metric)
 
     @property

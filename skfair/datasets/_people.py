@@ -49,7 +49,6 @@ def fetch_bank_marketing(
     *,
     columns: Literal["all", "clustering"] = "all",
     drop_duration: bool = True,
-    drop_unknown_marital: bool = False,
     sensitive: str | list[str] = "marital",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
@@ -75,14 +74,11 @@ def fetch_bank_marketing(
     columns : {"all", "clustering"}, default="all"
         "clustering" keeps the six numeric features on which fair clusterings are compared in the
         literature [2]_: age, duration, euribor3m, nr.employed, cons.price.idx, campaign. They come
-        unscaled; the literature standardises the columns, then gives each row length 1, and uses
-        ``drop_unknown_marital=True``.
+        unscaled; the literature standardises the columns, then gives each row length 1, and leaves
+        out the 80 clients whose marital status is "unknown".
     drop_duration : bool, default=True
         Whether ``columns="all"`` leaves out the length of the call, which is known only when the
         call is over and the answer with it. "clustering" always includes it.
-    drop_unknown_marital : bool, default=False
-        Whether to leave out the 80 clients with marital status "unknown", which otherwise form a
-        group.
     sensitive : str or list of str, default="marital"
         Attribute that forms the groups: "marital", or "age" for the bands "25-60" (both included)
         and "other", or another categorical column. A list for several attributes.
@@ -114,21 +110,15 @@ def fetch_bank_marketing(
     Examples
     --------
     >>> from skfair.datasets import fetch_bank_marketing
-    >>> bank = fetch_bank_marketing(
-    ...     columns="clustering", drop_unknown_marital=True
-    ... )  # doctest: +SKIP
+    >>> bank = fetch_bank_marketing(columns="clustering")  # doctest: +SKIP
     >>> bank.data.shape  # doctest: +SKIP
-    (41108, 6)
+    (41188, 6)
     >>> bank.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
-    {'married': 24928, 'single': 11568, 'divorced': 4612}
+    {'married': 24928, 'single': 11568, 'divorced': 4612, 'unknown': 80}
     """
     check_choice("columns", columns, ("all", "clustering"))
     table = fetch_csv("bank/bank-additional-full.csv", data_home, download_if_missing, sep=";")
     table = categorize_texts(table, "y")
-    if drop_unknown_marital:
-        table = table[table["marital"] != "unknown"].reset_index(drop=True)
-        # The category is removed with its rows.
-        table["marital"] = table["marital"].cat.remove_unused_categories()
     # The age band is an attribute, the age a feature.
     bands = table["age"].between(25, 60).map({True: "25-60", False: "other"}).astype("category")
     groups = select_sensitive(table.assign(age=bands), sensitive)

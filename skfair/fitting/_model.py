@@ -78,9 +78,6 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
     confidence_level: Any = None
     """Probability with which the population keeps the tolerances too; parameter of classifiers."""
 
-    _solver_defaults = {}
-    """Settings of a solver chosen by name, where they are not its own defaults."""
-
     def __init__(
         self,
         constraint: Any,
@@ -171,7 +168,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     def _chosen_solver(self):
         if isinstance(self.solver, str):
-            return SOLVERS[self.solver](**self._solver_defaults)
+            return SOLVERS[self.solver]()
         return self.solver
 
     def _outcome_attributes(self, fitter, guarantee, training):

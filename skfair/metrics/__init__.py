@@ -28,15 +28,18 @@ from skfair.metrics._clustering import (
     share_ratio_score,
     spectral_objective,
 )
-from skfair.metrics._group_report import Measures as Measures
+from skfair.metrics._group_metrics import GROUP_METRICS as GROUP_METRICS
+from skfair.metrics._group_metrics import GroupMetric, get_metric_names
+from skfair.metrics._group_metrics import check_columns_of as check_columns_of
+from skfair.metrics._group_metrics import decide_top_k as decide_top_k
+from skfair.metrics._group_metrics import encode_columns as encode_columns
+from skfair.metrics._group_metrics import find_group_metric as find_group_metric
+from skfair.metrics._group_metrics import find_group_metrics as find_group_metrics
+from skfair.metrics._group_metrics import to_numbers as to_numbers
+from skfair.metrics._group_report import Metrics as Metrics
 from skfair.metrics._group_report import check_strata as check_strata
 from skfair.metrics._group_report import check_top_k as check_top_k
 from skfair.metrics._group_report import class_report, group_report
-from skfair.metrics._measures import MEASURES, Measure, encode_columns, find_measure
-from skfair.metrics._measures import check_columns_of as check_columns_of
-from skfair.metrics._measures import decide_top_k as decide_top_k
-from skfair.metrics._measures import find_measures as find_measures
-from skfair.metrics._measures import to_numbers as to_numbers
 from skfair.metrics._partial import ScoredMembers as ScoredMembers
 from skfair.metrics._partial import (
     check_scored_members,
@@ -57,7 +60,9 @@ from skfair.metrics._rates import find_positive_multiclass as find_positive_mult
 from skfair.metrics._rates import find_rate as find_rate
 from skfair.metrics._rates import is_share as is_share
 from skfair.metrics._rates import known_values as known_values
-from skfair.metrics._registry import METRICS, Metric, separation_gap, sufficiency_gap
+from skfair.metrics._registry import METRICS as METRICS
+from skfair.metrics._registry import Metric as Metric
+from skfair.metrics._registry import separation_gap, sufficiency_gap
 from skfair.metrics._regression import (
     equal_opportunity_loss_difference,
     equalized_odds_loss_difference,
@@ -71,14 +76,14 @@ from skfair.metrics._regression import (
     ranking_parity_difference,
     wasserstein_distance_between_groups,
 )
-from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND, get_scorer, make_scorer
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND as ARGUMENTS_BY_METRIC_KIND
+from skfair.metrics._scoring import get_scorer, get_scorer_names, make_scorer
+from skfair.metrics._scoring import make_limit_metric as make_limit_metric
 from skfair.metrics._synonyms import asks_for_ratio as asks_for_ratio
 from skfair.metrics._synonyms import find_criterion as find_criterion
 
 __all__ = [
-    "METRICS",
-    "Measure",
-    "Metric",
+    "GroupMetric",
     "Rate",
     "accuracy_score_difference",
     "balance_score",
@@ -94,7 +99,9 @@ __all__ = [
     "expected_calibration_error",
     "false_positive_rate_difference",
     "false_positive_rate_ratio",
+    "get_metric_names",
     "get_scorer",
+    "get_scorer_names",
     "group_report",
     "largest_group_loss",
     "largest_mean_squared_error",

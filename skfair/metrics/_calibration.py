@@ -35,7 +35,7 @@ def expected_calibration_error(
     with :math:`W_b` the weight, :math:`\bar y_b` the share of positives, and :math:`\bar p_b` the
     mean probability of the samples in bin b [1]_. It is above 0 for a calibrated model too, by
     about the sampling noise of the shares: compare groups of equal size, or look at
-    :func:`reliability_table`. As a measure of groups its bootstrap limits correct only a part of
+    :func:`reliability_table`. As a metric of groups its bootstrap limits correct only a part of
     this in groups of a few hundred samples, so that lower limits are too high there.
 
     Parameters
@@ -185,8 +185,8 @@ def reliability_table(
     >>> y_true = [0, 1, 1, 1, 0, 0, 1, 0]
     >>> y_proba = [0.2, 0.2, 0.9, 0.9, 0.2, 0.2, 0.9, 0.9]
     >>> table = reliability_table(y_true, y_proba, sensitive_features=[*"aaaabbbb"], n_bins=2)
-    >>> table.loc[["a", "b"], ["n", "mean_probability", "observed"]]
-             n  mean_probability  observed
+    >>> table.loc[["a", "b"], ["n", "mean_probability", "estimate"]]
+             n  mean_probability  estimate
       bin
     a 0    2.0               0.2       0.5
       1    2.0               0.9       1.0
@@ -238,7 +238,7 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
             "bin_high": edges[bin_ + 1],
             "n": rates.counts.astype(np.float64),
             "mean_probability": events.means(probabilities[rows]),
-            "observed": rates.values,
+            "estimate": rates.values,
             "low": low,
             "high": high,
         }

@@ -22,7 +22,6 @@ from skfair.utils._checks import join_names, warn
 
 
 @classification_docs
-@register_metric("classification", name="independence_gap")
 @register_metric("classification")
 def demographic_parity_difference(
     y_true: ArrayLike,
@@ -67,8 +66,8 @@ def demographic_parity_difference(
 
     Notes
     -----
-    Independence of prediction and group: ``METRICS["independence_gap"]`` is another name of it,
-    next to :func:`separation_gap` and :func:`sufficiency_gap`.
+    This is independence of prediction and group, next to :func:`separation_gap` and
+    :func:`sufficiency_gap`.
 
     All metrics of decisions share some rules. A rate over no samples, such as the true positive
     rate of a group without positives, is unknown: the group is left out of the comparison with an

@@ -1,4 +1,4 @@
-"""Tables of the measures of every group, with standard errors and confidence intervals."""
+"""Tables of the metrics of every group, with standard errors and confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from skfair.groups import (
     to_pandas_index,
 )
 from skfair.metrics._docstrings import classification_docs
-from skfair.metrics._measures import (
-    Measure,
+from skfair.metrics._group_metrics import (
+    GroupMetric,
     check_columns_of,
     decide_top_k,
     encode_columns,
-    find_measures,
+    find_group_metrics,
     needs_raw_labels,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
@@ -37,10 +37,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Measures = Sequence[str | Rate | Measure | Callable] | Mapping[str, str | Rate | Measure | Callable]
-"""What users pass as measures."""
+Metrics = (
+    Sequence[str | Rate | GroupMetric | Callable]
+    | Mapping[str, str | Rate | GroupMetric | Callable]
+)
+"""What users pass as metrics."""
 
-_DEFAULT_MEASURES = (
+_DEFAULT_METRICS = (
     "base_rate",
     "selection_rate",
     "true_positive_rate",
@@ -57,7 +60,7 @@ def group_report(
     y_pred: ArrayLike | None,
     *,
     sensitive_features: MatrixLike,
-    measures: Measures = _DEFAULT_MEASURES,
+    metrics: Metrics = _DEFAULT_METRICS,
     y_proba: ArrayLike | None = None,
     y_score: ArrayLike | None = None,
     k: float | None = None,
@@ -66,7 +69,7 @@ def group_report(
     pos_label: Label | None = None,
     confidence_level: float | None = None,
 ) -> pd.DataFrame:
-    r"""Rates of a classifier in every group, or any other measures, with intervals on request.
+    r"""Rates of a classifier in every group, or any other metrics, with intervals on request.
 
     With a confidence level the table also has sample sizes, standard errors and intervals. The
     standard error of a rate r over n samples is :math:`\sqrt{r (1 - r) / n}`, and that of the
@@ -83,27 +86,27 @@ def group_report(
     the smaller of Kish's ([2]_) and that of the linearised variance, and the intervals use
     Student's quantiles with n - 1 degrees of freedom. The unit of the weights does not matter.
 
-    Other measures have intervals of means (Student's, or Hall's if wider), of areas under curves
+    Other metrics have intervals of means (Student's, or Hall's if wider), of areas under curves
     (DeLong's), of the mean of two rates (balanced accuracy: the margins of both, added like
-    standard errors), or of the bootstrap within each group, as :class:`Measure` says. The dict
-    ``report.attrs["intervals"]`` names the method of each measure.
+    standard errors), or of the bootstrap within each group, as :class:`GroupMetric` says. The dict
+    ``report.attrs["intervals"]`` names the method of each metric.
 
     Parameters
     ----------
     {y_true, y_pred, sensitive_features, sample_weight}
         A weight of two does not count as two samples: repeat the rows of samples that occurred
         twice.
-    measures : list or dict, default=seven rates
+    metrics : list or dict, default=seven rates
         What the table has: names or synonyms of rates, such as "recall", "precision" and
         "f1_score"; "balanced_accuracy", "matthews_corrcoef", "roc_auc", "average_precision",
         "brier_score", "expected_calibration_error", "mean_error", "mean_absolute_error" and
-        "mean_squared_error"; a :class:`Rate`, a :class:`Measure`, or a function such as those of
-        :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two classes take
-        the labels, as in ``functools.partial(f1_score, average="macro")``.
+        "mean_squared_error"; a :class:`Rate`, a :class:`GroupMetric`, or a function, such as
+        those of :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two
+        classes take the labels, as in ``functools.partial(f1_score, average="macro")``.
     y_proba : array-like of shape (n_samples,), default=None
-        Probability of the positive class, for measures of probabilities or scores.
+        Probability of the positive class, for metrics of probabilities or scores.
     y_score : array-like of shape (n_samples,), default=None
-        Scores of any unit, for measures of scores; None takes the probabilities.
+        Scores of any unit, for metrics of scores; None takes the probabilities.
     k : int or float, default=None
         Number of places, or their share of all samples. Decisions are then positive for the k
         highest scores, and ``y_pred`` must be None. Samples with the score at the cut share the
@@ -120,7 +123,7 @@ def group_report(
 
     Returns
     -------
-    report : pandas.DataFrame of shape (n_groups + 1, n_measures + 1)
+    report : pandas.DataFrame of shape (n_groups + 1, n_metrics + 1)
         One row per group, ascending, and a last row "overall". With control features these rows
         are repeated for each stratum, the first level of the index. ``n`` is the number of samples
         with a positive weight. The rates are by default ::
@@ -134,13 +137,13 @@ def group_report(
             accuracy                   Pr(predicted class = true class)
 
         A rate over no samples is nan. With a confidence level four columns follow for each
-        measure: the size of the sample that it is a share of, effective if weighted (``_n``), its
-        standard error (``_se``), and the ends of its interval (``_low``, ``_high``).
+        metric: the size of the sample that it is a share of, effective if weighted (``_n``), its
+        standard error (``_standard_error``), and the ends of its interval (``_low``, ``_high``).
 
     Raises
     ------
     {ValueError}
-        Also if the confidence level is not between 0 and 1, a measure is unknown or takes what was
+        Also if the confidence level is not between 0 and 1, a metric is unknown or takes what was
         not passed, samples have weights that a function does not take, or ``k`` is no number of
         places and no share.
 
@@ -174,18 +177,18 @@ def group_report(
     overall  8.0        0.5            0.50      0.75
     >>> report = group_report(y_true, y_pred, sensitive_features=group, confidence_level=0.95)
     >>> report.filter(regex="true_positive_rate").round(2).T
-                                a     b  overall
-    true_positive_rate       1.00  0.50     0.75
-    true_positive_rate_n     2.00  2.00     4.00
-    true_positive_rate_se    0.00  0.35     0.22
-    true_positive_rate_low   0.16  0.01     0.19
-    true_positive_rate_high  1.00  0.99     0.99
+                                         a     b  overall
+    true_positive_rate                 1.00  0.50     0.75
+    true_positive_rate_n               2.00  2.00     4.00
+    true_positive_rate_standard_error  0.00  0.35     0.22
+    true_positive_rate_low             0.16  0.01     0.19
+    true_positive_rate_high            1.00  0.99     0.99
     """
     import pandas as pd
 
     passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
-    by_name = find_measures(measures)
+    by_name = find_group_metrics(metrics)
     if confidence_level is not None:
         check_level(confidence_level)
     check_top_k(k, columns)
@@ -240,13 +243,13 @@ def check_strata(control_features, column):
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
 
-def _is_count_based(measure):
-    """Whether sums over samples of the same outcome suffice for a measure and its interval."""
-    return isinstance(measure, Rate) and measure.is_share
+def _is_count_based(metric):
+    """Whether sums over samples of the same outcome suffice for a metric and its interval."""
+    return isinstance(metric, Rate) and metric.is_share
 
 
 def _positive_class(by_name, columns, pos_label):
-    """The positive class of two; None if measures take labels of several classes, or numbers."""
+    """The positive class of two; None if metrics take labels of several classes, or numbers."""
     takes_two = any(
         isinstance(one, Rate) or one.response != "decisions" for one in by_name.values()
     )
@@ -257,7 +260,7 @@ def _positive_class(by_name, columns, pos_label):
 
 
 def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
-    """Table of measures, from columns of `encode_columns` and sums of merged rows, if there are."""
+    """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
     import pandas as pd
 
     groups, weights = samples.groups, samples.weights / samples.weights.max()
@@ -322,17 +325,17 @@ def _make_share_columns(shares, tables, confidence_level):
     }
 
 
-def _group_and_overall_estimates(measure, columns, groups, weights):
-    """Estimates of a measure in the groups, and in all samples, each with its rows."""
+def _group_and_overall_estimates(metric, columns, groups, weights):
+    """Estimates of a metric in the groups, and in all samples, each with its rows."""
     everyone = Groups.single(len(weights), "overall")
-    estimates = [measure.estimate(columns, one, weights) for one in (groups, everyone)]
+    estimates = [metric.estimate(columns, one, weights) for one in (groups, everyone)]
     (of_groups, present), (of_all, overall) = estimates
     pairs = [(of_groups, present), (of_all, overall + len(groups.labels))]
     return [pair for pair in pairs if pair[0] is not None]
 
 
 def _make_report_columns(estimated, n_rows, confidence_level):
-    """Columns of a measure by the endings of their names: values, and sizes and ends of intervals.
+    """Columns of a metric by the endings of their names: values, and sizes and ends of intervals.
 
     `estimated` are pairs of estimates and of the rows that they are of. ``"interval"`` is how
     limits are computed.
@@ -340,12 +343,14 @@ def _make_report_columns(estimated, n_rows, confidence_level):
     columns = {"": np.full(n_rows, np.nan)}
     if confidence_level is not None:
         columns |= {"interval": "none", "_n": np.zeros(n_rows)}
-        columns |= {ending: np.full(n_rows, np.nan) for ending in ("_se", "_low", "_high")}
+        endings = ("_standard_error", "_low", "_high")
+        columns |= {ending: np.full(n_rows, np.nan) for ending in endings}
     for estimates, rows in estimated:
         columns[""][rows] = estimates.values
         if confidence_level is not None:
             columns["interval"] = estimates.interval
-            columns["_n"][rows], columns["_se"][rows] = estimates.sizes, estimates.standard_errors
+            columns["_n"][rows] = estimates.sizes
+            columns["_standard_error"][rows] = estimates.standard_errors
             limits = estimates.limits((1.0 + confidence_level) / 2.0)
             columns["_low"][rows], columns["_high"][rows] = limits
     return columns
@@ -360,7 +365,7 @@ def class_report(
     y_pred: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    measures: Measures = _DEFAULT_MEASURES,
+    metrics: Metrics = _DEFAULT_METRICS,
     sample_weight: ArrayLike | None = None,
     confidence_level: float | None = None,
 ) -> pd.DataFrame:
@@ -375,7 +380,7 @@ def class_report(
     y_true, y_pred : array-like of shape (n_samples,)
         True and predicted class of each sample, of any number of classes.
     {sensitive_features}
-    measures : list or dict, default=seven rates
+    metrics : list or dict, default=seven rates
         Rates, as in :func:`group_report`.
     {sample_weight}
     confidence_level : float, default=None
@@ -391,7 +396,7 @@ def class_report(
     ------
     ValueError
         If the inputs differ in length or in their pandas index, or hold missing values, or a
-        measure is no rate.
+        metric is no rate.
 
     Examples
     --------
@@ -408,7 +413,7 @@ def class_report(
     """
     import pandas as pd
 
-    by_name = find_measures(measures)
+    by_name = find_group_metrics(metrics)
     if wrong := [name for name, one in by_name.items() if not isinstance(one, Rate)]:
         raise ValueError(
             f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "

@@ -189,7 +189,7 @@ class Rate:
 
     @property
     def response(self) -> str:
-        """What the rate takes of a model, as `Measure.response`."""
+        """What the rate takes of a model, as `GroupMetric.response`."""
         return "decisions"
 
     @property

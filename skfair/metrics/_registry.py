@@ -47,14 +47,6 @@ class Metric:
         Further keyword arguments of the function.
     largest : float
         The largest possible value: 1 of ratios, and of differences of rates.
-
-    Examples
-    --------
-    >>> from skfair.metrics import METRICS
-    >>> METRICS["additive_violation"].greater_is_better
-    False
-    >>> METRICS["balance"]([0, 0, 1, 1], sensitive_features=["a", "b", "a", "b"])
-    1.0
     """
 
     function: Callable

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial, singledispatch, wraps
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer as get_sklearn_scorer
-from sklearn.metrics import get_scorer_names
+from sklearn.metrics import get_scorer_names as get_sklearn_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
@@ -17,7 +17,14 @@ from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
 from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
-from skfair.metrics._measures import GroupComparison, Measure, find_measure
+from skfair.metrics._group_metrics import (
+    RESPONSES_BY_METHOD,
+    GroupComparison,
+    GroupMetric,
+    ResponseMethod,
+    check_response_method,
+    find_group_metric,
+)
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
@@ -163,7 +170,7 @@ METRIC_KINDS_BY_TASK = {
         *("labelled_score", "labelled_probability", "prediction"),
     ),
     "regressor": ("regression", "score", "prediction"),
-    "clusterer": ("clustering",),
+    "clusterer": ("clustering", "prediction"),
     "model without classes": ("clustering", "regression", "score", "prediction"),
 }
 """Kinds of metrics that can score an estimator, by its task."""
@@ -374,8 +381,9 @@ ARGUMENTS_BY_METRIC_KIND = {
 def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     """Return the scorer of a name, for scikit-learn's searches; greater is always better.
 
-    The names are those of `METRICS`, with ``"neg_"`` before the metrics of which less is better,
-    such as "relative_balance" of a clustering and "neg_equalized_odds_difference" of a classifier.
+    The names are those of :func:`get_scorer_names`: those of metrics that compare groups, with
+    ``"neg_"`` before the metrics of which less is better, such as "relative_balance" of
+    a clustering and "neg_equalized_odds_difference" of a classifier.
     Names of scikit-learn's scorers, such as "accuracy", give these scorers, with the groups passed
     to a predict that requests them: models with a threshold or coefficients by group need this.
     :func:`make_scorer` makes scorers of other metrics.
@@ -446,10 +454,10 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     >>> scores["test_balance"]
     array([1., 1., 1., 1., 1.])
     """
-    scorers = {_scorer_name(name, metric): name for name, metric in METRICS.items()}
+    scorers = _names_of_scorers()
     if scoring in scorers:
         return FairnessScorer(scorers[scoring], pos_label)
-    if isinstance(scoring, str) and scoring in get_scorer_names():
+    if isinstance(scoring, str) and scoring in get_sklearn_scorer_names():
         if pos_label is not None:
             raise ValueError(
                 f"pos_label is for scorers of groups, but {scoring!r} is a scorer of scikit-learn; "
@@ -462,18 +470,46 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     )
 
 
+def get_scorer_names() -> list[str]:
+    """List the names of the scorers that compare groups, for :func:`get_scorer`.
+
+    Returns
+    -------
+    names : list of str
+        Sorted names; those of scikit-learn's scorers are known to :func:`get_scorer` too.
+
+    See Also
+    --------
+    get_metric_names : Names of metrics of one group.
+
+    Examples
+    --------
+    >>> from skfair.metrics import get_scorer_names
+    >>> get_scorer_names()[:3]
+    ['attribute_balance', 'attribute_share_ratio', 'balance']
+    """
+    return sorted(_names_of_scorers())
+
+
+def _names_of_scorers():
+    """Keys of `METRICS` by the names of their scorers."""
+    return {_scorer_name(name, metric): name for name, metric in METRICS.items()}
+
+
 TRANSFORMS = {"difference": False, "ratio": True, "group_min": True, "group_max": False}
 """Transforms of `make_scorer` -> whether greater is better, unless said."""
 
 
 def make_scorer(
-    metric: str | Rate | Measure | Metric | Callable,
+    metric: Any,
     *,
     transform: str | None = None,
     group: Any = None,
+    response_method: ResponseMethod | None = None,
     greater_is_better: bool | None = None,
     k: float | None = None,
     pos_label: Label | None = None,
+    confidence_level: float | None = None,
     **params: Any,
 ) -> Callable:
     """Make a scorer of a metric, for scikit-learn's searches and cross-validation.
@@ -481,32 +517,45 @@ def make_scorer(
     With a `transform` the values of the metric in all groups become one number, as those of
     fairlearn's ``make_derived_metric``: their largest difference, smallest ratio, minimum or
     maximum. With a `group` the value of this group is the score. Groups without a value are left
-    out, with a warning. Without both the metric compares groups itself, as those in `METRICS` do.
+    out, with a warning. Without both the metric compares groups itself: a metric of this package,
+    by name or as a function, or a function of one's own.
+
+    With a `confidence_level` the score is the negative upper confidence limit of the gap of a
+    constraint. A search by it prefers models whose gap is *shown* to be small by the test folds,
+    and not those whose gap is small by chance: with :func:`skfair.model_selection.best_subject_to`
+    and a bound of .05 it selects a model that meets .05 with that confidence, on each test fold.
 
     Positive class, several classes, routing of groups and errors are as with :func:`get_scorer`. A
     function takes the labels of more than two classes, or the numbers of a regressor.
 
     Parameters
     ----------
-    metric : str, Rate, Measure, Metric or callable
+    metric : str, Rate, GroupMetric, callable or Constraint
         With a transform or a group what is compared, as in :func:`group_report`: "recall",
-        "f1_score", "brier_score", or a function of :mod:`sklearn.metrics`. Otherwise a name in
-        `METRICS`, or a `Metric`.
+        "f1_score", "brier_score", or a function of :mod:`sklearn.metrics`. With a confidence level
+        a constraint, as ``EqualOpportunity()``. Otherwise what compares groups itself: the name of
+        a metric or its function, or a function with a direction, called as ``metric(y_true,
+        response, sensitive_features=, sample_weight=)`` and with ``pos_label=`` of two classes.
     transform : {"difference", "ratio", "group_min", "group_max"}, default=None
         How the values of the groups become one number.
     group : label or tuple of labels, default=None
         The group whose value is the score.
+    response_method : {"predict", "decision_function", "predict_proba"}, default=None
+        What a function takes, as in :class:`GroupMetric`; "predict" for None.
     greater_is_better : bool, default=None
         Whether larger values are better; the scorer negates others. None: it is so of ratios,
-        minima, and the value of one group, not of differences and maxima, and a metric that
-        compares groups says it itself.
+        minima, and the value of one group, not of differences and maxima, and a metric of this
+        package has its own direction.
     k : int or float, default=None
         Decisions are positive for the k highest scores of the samples scored, as in
         :func:`group_report`, for a metric of decisions with a transform or a group.
     pos_label : int, float, bool or str, default=None
         The positive class, as in :func:`get_scorer`.
+    confidence_level : float, default=None
+        Probability with which the limit of the gap of a constraint holds, for a model that does not
+        depend on the samples scored. The gap of a constraint with a ratio is 1 minus the ratio.
     **params
-        Parameters of a metric in `METRICS`, such as ``interval=(0.0, 0.2)``.
+        Parameters of a metric that compares groups, such as ``interval=(0.0, 0.2)``.
 
     Returns
     -------
@@ -535,39 +584,58 @@ def make_scorer(
     >>> scorer = make_scorer("recall", transform="group_min")
     >>> scorer(model, X, X[:, 0] > 1, sensitive_features=group)
     0.6666666666666666
+
+    The upper limit of a gap, negated:
+
+    >>> from skfair.constraints import EqualOpportunity
+    >>> limit = make_scorer(EqualOpportunity(), confidence_level=0.95)
+    >>> limit(model, X, X[:, 0] > 3, sensitive_features=group) < -0.5
+    True
     """
+    if response_method is not None:
+        check_response_method(response_method)
+    if confidence_level is not None:
+        return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)
     if transform is not None or group is not None:
         if params:
             raise ValueError(
-                f"{join_names(params)} must be parameters of a metric in METRICS, without "
-                "transform and group; set those of a function with functools.partial."
+                f"{join_names(params)} must be parameters of a metric that compares groups itself, "
+                "without transform and group; set those of a function with functools.partial."
             )
-        compared = _compare_groups(find_measure(metric), transform, group, k)
+        if response_method is not None:
+            metric = GroupMetric(metric, response_method=response_method)
+        compared = _compare_groups(find_group_metric(metric), transform, group, k)
         return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
-    record = _find_metric(metric)
+    record = _find_metric(metric, response_method, greater_is_better)
     record = replace(record, params={**record.params, **params})
     return FairnessScorer(_set_direction(record, greater_is_better), pos_label)
 
 
-def _find_metric(metric):
-    """The record of a metric that compares groups: a name, a function of METRICS, or a record."""
-    if not isinstance(metric, Metric):
-        name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
-        registered = METRICS.get(name)
-        if registered is None or (callable(metric) and registered.function is not metric):
-            raise ValueError(
-                f"metric must be in METRICS, or a Metric, which compare groups themselves, or "
-                f"transform one of {[*TRANSFORMS]}; got metric={metric!r} and transform=None."
-            )
+@singledispatch
+def make_limit_metric(constraint, confidence_level):
+    """Make a metric of the upper confidence limit of a gap; constraints register how."""
+    raise TypeError(
+        "A scorer with a confidence_level takes a constraint, such as "
+        f"skfair.constraints.EqualOpportunity(); got {constraint!r}."
+    )
+
+
+def _find_metric(metric, response_method, greater_is_better):
+    """The record of a metric that compares groups: a name, its function, or one of one's own."""
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", None)
+    registered = METRICS.get(name)
+    if registered is not None and (isinstance(metric, str) or registered.function is metric):
         return registered
-    if metric.kind not in ARGUMENTS_BY_METRIC_KIND:
+    if not callable(metric) or greater_is_better is None:
         raise ValueError(
-            f"The kind of a metric must be one of {sorted(ARGUMENTS_BY_METRIC_KIND)}; got "
-            f"{metric.kind!r}."
+            "metric must compare groups itself, as those of get_scorer_names() and functions with "
+            f"greater_is_better do, or transform must be one of {[*TRANSFORMS]}, or a constraint "
+            f"needs a confidence_level; got metric={metric!r} and transform=None."
         )
-    return metric
+    kind = _KIND_BY_RESPONSE[RESPONSES_BY_METHOD[response_method or "predict"]]
+    return Metric(metric, kind, greater_is_better, best=float(greater_is_better))
 
 
 def _set_direction(metric, greater_is_better):
@@ -582,11 +650,11 @@ _KIND_BY_RESPONSE = {
     "scores": "labelled_score",
     "probabilities": "labelled_probability",
 }
-"""Responses of measures -> kinds of metrics."""
+"""Responses of metrics -> kinds of metrics."""
 
 
-def _compare_groups(measure, transform, group, k):
-    """The metric that compares a measure between groups, or takes its value in one group."""
+def _compare_groups(metric, transform, group, k):
+    """The metric that compares a metric between groups, or takes its value in one group."""
     if (transform is None) == (group is None):
         raise ValueError(
             f"Pass transform or group, the group whose value is the score; got both, "
@@ -597,17 +665,17 @@ def _compare_groups(measure, transform, group, k):
             f"transform must be one of {[*TRANSFORMS]}; got {transform!r}."
             + spelling_hint(str(transform), TRANSFORMS)
         )
-    kind = "classification" if isinstance(measure, Rate) else _KIND_BY_RESPONSE[measure.response]
+    kind = "classification" if isinstance(metric, Rate) else _KIND_BY_RESPONSE[metric.response]
     if k is not None:
-        if measure.response != "decisions":
+        if metric.response != "decisions":
             raise ValueError(
-                f"k makes decisions of scores, but {measure.name} takes {measure.response}; leave "
+                f"k makes decisions of scores, but {metric.name} takes {metric.response}; leave "
                 "k out."
             )
         kind = "labelled_score"
     greater_is_better = TRANSFORMS.get(transform, True)
     best = 1.0 if greater_is_better else 0.0
-    return Metric(GroupComparison(measure, transform, group, k), kind, greater_is_better, best)
+    return Metric(GroupComparison(metric, transform, group, k), kind, greater_is_better, best)
 
 
 def _scorer_hint(scoring, scorers):
@@ -619,7 +687,7 @@ def _scorer_hint(scoring, scorers):
             if of_function
             else " Of a function make a scorer by make_scorer(function, transform=...)."
         )
-    known = [*scorers, *get_scorer_names()]
+    known = [*scorers, *get_sklearn_scorer_names()]
     if not isinstance(scoring, str) or "partial" in scoring or not mentions_comparison(scoring):
         return spelling_hint(scoring, known)
     criterion = find_criterion(scoring.removeprefix("neg_"))

@@ -267,7 +267,7 @@ def make_audit(settings, y_pred, y_true, sensitive_features, sample_weight):
         {"y_pred": y_pred, "y_true": y_true},
         as_sensitive_features(sensitive_features),
         sample_weight=sample_weight,
-        kind="classification" if settings.constraint.counts_decisions else "regression",
+        task="classification" if settings.constraint.counts_decisions else "regression",
         pos_label=settings.pos_label if settings.constraint.counts_decisions else None,
         min_group_size=settings.min_group_size,
     )

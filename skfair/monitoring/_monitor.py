@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -50,11 +50,15 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions import load_rows
+from skfair.plotting import GapMonitorDisplay
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_tolerance, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
 from skfair.utils._sklearn import safe_indexing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Parameters of a monitor, as its first batch fixes them, and what follows from them.
 
@@ -379,7 +383,7 @@ def _decode(value, path):
 
 _WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extremes")
 
-_RATE_COLUMNS = ("batch", "time", "attribute", "cell", "group", "n", "weight", "rate")
+_RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
 
 class GapMonitor(BaseEstimator):
@@ -522,7 +526,6 @@ class GapMonitor(BaseEstimator):
     See Also
     --------
     skfair.audit.certify : A certificate that is read once.
-    skfair.plotting.GapMonitorDisplay : The gap over time.
 
     Examples
     --------
@@ -665,7 +668,7 @@ class GapMonitor(BaseEstimator):
         >>> from skfair.audit import Audit
         >>> from skfair.monitoring import GapMonitor
         >>> month = pd.DataFrame({"sex": [*"ffmm"], "hired": [0, 1, 0, 1], "n": [60, 40, 55, 45]})
-        >>> audit = Audit.from_counts(month, n="n", sensitive_features="sex", decision="hired")
+        >>> audit = Audit.from_counts(month, counts="n", sensitive_features="sex", y_pred="hired")
         >>> monitor = GapMonitor("demographic_parity", 0.2).update_from(audit, time="2026-01")
         >>> round(monitor.interval().estimate, 3)
         0.05
@@ -857,9 +860,9 @@ class GapMonitor(BaseEstimator):
         Returns
         -------
         frame : DataFrame
-            One row per batch, time of decisions, attribute, cell and group, with the columns
-            "batch", "time" (of the decisions, also where outcomes came later), "attribute", "cell",
-            "group", "n" (samples), "weight" and "rate" (mean, weighted).
+            One row per batch, time of decisions, attribute, event and group, with the columns
+            "batch", "time" (of the decisions, also where outcomes came later), "attribute",
+            "event", "group", "n" (samples), "weight" and "estimate" (mean, weighted).
         """
         self._check_updated()
         state = self._state
@@ -876,13 +879,36 @@ class GapMonitor(BaseEstimator):
         -------
         frame : DataFrame
             One row per batch with the columns "batch", "time" (at which it was read), "n" (samples
-            of the batch that count), "gap" (of the batch), "estimate", "low", "high" (of
-            `interval`), "evidence_for", "evidence_against", "change_evidence", "status" and
-            "n_outstanding". Only the last row changes, with samples or outcomes of the same time.
+            of the batch that count), "batch_gap", "gap", "low", "high" (of `interval`),
+            "evidence_for", "evidence_against", "change_evidence", "status" and "n_outstanding".
+            Only the last row changes, with samples or outcomes of the same time.
         """
         self._check_updated()
         frame = pd.DataFrame([row.summarize() for row in self._state.rows])
         return frame.assign(time=restore_times(frame["time"]))
+
+    def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
+        """Draw gap, interval and status over time.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on. None makes a new figure.
+
+        Returns
+        -------
+        display : instance of a display
+            The drawn display, with ``ax_``, ``figure_`` and ``line_``.
+
+        Examples
+        --------
+        >>> from skfair.monitoring import GapMonitor
+        >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
+        >>> monitor = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"])
+        >>> monitor.plot().ax_.get_ylabel()
+        'gap between groups'
+        """
+        return GapMonitorDisplay(self.summary(), tolerance=self.tolerance).plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.
@@ -900,12 +926,12 @@ class GapMonitor(BaseEstimator):
         return encode_content(parameters(self) | results)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, source: str) -> Self:
         """Resume a monitor from what `to_json` returned.
 
         Parameters
         ----------
-        text : str
+        source : str
             Text in JSON.
 
         Returns
@@ -917,7 +943,7 @@ class GapMonitor(BaseEstimator):
         ValueError
             If the text is not what `to_json` returned, or a field is missing or damaged.
         """
-        content = decode_content(text, [*cls._get_param_names(), "settings", "state"])
+        content = decode_content(source, [*cls._get_param_names(), "settings", "state"])
         settings, state = content.pop("settings"), content.pop("state")
         monitor = cls(**content)
         if state is None:

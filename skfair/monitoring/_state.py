@@ -620,9 +620,9 @@ class Row:
         counts = {}
         for _, attribute, _, table in self.tables:
             counts[attribute] = counts.get(attribute, 0) + int(table[0].sum())
-        line = {"batch": self.number, "time": self.time}
-        line |= {"n": max(counts.values(), default=0), "gap": self.gap}
-        names = "estimate", "low", "high", "evidence_for", "evidence_against", "change_evidence"
+        line = {"batch": self.number, "time": self.time, "n": max(counts.values(), default=0)}
+        line |= {"batch_gap": self.gap, "gap": self.verdict.estimate}
+        names = "low", "high", "evidence_for", "evidence_against", "change_evidence"
         line |= {name: getattr(self.verdict, name) for name in (*names, "status")}
         return line | {"n_outstanding": self.n_outstanding}
 

@@ -1,8 +1,9 @@
-"""Display classes: rates and scores of groups, subgroups, clusters, Pareto fronts, convergence.
+"""Display classes: rates and scores of groups, clusters, Pareto fronts, convergence.
 
-Displays work as scikit-learn's: ``from_...`` builds and draws, ``plot(ax=None)`` draws again, and
-``ax_`` and ``figure_`` hold the drawing. Colours are distinct for colour-blind readers, markers and
-hatches in grey. matplotlib is imported when something is drawn.
+Displays work as scikit-learn's: ``from_estimator`` and ``from_predictions`` build and draw,
+``plot(ax=None)`` draws again, and ``ax_`` and ``figure_`` hold the drawing. Results that have a
+table draw themselves by a method ``plot``. Colours are distinct for colour-blind readers, markers
+and hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair.plotting._calibration import GroupCalibrationDisplay
@@ -11,19 +12,18 @@ from skfair.plotting._groups import (
     GroupRateCurveDisplay,
     GroupRateDisplay,
     ScoreDistributionDisplay,
-    SubgroupDisplay,
 )
-from skfair.plotting._progress import ConvergenceDisplay, GapMonitorDisplay
+from skfair.plotting._groups import SubgroupDisplay as SubgroupDisplay
+from skfair.plotting._progress import ConvergenceDisplay
+from skfair.plotting._progress import GapMonitorDisplay as GapMonitorDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
     "ConvergenceDisplay",
-    "GapMonitorDisplay",
     "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",
-    "SubgroupDisplay",
     "ParetoFrontDisplay",
     "TradeoffDisplay",
 ]

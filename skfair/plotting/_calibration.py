@@ -188,7 +188,7 @@ class GroupCalibrationDisplay(Display):
         codes, groups = self.table.index.droplevel(-1).factorize()
         for k, name in enumerate(to_text(groups)):
             bins = self.table[codes == k]
-            observed, low, high = bins[["observed", "low", "high"]].to_numpy().T
+            observed, low, high = bins[["estimate", "low", "high"]].to_numpy().T
             ax.errorbar(
                 bins["mean_probability"],
                 observed,

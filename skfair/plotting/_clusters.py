@@ -251,7 +251,7 @@ class ClusterCompositionDisplay(Display):
 
 
 _MAX_MARKERS = 25
-_CRITERION_LABELS = {
+_METRIC_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
     "share_ratio": "share ratio (smallest / largest share of a group, worst cluster)",
 }
@@ -265,6 +265,8 @@ class ParetoFrontDisplay(Display):
     points are not drawn. To compare several fronts on the same axes, pass ``ax=display.ax_`` to the
     next call: colours, lines and markers advance automatically.
 
+    :meth:`skfair.cluster.ParetoFront.plot` draws a front that was computed.
+
     Parameters
     ----------
     cost : array-like of shape (n_points,)
@@ -272,7 +274,7 @@ class ParetoFrontDisplay(Display):
         the normalised cut.
     balance : array-like of shape (n_points,)
         Balance of each point, in [0, 1]: smallest over largest group, in the worst cluster. Or the
-        values of ``criterion``.
+        values of ``metric``.
     data_balance : float, default=None
         Balance of the data, drawn as a vertical line. No clustering exceeds it by more than
         rounding.
@@ -282,7 +284,7 @@ class ParetoFrontDisplay(Display):
         Name of the front in the legend.
     cost_name : str, default="cost"
         Label of the cost axis.
-    criterion : {"balance", "share_ratio"}, default="balance"
+    metric : {"balance", "share_ratio"}, default="balance"
         What ``balance`` is: "share_ratio" is the smallest ratio of two groups' shares in a cluster.
 
     Attributes
@@ -314,7 +316,7 @@ class ParetoFrontDisplay(Display):
         selected: int | None = None,
         name: str | None = None,
         cost_name: str = "cost",
-        criterion: str = "balance",
+        metric: str = "balance",
     ):
         self.cost = cost
         self.balance = balance
@@ -322,44 +324,7 @@ class ParetoFrontDisplay(Display):
         self.selected = selected
         self.name = name
         self.cost_name = cost_name
-        self.criterion = criterion
-
-    @classmethod
-    def from_front(
-        cls,
-        front: Any,
-        *,
-        selected: int | None = None,
-        name: str | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw a front.
-
-        Parameters
-        ----------
-        front : ParetoFront
-            The front, for instance from :func:`skfair.cluster.cluster_front`: its `cost` and
-            `balance`, or `share_ratio`, are drawn, its `cost_name` labels the axis.
-        selected : int, default=None
-            Index of the point to mark, such as ``front.select(min_balance=0.8)``.
-        name : str, default=None
-            Name of the front in the legend.
-        {ax}
-
-        Returns
-        -------
-        {display}
-        """
-        display = cls(
-            front.cost,
-            getattr(front, front.criterion),
-            data_balance=front.data_balance if front.criterion == "balance" else None,
-            selected=selected,
-            name=name,
-            cost_name=front.cost_name,
-            criterion=front.criterion,
-        )
-        return display.plot(ax=ax)
+        self.metric = metric
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the front.
@@ -378,7 +343,7 @@ class ParetoFrontDisplay(Display):
         self._draw_front(n_before=self._count_drawn())
         self._draw_data_balance()
         self._draw_selected()
-        ax.set_xlabel(_CRITERION_LABELS[self.criterion])
+        ax.set_xlabel(_METRIC_LABELS[self.metric])
         ax.set_ylabel(self.cost_name)
         strip_frame(ax, "top", "right")
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
@@ -423,7 +388,7 @@ class ParetoFrontDisplay(Display):
             markeredgecolor=INK,
             markeredgewidth=1.6,
             zorder=3,
-            label=f"selected: {self.criterion.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
+            label=f"selected: {self.metric.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
         )
 
 
@@ -431,17 +396,15 @@ class ParetoFrontDisplay(Display):
 class TradeoffDisplay(Display):
     """Accuracy against the gap between groups, with confidence intervals.
 
-    To compare several models on the same axes, pass ``ax=display.ax_`` to the next call: colours
+    To compare several models on the same axes, pass ``ax=display.ax_`` to the next plot: colours
     and markers advance automatically.
 
     Parameters
     ----------
-    front : DataFrame
+    table : DataFrame
         Output of :func:`skfair.audit.fairness_front`: columns ``tolerance``, ``accuracy`` and
         ``gap``, and for intervals the last two with ``_low`` and ``_high``.
     {name}
-    gap_name : str, default="gap between groups"
-        Label of the horizontal axis.
 
     Attributes
     ----------
@@ -460,44 +423,15 @@ class TradeoffDisplay(Display):
     >>> front = pd.DataFrame(
     ...     {"tolerance": [0.02, 0.1], "accuracy": [0.8, 0.85], "gap": [0.03, 0.11]}
     ... )
-    >>> TradeoffDisplay.from_front(front, name="by hand").ax_.get_ylabel()
+    >>> TradeoffDisplay(front, name="by hand").plot().ax_.get_ylabel()
     'accuracy'
     """
 
     _gid = "skfair-tradeoff"
 
-    def __init__(
-        self, front: pd.DataFrame, *, name: str | None = None, gap_name: str = "gap between groups"
-    ):
-        self.front = front
+    def __init__(self, table: pd.DataFrame, *, name: str | None = None):
+        self.table = table
         self.name = name
-        self.gap_name = gap_name
-
-    @classmethod
-    def from_front(
-        cls,
-        front: pd.DataFrame,
-        *,
-        name: str | None = None,
-        gap_name: str = "gap between groups",
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw a front.
-
-        Parameters
-        ----------
-        front : DataFrame
-            Output of :func:`skfair.audit.fairness_front`.
-        {name}
-        gap_name : str, default="gap between groups"
-            Label of the horizontal axis.
-        {ax}
-
-        Returns
-        -------
-        {display}
-        """
-        return cls(front, name=name, gap_name=gap_name).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
         """Draw the points, with their intervals and tolerances.
@@ -514,7 +448,7 @@ class TradeoffDisplay(Display):
             This display, with `ax_`, `figure_` and `line_`.
         """
         ax = self._use_axes(ax, size=(6.4, 4.2))
-        front = self.front.sort_values("tolerance")
+        front = self.table.sort_values("tolerance")
         # Colours and markers continue after the models that are on the axes.
         marks = style(self._count_drawn(), "color", "marker")
         # Confidence intervals of both coordinates, if the front has them.
@@ -541,7 +475,7 @@ class TradeoffDisplay(Display):
             ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
         if bound is not None:
             ax.axvline(bound, color=INK, linewidth=0.8, linestyle="--")
-        ax.set(xlabel=self.gap_name, ylabel="accuracy")
+        ax.set(xlabel="gap between groups", ylabel="accuracy")
         ax.autoscale(axis="x")
         ax.set_xlim(left=0.0)
         strip_frame(ax, "top", "right")

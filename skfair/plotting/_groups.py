@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.groups import count_table, is_in_intervals
 from skfair.metrics import (
     ARGUMENTS_BY_METRIC_KIND,
-    Measures,
+    Metrics,
     check_scored_members,
-    find_measures,
+    find_group_metrics,
     group_report,
 )
 from skfair.plotting._display import (
@@ -107,7 +107,7 @@ class GroupRateDisplay(Display):
         y: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        measures: Measures = _RATES,
+        metrics: Metrics = _RATES,
         sample_weight: ArrayLike | None = None,
         pos_label: Label | None = None,
         ax: Axes | None = None,
@@ -120,8 +120,8 @@ class GroupRateDisplay(Display):
         y : array-like of shape (n_samples,)
             True class of each sample.
         {sensitive_features}
-        measures : list or dict
-            Measures to draw, as in :func:`skfair.metrics.group_report`.
+        metrics : list or dict
+            Metrics to draw, as in :func:`skfair.metrics.group_report`.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         {pos_label, ax}
@@ -138,12 +138,12 @@ class GroupRateDisplay(Display):
         (y_true, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
             estimator, X, y, sensitive_features, pos_label
         )
-        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, measures, params)
+        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, metrics, params)
         return cls.from_predictions(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            measures=measures,
+            metrics=metrics,
             sample_weight=sample_weight,
             ax=ax,
             y_proba=y_proba,
@@ -158,7 +158,7 @@ class GroupRateDisplay(Display):
         y_pred: ArrayLike,
         *,
         sensitive_features: MatrixLike,
-        measures: Measures = _RATES,
+        metrics: Metrics = _RATES,
         y_proba: ArrayLike | None = None,
         y_score: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -173,10 +173,10 @@ class GroupRateDisplay(Display):
         y_pred : array-like of shape (n_samples,)
             Predicted class of each sample.
         {sensitive_features}
-        measures : list or dict
-            Measures to draw, as in :func:`skfair.metrics.group_report`.
+        metrics : list or dict
+            Metrics to draw, as in :func:`skfair.metrics.group_report`.
         y_proba, y_score : array-like of shape (n_samples,), default=None
-            Probabilities or scores, for measures of them.
+            Probabilities or scores, for metrics of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Sampling weights, as in :func:`skfair.metrics.group_report`. None: equal weights.
         pos_label : int, float, bool or str, default=None
@@ -190,13 +190,13 @@ class GroupRateDisplay(Display):
         Raises
         ------
         ValueError
-            If a measure is unknown, or as in :func:`skfair.metrics.group_report`.
+            If a metric is unknown, or as in :func:`skfair.metrics.group_report`.
         """
         report = group_report(
             y_true,
             y_pred,
             sensitive_features=sensitive_features,
-            measures=measures,
+            metrics=metrics,
             y_proba=y_proba,
             y_score=y_score,
             sample_weight=sample_weight,
@@ -275,9 +275,9 @@ class GroupRateDisplay(Display):
             self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
 
 
-def _find_scores(estimator, X, y, sensitive_features, measures, params):
-    """Probabilities and scores of an estimator, each None if no measure takes it."""
-    responses = {one.response for one in find_measures(measures).values()}
+def _find_scores(estimator, X, y, sensitive_features, metrics, params):
+    """Probabilities and scores of an estimator, each None if no metric takes it."""
+    responses = {one.response for one in find_group_metrics(metrics).values()}
     kinds = {"probabilities": "labelled_probability", "scores": "labelled_score"}
     return [
         ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][
@@ -293,122 +293,44 @@ _SIDES = {1: "higher", -1: "lower"}
 _LARGEST = "largest possible"
 
 
-@display_docs
 class SubgroupDisplay(Display):
     """Forest plot of subgroups: the departure of each from the rest, with limits.
+
+    Made by the method ``plot`` of what :func:`skfair.audit.find_subgroups` returns. `table` has the
+    listed subgroups of one metric.
 
     The limits hold for all subgroups that were searched together. Next to each one are its rate,
     that of the rest, and its number of samples. Dashed lines mark the largest departure that any
     subgroup searched can have; they hold as a statement of their own, so that limits may cross
     them.
-
-    Parameters
-    ----------
-    table : DataFrame
-        One row for each subgroup, as the attribute ``subgroups`` of
-        ``SubgroupReport``, of one measure.
-    measure : str
-        Name of the measure.
-    largest_possible : float
-        What no subgroup searched departs by more than.
-    confidence_level : float, default=0.95
-        Probability with which all limits hold together.
-
-    Attributes
-    ----------
-    {ax_, figure_}
-
-    See Also
-    --------
-    skfair.audit.find_subgroups : The search.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from skfair.audit import find_subgroups
-    >>> from skfair.plotting import SubgroupDisplay
-    >>> rng = np.random.default_rng(0)
-    >>> sex, region = rng.choice(["f", "m"], size=2000), rng.choice(["n", "s"], size=2000)
-    >>> accepted = rng.random(2000) < np.where((sex == "f") & (region == "s"), 0.2, 0.5)
-    >>> attributes = pd.DataFrame({"sex": sex, "region": region})
-    >>> report = find_subgroups(None, accepted, sensitive_features=attributes)
-    >>> SubgroupDisplay.from_report(report).ax_.get_yticklabels()[0].get_text()
-    'sex = f and region = s'
     """
 
     def __init__(
         self,
         table: pd.DataFrame,
         *,
-        measure: str,
+        metric: str,
         largest_possible: float,
         confidence_level: float = 0.95,
     ):
         self.table = table
-        self.measure = measure
+        self.metric = metric
         self.largest_possible = largest_possible
         self.confidence_level = confidence_level
 
-    @classmethod
-    def from_report(
-        cls, report: Any, *, measure: str | None = None, ax: Axes | None = None
-    ) -> Self:
-        """Draw the subgroups that a search lists.
-
-        Parameters
-        ----------
-        report : SubgroupReport
-            Output of :func:`skfair.audit.find_subgroups`.
-        measure : str, default=None
-            Measure to draw; needed where several were searched.
-        {ax}
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            If the measure was not searched, or several were and none is chosen.
-        """
-        searches = report.searches.set_index("measure")
-        searched = searches.index.tolist()
-        chosen = searched[0] if measure is None and len(searched) == 1 else measure
-        if chosen is None or chosen not in searched:
-            raise ValueError(f"measure must be one of those searched, {searched}; got {measure!r}.")
-        table = report.subgroups
-        return cls(
-            table[table["measure"] == chosen].reset_index(drop=True),
-            measure=chosen,
-            largest_possible=searches.loc[chosen, "largest_possible"],
-            confidence_level=report.confidence_level,
-        ).plot(ax=ax)
-
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the departures.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Axes to draw on; None makes a new figure whose height follows the number of subgroups.
-
-        Returns
-        -------
-        {display}
-        """
+        """Draw the departures; a new figure has a height that follows the number of subgroups."""
         table, n_rows = self.table, len(self.table)
         ax = self._use_axes(ax, size=(8.0, 1.5 + 0.36 * max(n_rows, 1)))
         rows = np.arange(n_rows)
         if n_rows:
             ax.axvline(0.0, color=INK, linewidth=0.8)
         for index, (sign, label) in enumerate(_SIDES.items()):
-            at = np.flatnonzero(np.sign(table["departure"]) == sign)
+            at = np.flatnonzero(np.sign(table["gap"]) == sign)
             # Bars reach to the limits, which are not symmetric.
             low, departure, high = (
                 100.0 * table[name].to_numpy(dtype=np.float64)[at]
-                for name in ("low", "departure", "high")
+                for name in ("low", "gap", "high")
             )
             if len(at):
                 ax.errorbar(
@@ -430,7 +352,7 @@ class SubgroupDisplay(Display):
         ax.xaxis.set_major_formatter(
             lambda x, _: f"{x:+.0f}".replace("-", "\N{MINUS SIGN}") if x else "0"
         )
-        name = self.measure.replace("_", " ")
+        name = self.metric.replace("_", " ")
         level = f"{100.0 * self.confidence_level:g} %"
         ax.set_xlabel(f"{name} minus that of the rest, percentage points (all limits {level})")
         ax.tick_params(axis="y", length=0)
@@ -443,7 +365,7 @@ class SubgroupDisplay(Display):
     def _write_rates(self, rows):
         """Write the rate of each subgroup, that of the rest and the number of samples at right."""
         transform = self.ax_.get_yaxis_transform()
-        columns = (self.table[name] for name in ("rate", "rest_rate", "n_samples"))
+        columns = (self.table[name] for name in ("estimate", "rest_estimate", "n"))
         for row, rate, rest, n in zip(rows, *columns, strict=True):
             text = f"{rate:.0%}, rest {rest:.0%} (n = {n:,})"
             self.ax_.text(1.01, row, text, transform=transform, va="center", size=8, color=INK)
@@ -690,7 +612,7 @@ class ScoreDistributionDisplay(Display):
     inside : array-like of bool, shape (n_groups, n_points), default=None
         Mask of the scores to shade under the curve of each group. None shades nothing.
     {group_names}
-    score_name : str, default="score"
+    name : str, default="score"
         Label of the score axis.
 
     Attributes
@@ -720,13 +642,13 @@ class ScoreDistributionDisplay(Display):
         *,
         inside: Sequence[ArrayLike] | np.ndarray | None = None,
         group_names: Sequence[str] | None = None,
-        score_name: str = "score",
+        name: str = "score",
     ):
         self.scores = scores
         self.densities = densities
         self.inside = inside
         self.group_names = group_names
-        self.score_name = score_name
+        self.name = name
 
     @classmethod
     def from_estimator(
@@ -763,7 +685,7 @@ class ScoreDistributionDisplay(Display):
             sensitive_features=sensitive_features,
             interval=interval,
             sample_weight=sample_weight,
-            score_name="decision function" if has_decision else "probability of the positive class",
+            name="decision function" if has_decision else "probability of the positive class",
             ax=ax,
         )
 
@@ -775,7 +697,7 @@ class ScoreDistributionDisplay(Display):
         sensitive_features: MatrixLike,
         interval: Sequence | dict | None = None,
         sample_weight: ArrayLike | None = None,
-        score_name: str = "score",
+        name: str = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw any scores.
@@ -786,7 +708,7 @@ class ScoreDistributionDisplay(Display):
         Parameters
         ----------
         {y_score, sensitive_features, interval, sample_weight}
-        score_name : str, default="score"
+        name : str, default="score"
             Label of the score axis.
         {ax}
 
@@ -806,7 +728,7 @@ class ScoreDistributionDisplay(Display):
             densities,
             inside=None if interval is None else is_in_intervals(above, scored.intervals),
             group_names=to_text(scored.names),
-            score_name=score_name,
+            name=name,
         )
         return display.plot(ax=ax)
 
@@ -841,7 +763,7 @@ class ScoreDistributionDisplay(Display):
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
-        ax.set_xlabel(self.score_name)
+        ax.set_xlabel(self.name)
         ax.set_ylabel("density")
         strip_frame(ax, "top", "right")
         write_legend(ax)

@@ -36,8 +36,9 @@ _SYMLOG_QUANTITIES = ("violation", "residual")
 
 @display_docs
 class ConvergenceDisplay:
-    """Convergence of fits as recorded by a :class:`skfair.callbacks.FitMonitor`.
+    """Convergence of fits as recorded by :class:`skfair.callbacks.FitMonitor`.
 
+    The method ``plot`` of a monitor makes it. Made of several logs, it compares fits.
     The quantities have separate axes in one row. Every fit, or every start of a fit, is one line,
     and lines of one name have the same colour. Violation and residual have a logarithmic scale that
     is linear below the smallest positive value, so that zero is visible.
@@ -67,12 +68,11 @@ class ConvergenceDisplay:
     >>> import numpy as np
     >>> from skfair.callbacks import FitMonitor
     >>> from skfair.cluster import FairKMeans
-    >>> from skfair.plotting import ConvergenceDisplay
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> monitor = FitMonitor()
     >>> model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
     >>> _ = model.fit(X, sensitive_features=X.sum(axis=1) > 0)
-    >>> display = ConvergenceDisplay.from_monitor(monitor, quantities=["objective", "balance"])
+    >>> display = monitor.plot(quantities=["objective", "balance"])
     >>> [ax.get_ylabel() for ax in display.ax_]
     ['objective', 'balance']
     """
@@ -87,73 +87,6 @@ class ConvergenceDisplay:
         self.logs = logs
         self.quantities = quantities
         self.against = against
-
-    @classmethod
-    def from_monitor(
-        cls,
-        monitor: Any,
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-        ax: Any = None,
-    ) -> Self:
-        """Draw the runs of one monitor.
-
-        Parameters
-        ----------
-        monitor : FitMonitor
-            The monitor. Each of its runs is one line.
-        quantities : sequence of str, default=None
-            Columns to draw. None draws those that were recorded.
-        against : {"iteration", "seconds"}, default="iteration"
-            Column of the horizontal axis.
-        ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity. None makes a new figure.
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            As in `plot`.
-        """
-        return cls({"": monitor.log}, quantities=quantities, against=against).plot(ax=ax)
-
-    @classmethod
-    def from_monitors(
-        cls,
-        monitors: Any,
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-        ax: Any = None,
-    ) -> Self:
-        """Draw several monitors for comparison.
-
-        Parameters
-        ----------
-        monitors : dict of str to FitMonitor
-            Monitors by their name in the legend.
-        quantities : sequence of str, default=None
-            Columns to draw. None draws those that were recorded.
-        against : {"iteration", "seconds"}, default="iteration"
-            Column of the horizontal axis.
-        ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity. None makes a new figure.
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            As in `plot`.
-        """
-        logs = {name: monitor.log for name, monitor in monitors.items()}
-        return cls(logs, quantities=quantities, against=against).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
@@ -267,74 +200,22 @@ _STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLO
 """Colours of the band by status."""
 
 
-@display_docs
 class GapMonitorDisplay(Display):
     """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
+
+    Made by :meth:`skfair.monitoring.GapMonitor.plot`.
 
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
     band shows the statement on all batches so far: its height is the interval, its colour the
     status (green: certified, orange: alarm, blue: monitoring).
-
-    Parameters
-    ----------
-    summary : DataFrame
-        Output of :meth:`skfair.monitoring.GapMonitor.summary`.
-    tolerance : float
-        Largest gap allowed, drawn as a horizontal line.
-
-    Attributes
-    ----------
-    {ax_, figure_}
-    line_ : matplotlib.lines.Line2D
-        The gaps of the batches, once drawn.
-
-    See Also
-    --------
-    skfair.monitoring.GapMonitor : The monitor.
-
-    Examples
-    --------
-    >>> from skfair.monitoring import GapMonitor
-    >>> from skfair.plotting import GapMonitorDisplay
-    >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
-    >>> for month in range(3):
-    ...     _ = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"], time=month)
-    >>> GapMonitorDisplay.from_monitor(monitor).ax_.get_ylabel()
-    'gap between groups'
     """
 
     def __init__(self, summary: pd.DataFrame, *, tolerance: float):
         self.summary = summary
         self.tolerance = tolerance
 
-    @classmethod
-    def from_monitor(cls, monitor: Any, *, ax: Axes | None = None) -> Self:
-        """Draw what a monitor has read so far.
-
-        Parameters
-        ----------
-        monitor : GapMonitor
-            The monitor, after its first batch.
-        {ax}
-
-        Returns
-        -------
-        {display}
-        """
-        return cls(monitor.summary(), tolerance=monitor.tolerance).plot(ax=ax)
-
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the gap over time.
-
-        Parameters
-        ----------
-        {ax}
-
-        Returns
-        -------
-        display : GapMonitorDisplay
-            This display, with `ax_`, `figure_` and `line_`.
-        """
+        """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
         ax = self._use_axes(ax, size=(7.2, 4.0))
         summary = self.summary
         has_time = summary["time"].notna().all()
@@ -352,9 +233,9 @@ class GapMonitorDisplay(Display):
                 ax.fill_between(
                     edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
                 )
-        ax.plot(x, summary["estimate"], color=COLORS[0], linewidth=1.4, label="gap so far")
+        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label="gap so far")
         # The markers are the batches alone, whatever the statement is.
-        gaps = summary["gap"].to_numpy()
+        gaps = summary["batch_gap"].to_numpy()
         (self.line_,) = ax.plot(  # type: ignore[var-annotated]
             x, gaps, ".", color=INK, markersize=5, label="gap of the batch"
         )
@@ -364,7 +245,7 @@ class GapMonitorDisplay(Display):
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
         # Interval limits far above all gaps leave the axes.
-        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["estimate"]])
+        top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]])
         ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)
         if has_time and summary["time"].dtype.kind == "M":
             ax.tick_params(axis="x", rotation=30)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from copy import copy
 from numbers import Real
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from skfair.groups import MISSING, check_group_probabilities, check_metric_input, fill_missing
-from skfair.statistics._estimates import Rates, check_level, pairwise_contrasts
+from skfair.groups import MISSING, check_metric_input, fill_missing
+from skfair.statistics._estimates import Rates, pairwise_contrasts
 from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names, warn
 
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
@@ -77,6 +74,10 @@ class HiddenGroups(ABC):
 
     def __init__(self, names):
         self.names = names
+
+    @abstractmethod
+    def find_gap(self, values, within, level):
+        """The `HiddenGap` between rates of values over a mask of samples, with its limits."""
 
     @abstractmethod
     def count(self, within):
@@ -171,6 +172,28 @@ class RecordedGroups(HiddenGroups):
 
     def count(self, within):
         return self.members[within].sum(axis=0).astype(np.intp)
+
+    def find_gap(self, values, within, level):
+        """The statements on the gap between groups that are missing for some samples."""
+        compared = self.find_compared_groups(within)
+        _check_compared(self.names, compared)
+
+        def interval(ratio):
+            ends = self.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
+            return interval_from_bounds(ends, level)
+
+        chosen, possible = interval(self.odds_ratio), interval(np.inf)
+        rates = self.rates(values, within, compared).values
+        return HiddenGap(
+            estimate=float(np.ptp(rates)),
+            low=chosen.low,
+            high=chosen.high,
+            possible_low=possible.low,
+            possible_high=possible.high,
+            assumption=describe_missing_assumption(self.odds_ratio, "X and the value"),
+            confidence_level=level,
+            largest_odds_ratio=_largest_odds_ratio(interval),
+        )
 
     def _extreme_means(self, values, within, sign):
         # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
@@ -283,6 +306,19 @@ class ProbabilisticGroups(HiddenGroups):
     def count(self, within):
         return (within @ self.probabilities).round().astype(np.intp)
 
+    def find_gap(self, values, within, level):
+        """The statements on the gap between groups that are known as probabilities."""
+        compared = self.find_compared_groups(within)
+        _check_compared(self.names, compared)
+        possible = copy(self)
+        possible.missing = "error"
+        bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
+        gap = bounds._replace(estimate=np.nan)
+        if self.missing != "error":
+            rates = self.rates(values, within, compared)
+            gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
+        return HiddenGap(*gap, bounds.low, bounds.high, self.assumption, level)
+
     def _extreme_means(self, values, within, sign):
         if self.missing == "error":
             return _bound_means(self.probabilities, within, values, sign)
@@ -377,7 +413,9 @@ def describe_probability_assumption(missing):
 
 
 class HiddenGap(NamedTuple):
-    """A gap between groups that are not known for all samples; made by `hidden_gap_interval`.
+    """A gap between groups that are not known for all samples.
+
+    Made by :meth:`skfair.audit.SensitiveFeatures.gap_interval`.
 
     Attributes
     ----------
@@ -429,142 +467,6 @@ Whatever the groups are, it is between 0.00 and 0.72.
         return f"{text} Whatever the groups are, it is {possible}."
 
 
-def hidden_gap_interval(
-    values: ArrayLike,
-    *,
-    sensitive_features: MatrixLike | None = None,
-    group_probabilities: MatrixLike | None = None,
-    within: ArrayLike | None = None,
-    X: MatrixLike | None = None,
-    odds_ratio: float = 1.0,
-    missing: Literal["error", "sufficient", "independent"] = "error",
-    unknown: Sequence[Label] | None = None,
-    confidence_level: float = 0.95,
-) -> HiddenGap:
-    r"""Interval of the largest difference between two groups' rates, if groups are partly unknown.
-
-    **Groups that are missing for some samples.** The estimate assumes that groups are missing at
-    random: of samples of equal `X` and value, those with a record are as the others. It combines a
-    model of the group with one of the record, and is right if one of them is ([1]_). With
-    `odds_ratio` :math:`\Gamma` the odds of a group may differ by a factor between
-    :math:`1 / \Gamma` and :math:`\Gamma` between samples with a record and equal ones without
-    ([2]_). Whatever the missing groups are, the gap is between ``possible_low`` and
-    ``possible_high``.
-
-    **Probabilities of groups alone**, such as those from names and places of residence. Without an
-    assumption they bound the gap, and the bounds are sharp for two groups ([3]_). ``assume`` names
-    one of two assumptions that data cannot confirm. Their errors have opposite signs in many
-    applications, and each may miss the gap by far.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_samples,)
-        0 or 1 for each sample, such as decisions or errors.
-    sensitive_features : array-like, default=None
-        Group of each sample, in which some are missing (None or nan). With several columns a group
-        is missing if one of its attributes is.
-    group_probabilities : array-like of shape (n_samples, n_groups), default=None
-        Probability of each group; a DataFrame names the groups. With `sensitive_features` they are
-        further features of the models.
-    within : array-like of bool, shape (n_samples,), default=None
-        Samples that the rates are over, such as ``y == 1`` for true positive rates; None for all.
-    X : array-like of shape (n_samples, n_features), default=None
-        Features on which the group and its being missing may depend, numbers or a DataFrame.
-        Include the score and the outcome if they are known. The value is added.
-    odds_ratio : float, default=1.0
-        Largest factor by which odds of a group may differ between samples with and without a
-        record. ``np.inf`` assumes nothing.
-    missing : {"error", "sufficient", "independent"}, default="error"
-        What is assumed of probabilities alone. "error": nothing. "sufficient": values and groups
-        are uncorrelated among samples of equal probabilities, as if the probabilities were made of
-        all that the decisions are made of ([4]_). "independent": probabilities do not depend on
-        values among samples of one group ([5]_).
-    unknown : list of labels, default=None
-        Labels that stand for a missing group, as in :class:`skfair.audit.FairnessReport`.
-    confidence_level : float, default=0.95
-        Probability with which each pair of limits contains the gap of the population.
-
-    Returns
-    -------
-    gap : HiddenGap
-        ``print`` shows the statements with what they assume.
-
-    Raises
-    ------
-    ValueError
-        If neither groups nor probabilities are passed, values are not 0 or 1, probabilities of a
-        sample do not sum to 1, `missing` is passed with recorded groups, or fewer than two groups
-        have 30 recorded samples.
-
-    Warns
-    -----
-    UserWarning
-        If groups are missing and no X is passed, or groups are left out because they have fewer
-        than 30 recorded samples.
-
-    Notes
-    -----
-    ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
-    where nothing is assumed, so record the group of some hundred samples that are drawn at random.
-
-    References
-    ----------
-    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
-       some regressors are not always observed", Journal of the American Statistical Association
-       89, 1994.
-    .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores", Journal
-       of the American Statistical Association 101, 2006.
-    .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
-       class using data combination", Management Science 68, 2022.
-    .. [4] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
-       assessing disparity when protected class is unobserved", FAT* 2019.
-    .. [5] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
-       when race is not observed", NBER working paper 32373, 2024.
-
-    Examples
-    --------
-    A quarter of the groups is recorded, more often where the decision was positive:
-
-    >>> import numpy as np
-    >>> from skfair.statistics import hidden_gap_interval
-    >>> rng = np.random.default_rng(0)
-    >>> sex = rng.choice(["f", "m"], size=8000)
-    >>> income = rng.normal(size=8000) + (sex == "m")
-    >>> accepted = (income + rng.normal(size=8000) > 0.5).astype(int)
-    >>> is_recorded = rng.random(8000) < np.where(accepted, 0.3, 0.2)
-    >>> recorded = np.where(is_recorded, sex, None)
-    >>> gap = hidden_gap_interval(accepted, sensitive_features=recorded, X=income[:, np.newaxis])
-    >>> true = accepted[sex == "m"].mean() - accepted[sex == "f"].mean()
-    >>> bool(gap.low < true < gap.high), bool(gap.high - gap.low < 0.1), gap.possible_high > 0.5
-    (True, True, True)
-    >>> gap.assumption
-    'if groups are missing at random given X and the value'
-    """
-    level = check_level(confidence_level)
-    values, within = _check_values(values, within)
-    if group_probabilities is not None:
-        group_probabilities = check_group_probabilities(group_probabilities, values)
-    if sensitive_features is None:
-        _check_probability_arguments(group_probabilities, X, odds_ratio)
-        if missing not in ("error", *ASSUMPTIONS):
-            raise argument_error(
-                f"missing must be one of {['error', *ASSUMPTIONS]} of probabilities alone; got "
-                f"{missing!r}."
-            )
-        groups = ProbabilisticGroups(group_probabilities, missing)
-        return _probabilistic_groups_gap(groups, within, values, level)
-    if missing != "error":
-        raise ValueError(
-            f"missing={missing!r} is about probabilities alone, but sensitive_features has "
-            "recorded groups, with which no such assumption is needed; leave one of the two out."
-        )
-    features = stack_features(X, [values], group_probabilities)
-    groups = make_recorded_groups(
-        sensitive_features, features, unknown, check_odds_ratio(odds_ratio)
-    )
-    return _recorded_groups_gap(groups, within, values, level)
-
-
 def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=1.0):
     """`RecordedGroups` of sensitive features with missing values."""
     filled = fill_missing(sensitive_features, unknown or ())
@@ -574,29 +476,6 @@ def make_recorded_groups(sensitive_features, features, unknown=None, odds_ratio=
     codes = np.where(is_known, np.cumsum(is_known) - 1, -1)[groups.codes]
     names = [name for name, known in zip(groups.names, is_known, strict=True) if known]
     return RecordedGroups(names, codes, features, odds_ratio)
-
-
-def _recorded_groups_gap(groups, within, values, level):
-    """The statements on groups that are missing for some samples."""
-    compared = groups.find_compared_groups(within)
-    _check_compared(groups.names, compared)
-
-    def interval(ratio):
-        ends = groups.replace_odds_ratio(ratio).extreme_rates(values, [(within, compared)])
-        return interval_from_bounds(ends, level)
-
-    chosen, possible = interval(groups.odds_ratio), interval(np.inf)
-    rates = groups.rates(values, within, compared).values
-    return HiddenGap(
-        estimate=float(np.ptp(rates)),
-        low=chosen.low,
-        high=chosen.high,
-        possible_low=possible.low,
-        possible_high=possible.high,
-        assumption=describe_missing_assumption(groups.odds_ratio, "X and the value"),
-        confidence_level=level,
-        largest_odds_ratio=_largest_odds_ratio(interval),
-    )
 
 
 def describe_missing_assumption(odds_ratio, features):
@@ -659,24 +538,10 @@ def interval_from_bounds(ends, level):
     )
 
 
-def _probabilistic_groups_gap(groups, within, values, level):
-    """The statements on groups that are known as probabilities."""
-    compared = groups.find_compared_groups(within)
-    _check_compared(groups.names, compared)
-    possible = copy(groups)
-    possible.missing = "error"
-    bounds = interval_from_bounds(possible.extreme_rates(values, [(within, compared)]), level)
-    gap = bounds._replace(estimate=np.nan)
-    if groups.missing != "error":
-        rates = groups.rates(values, within, compared)
-        gap = interval_of_largest_contrast(rates, pairwise_contrasts(len(compared)), level)
-    return HiddenGap(*gap, bounds.low, bounds.high, groups.assumption, level)
-
-
 # Checks of the input.
 
 
-def _check_values(values, within):
+def check_hidden_values(values, where):
     """Values as numbers 0 and 1, and the mask of the samples that count."""
     values = check_array(values, ensure_2d=False, dtype=np.float64, input_name="values")
     if values.ndim != 1 or not np.isin(values, (0.0, 1.0)).all():
@@ -685,35 +550,21 @@ def _check_values(values, within):
             "other values are not implemented. Compare other values by gap_interval, for samples "
             "whose group is recorded."
         )
-    if within is None:
+    if where is None:
         return values, np.ones(len(values), dtype=bool)
-    within = np.asarray(within)
-    check_consistent_length(values, within)
-    if within.dtype != bool or not within.any():
+    where = np.asarray(where)
+    check_consistent_length(values, where)
+    if where.dtype != bool or not where.any():
         raise ValueError(
-            "within must be a mask of booleans, one for each sample and some of them True, such as "
+            "where must be a mask of booleans, one for each sample and some of them True, such as "
             "y == 1."
         )
-    return values, within
+    return values, where
 
 
 def to_log_odds(probabilities):
     """Log-odds of probabilities of groups, as features of models, (n_samples, n_groups)."""
     return special.logit(np.clip(probabilities, 1e-4, 1.0 - 1e-4))
-
-
-def _check_probability_arguments(probabilities, X, odds_ratio):
-    """Raise for arguments that do not go with probabilities alone."""
-    if probabilities is None:
-        raise ValueError(
-            "Pass sensitive_features, in which groups may be missing, or group_probabilities, or "
-            "both; got neither."
-        )
-    if X is not None or odds_ratio != 1.0:
-        raise ValueError(
-            "X and odds_ratio are about groups that are missing for some samples, but only "
-            "group_probabilities was passed. Pass sensitive_features too, or leave them out."
-        )
 
 
 def stack_features(X, columns, probabilities=None):

@@ -116,7 +116,7 @@ class FitPilot:
 
     A plan fits some 300 samples twice each:
 
-    >>> required_sample_size(pilot=pilot, max_accuracy_loss=0.02, kind="fit")  # doctest: +SKIP
+    >>> required_sample_size(pilot=pilot, max_accuracy_loss=0.02, purpose="fit")  # doctest: +SKIP
     724
     """
 

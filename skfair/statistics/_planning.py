@@ -43,7 +43,7 @@ def required_sample_size(
     rate: float = 0.5,
     confidence_level: float = 0.95,
     power: float = 0.8,
-    kind: Literal["certificate", "fit"] = "certificate",
+    purpose: Literal["certificate", "fit"] = "certificate",
     pilot: FitPilot | None = None,
     max_accuracy_loss: float | None = None,
 ) -> int:
@@ -110,12 +110,12 @@ def required_sample_size(
     power : float, default=0.8
         Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
         is guaranteed and loses at most `max_accuracy_loss`.
-    kind : {"certificate", "fit"}, default="certificate"
+    purpose : {"certificate", "fit"}, default="certificate"
         "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
         classifier with ``confidence_level``.
     pilot : FitPilot, default=None
-        In place of a tolerance, data and classifier of a plan for ``kind="fit"``. The constraint,
-        groups, rates and confidence level are those of the pilot.
+        In place of a tolerance, data and classifier of a plan for ``purpose="fit"``. The
+        constraint, groups, rates and confidence level are those of the pilot.
     max_accuracy_loss : float in (0, 1), default=None
         Largest loss of accuracy by the guarantee; required with a pilot, and refused without.
 
@@ -150,7 +150,7 @@ def required_sample_size(
 
     A classifier that is fitted with ``confidence_level=0.95``:
 
-    >>> required_sample_size(0.05, rate=0.2, kind="fit")
+    >>> required_sample_size(0.05, rate=0.2, purpose="fit")
     953
 
     The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
@@ -176,7 +176,7 @@ def required_sample_size(
     if hasattr(bound, "tolerance"):
         raise argument_error(
             f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
-            "on rates of decisions. Of another one, plan a fit by kind='fit' and pilot=FitPilot("
+            "on rates of decisions. Of another one, plan a fit by purpose='fit' and pilot=FitPilot("
             "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
             "from its estimate falls with the square root of the number of samples."
         )
@@ -189,20 +189,20 @@ def required_sample_size(
     fewest = 1 if is_one_sided else 2
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
-    if kind not in ("certificate", "fit"):
-        raise argument_error(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
+    if purpose not in ("certificate", "fit"):
+        raise argument_error(f"purpose must be 'certificate' or 'fit'; got {purpose!r}.")
     level = check_level(confidence_level)
     if pilot is not None:
-        return _pilot_size(pilot, max_accuracy_loss, power, kind)
+        return _pilot_size(pilot, max_accuracy_loss, power, purpose)
     if max_accuracy_loss is not None:
         raise ValueError(
             "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
             f"place of {name}, or max_accuracy_loss=None."
         )
-    if kind == "fit":
+    if purpose == "fit":
         if tolerance is None:
             raise ValueError(
-                f"kind='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
+                f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
                 "tolerance, such as the difference that the ratio means at the rate."
             )
         return _guarantee_size(tolerance, n_groups, rate, level, power)
@@ -227,10 +227,10 @@ def required_sample_size(
     )
 
 
-def _pilot_size(pilot, max_accuracy_loss, power, kind):
+def _pilot_size(pilot, max_accuracy_loss, power, purpose):
     """Sample size at which fits to samples of a pilot are guaranteed and accurate enough."""
-    if kind != "fit":
-        raise ValueError(f"A pilot plans a fit; pass kind='fit' with it, not {kind!r}.")
+    if purpose != "fit":
+        raise ValueError(f"A pilot plans a fit; pass purpose='fit' with it, not {purpose!r}.")
     if max_accuracy_loss is None:
         raise ValueError(
             "A pilot plans the accuracy that remains; pass max_accuracy_loss, such as 0.01."

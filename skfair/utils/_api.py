@@ -4,13 +4,13 @@ import functools
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skfair.utils._checks import warn
+from skfair.utils._checks import join_names, warn
 
 # Types that the signatures of public functions share.
 
@@ -31,6 +31,17 @@ Agg = Literal["worst_case", "mean"]
 
 Decorated = TypeVar("Decorated", bound=Callable)
 """A function whose decorator keeps its signature."""
+
+
+class Record:
+    """Base of dataclasses that the package makes, not its users: fields are passed by keyword."""
+
+    def __init__(self, **values: Any):
+        names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
+        if unknown := {*values} - {*names}:
+            raise TypeError(f"A {type(self).__name__} has no {join_names(sorted(unknown))}.")
+        # Of frozen records too. Fields that are not passed have the default of the class.
+        vars(self).update({n: values[n] if n in values else getattr(self, n) for n in names})
 
 
 # Docstring entries that several functions or classes share, written once.

@@ -7,7 +7,7 @@ from skfair.audit import Audit, SensitiveFeatures, certify
 from skfair.audit._sensitive_features import as_sensitive_features
 
 _OF_GROUPS = {"missing", "unknown", "X", "odds_ratio"}
-_OF_DATA = {"sample_weight", "control_features", "kind", "pos_label", "min_group_size", "source"}
+_OF_DATA = {"sample_weight", "control_features", "task", "pos_label", "min_group_size", "source"}
 
 
 def make_audit(y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features=None, **settings):
@@ -49,8 +49,8 @@ def certify_model(estimator, X, y, **settings):
 
 def certify_predictions(y_true, y_pred, **settings):
     """The certificate of decisions, or of scores where classes are the outcomes."""
-    kind = settings.get("kind")
-    are_scores = kind is None and np.asarray(y_pred).dtype.kind == "f"
+    task = settings.get("task")
+    are_scores = task is None and np.asarray(y_pred).dtype.kind == "f"
     if are_scores and (y_true is None or type_of_target(y_true) != "continuous"):
         are_scores = type_of_target(y_pred) == "continuous"
     else:

@@ -23,7 +23,7 @@ def test_two_groups_by_hand():
     -.2 / .067689 = -2.9547.
     """
     row = table_of({"f": (48, 120), "m": (60, 100)}).loc["f"]
-    assert (row["n"], row["n_selected"], row["rate"]) == (120, 48, 0.4)
+    assert (row["n"], row["n_selected"], row["estimate"]) == (120, 48, 0.4)
     assert row["impact_ratio"] == pytest.approx(2 / 3)
     assert row["standard_deviations"] == pytest.approx(-2.9547, abs=5e-5)
     assert row["shortfall"] == 24
@@ -104,6 +104,6 @@ def test_counts_need_equal_weights_and_disjoint_groups():
 
 def test_reports_without_such_rates_have_an_empty_table():
     report = report_predictions(
-        None, [0, 1] * 50, sensitive_features=list("ab") * 50, kind="clustering"
+        None, [0, 1] * 50, sensitive_features=list("ab") * 50, task="clustering"
     )
     assert report.adverse_impact().empty

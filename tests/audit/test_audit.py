@@ -18,6 +18,7 @@ from skfair.audit import (
     find_subgroups,
 )
 from skfair.groups import check_groups
+from skfair.metrics import group_report
 from skfair.monitoring import GapMonitor
 from tests.audit.doors import (
     certify_predictions,
@@ -27,7 +28,7 @@ from tests.audit.doors import (
 )
 from tests.audit.stored_results import CONSTRAINTS, draw_data
 
-MEASURES = ["selection_rate", "true_positive_rate"]
+GROUP_METRICS = ["selection_rate", "true_positive_rate"]
 
 
 def draw_table(seed):
@@ -49,11 +50,11 @@ def audit_counts(table, names, score=None, **settings):
     columns = [*names, "y", "d"] + ([] if score is None else [score])
     return Audit.from_counts(
         count(table[columns]),
-        n="n",
+        counts="n",
         sensitive_features=names,
-        outcome="y",
-        decision="d",
-        score=score,
+        y_true="y",
+        y_pred="d",
+        y_score=score,
         **settings,
     )
 
@@ -97,7 +98,7 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     rows = audit_rows(table, names, y_score=table["s"])
     counts = audit_counts(table, names, score="s")
     first, second = rows.report(), counts.report()
-    assert "roc_auc" in set(first.frame["measure"])
+    assert "roc_auc" in set(first.frame["metric"])
     assert_equal(first.frame, second.frame, 1e-9)
     assert_equal(first.reliability, second.reliability, 1e-9)
 
@@ -118,16 +119,16 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
     table = pd.DataFrame({"g": ["a", "a", "b", "b"], "s": [0.2, 0.9, 0.5, 0.9], "n": [5, 1, 3, 1]})
     audit = Audit.from_counts(
         table.assign(d=[0, 1, 0, 1]),
-        n="n",
+        counts="n",
         sensitive_features="g",
-        decision="d",
-        score="s",
+        y_pred="d",
+        y_score="s",
         min_group_size=1,
     )
     frame = audit.report().frame
-    rates = frame[(frame["measure"] == "scoring_rate") & (frame["attribute"] == "g")]
+    rates = frame[(frame["metric"] == "scoring_rate") & (frame["attribute"] == "g")]
     # The median of .2 (5 times), .5 (3 times) and .9 (2 times) is .35.
-    assert rates["value"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
+    assert rates["estimate"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -157,10 +158,10 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     names = [*names, "age"]
     size = {"min_group_size": 10}  # of which each table has some
     plain = find_subgroups(
-        table["y"], table["d"], sensitive_features=table[names], metrics=MEASURES, **size
+        table["y"], table["d"], sensitive_features=table[names], metrics=GROUP_METRICS, **size
     )
     for make in (audit_rows, audit_counts):
-        result = make(table, names, **size).subgroups(MEASURES)
+        result = make(table, names, **size).subgroups(GROUP_METRICS)
         assert_equal(plain.flagged, result.flagged)
         assert_equal(plain.searches, result.searches)
 
@@ -188,10 +189,10 @@ def test_control_features_of_counts():
     columns = [*names, "y", "d", "other"]
     counts = Audit.from_counts(
         count(table[columns]),
-        n="n",
+        counts="n",
         sensitive_features=names,
-        outcome="y",
-        decision="d",
+        y_true="y",
+        y_pred="d",
         **settings,
     )
     rows = audit_rows(table, names, control_features=table["other"])
@@ -217,7 +218,7 @@ def test_functions_of_samples_are_not_for_counts():
     table, names = draw_table(0)
     settings = {"metrics": ["matthews_corrcoef"]}
     frame = audit_rows(table, names).report(**settings).frame
-    assert "matthews_corrcoef" in set(frame["measure"])
+    assert "matthews_corrcoef" in set(frame["metric"])
     with pytest.raises(ValueError, match="matthews_corrcoef is a function of single samples"):
         audit_counts(table, names).report(**settings)
 
@@ -266,7 +267,7 @@ def test_models_are_audited():
     regressor = LinearRegression().fit(X, X[:, 0])
     audit = Audit.from_estimator(regressor, X, X[:, 0], sensitive_features=groups)
     assert repr(audit) == "<Audit of 300 samples by sensitive_features: regression>"
-    assert "mean_error" in set(audit.report().frame["measure"])
+    assert "mean_error" in set(audit.report().frame["metric"])
 
 
 # Rows that are equal are merged, and nothing else changes.
@@ -317,9 +318,9 @@ def test_files_of_samples_and_of_counts(tmp_path):
     columns = table[[*names, "y", "d"]]
     columns.to_csv(tmp_path / "rows.csv", index=False)
     count(columns).to_csv(tmp_path / "counts.csv", index=False)
-    roles = {"sensitive_features": names, "outcome": "y", "decision": "d"}
+    roles = {"sensitive_features": names, "y_true": "y", "y_pred": "d"}
     rows = Audit.from_file(tmp_path / "rows.csv", roles, pos_label="yes")
-    counts = Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n"}, pos_label="yes")
+    counts = Audit.from_file(tmp_path / "counts.csv", roles | {"counts": "n"}, pos_label="yes")
     assert rows.n_samples == counts.n_samples == len(table)
     first, second = rows.report(), counts.report()
     assert_equal(first.frame, second.frame)
@@ -327,9 +328,9 @@ def test_files_of_samples_and_of_counts(tmp_path):
     assert len(first.provenance["sha256"]) == 64
     assert second.provenance["columns"].endswith("n n; sensitive a0, a1")
     assert_equal(rows.subgroups().flagged, counts.subgroups().flagged)
-    with pytest.raises(ValueError, match="n counts samples of equal weight"):
-        Audit.from_file(tmp_path / "counts.csv", roles | {"n": "n", "sample_weight": "n"})
-    for wrong in (roles | {"target": "y"}, {"decision": "d"}):
+    with pytest.raises(ValueError, match="counts are of samples of equal weight"):
+        Audit.from_file(tmp_path / "counts.csv", roles | {"counts": "n", "sample_weight": "n"})
+    for wrong in (roles | {"target": "y"}, {"y_pred": "d"}):
         with pytest.raises(ValueError, match="columns must map some of"):
             Audit.from_file(tmp_path / "counts.csv", wrong)
 
@@ -353,13 +354,13 @@ def test_bad_counts_are_errors(changes, message):
     outcome = "y" if "y" in changes else None
     with pytest.raises(ValueError, match=message):
         Audit.from_counts(
-            TABLE | changes, n="n", sensitive_features="sex", decision="d", outcome=outcome
+            TABLE | changes, counts="n", sensitive_features="sex", y_pred="d", y_true=outcome
         )
 
 
 def test_absent_columns_are_named():
     with pytest.raises(ValueError, match="no column 'age'.*its columns are 'sex', 'd', 'n'"):
-        Audit.from_counts(TABLE, n="n", sensitive_features=["sex", "age"], decision="d")
+        Audit.from_counts(TABLE, counts="n", sensitive_features=["sex", "age"], y_pred="d")
 
 
 def test_decisions_or_scores_are_needed():
@@ -375,9 +376,9 @@ def test_decisions_or_scores_are_needed():
         scores.report()
     assert scores.top(2).report().n_samples == 4
     with pytest.raises(ValueError, match="pass them as y_score or score"):
-        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d").top(3)
+        Audit.from_counts(TABLE, counts="n", sensitive_features="sex", y_pred="d").top(3)
     with pytest.raises(ValueError, match="min_group_size must be a positive whole number"):
-        Audit.from_counts(TABLE, n="n", sensitive_features="sex", decision="d", min_group_size=0)
+        Audit.from_counts(TABLE, counts="n", sensitive_features="sex", y_pred="d", min_group_size=0)
 
 
 def test_weights_as_counts_raise_a_warning():
@@ -396,3 +397,33 @@ def test_public_functions_that_take_data_have_few_parameters():
     ]
     numbers = [len(inspect.signature(function).parameters) for function in functions]
     assert sum(numbers) <= 90 and max(numbers) <= 12
+
+
+# Names of columns.
+
+
+def test_tables_have_one_name_for_each_fact():
+    table, names = draw_table(1)
+    data = {"sensitive_features": table[names]}
+    scores = table["s"] / table["s"].max()
+    audit = Audit.from_predictions(table["y"], table["d"], y_score=scores, **data)
+    report, subgroups = audit.report(), audit.subgroups()
+    monitor = GapMonitor("demographic_parity", tolerance=0.1).update(table["d"], **data)
+    tables = [
+        *(report.frame, report.gaps, report.adverse_impact(), report.reliability),
+        *(subgroups.flagged, subgroups.searches, monitor.summary(), monitor.to_frame()),
+        group_report(table["y"], table["d"], **data, confidence_level=0.9),
+    ]
+    columns = set().union(*map(set, tables))
+    retired = {
+        "cell",
+        "departure",
+        "measure",
+        "n_samples",
+        "observed",
+        "rate",
+        "rest_rate",
+        "value",
+    }
+    assert columns & retired == set()
+    assert {"metric", "group", "n", "estimate", "low", "high", "gap", "event"} <= columns

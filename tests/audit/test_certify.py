@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import Audit, _certify, certify, fairness_front, limit_metric
+from skfair.audit import Audit, _certify, certify, fairness_front
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -21,6 +21,7 @@ from skfair.constraints import (
     Constraint,
     DemographicParity,
     EqualizedOdds,
+    EqualOpportunity,
     ErrorRateParity,
     LossParity,
     PartialEqualOpportunity,
@@ -31,7 +32,7 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import SquaredLoss, step_function
-from skfair.metrics import METRICS, get_scorer, make_scorer
+from skfair.metrics import METRICS, get_scorer, make_limit_metric, make_scorer
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import (
     gap_interval,
@@ -106,14 +107,18 @@ def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
     assert f"{refused.required_sample_size:,} {refused.counted} of each group suffice" in str(
         refused
     )
-    limit = limit_metric(make(ratio=0.5))
+    limit = make_limit_metric(make(ratio=0.5), 0.95)
     predictions = FRESH[1], MODEL.predict(FRESH[0])
     assert 1 - limit(*predictions, sensitive_features=FRESH_GROUP) == certificate.low
 
 
 def test_a_certified_ratio_is_seldom_false():
     # Rates of 0.32 and 0.4 have the ratio 0.8; no certificate of it is true above 0.8.
-    rng, limit, n_misses = np.random.default_rng(0), limit_metric(DemographicParity(ratio=0.8)), 0
+    rng, limit, n_misses = (
+        np.random.default_rng(0),
+        make_limit_metric(DemographicParity(ratio=0.8), 0.95),
+        0,
+    )
     group = np.repeat([0, 1], [300, 500])
     for _ in range(300):
         decisions = (rng.random(800) < np.where(group == 0, 0.32, 0.4)).astype(int)
@@ -154,7 +159,7 @@ def test_a_certified_distance_from_the_overall_rate_is_seldom_false(rates, aggre
     # The minority is below or above the overall rate, and the tolerance just the true gap.
     shares, rates = np.array([0.1, 0.9]), np.array(rates)
     distances, n_misses = np.abs(rates - shares @ rates), 0
-    limit = limit_metric(DemographicParity(reference="overall", aggregate=aggregate))
+    limit = make_limit_metric(DemographicParity(reference="overall", aggregate=aggregate), 0.95)
     for seed in range(300):
         groups, decisions = draw_with_minority(1500, rates, seed)
         upper = limit(decisions, decisions, sensitive_features=groups)
@@ -474,7 +479,7 @@ def test_partial_limits_hold():
     """Exponential scores, shifted in one group: the gap is known."""
     rng, interval, n_misses = np.random.default_rng(3), (0.2, 0.6), 0
     constraint = PartialStatisticalParity(interval)
-    limit = limit_metric(constraint)
+    limit = make_limit_metric(constraint, 0.95)
     group = np.repeat([0, 1], 300)
     # The shares above are s and 1.25 s. On the interval (1.25 s - s) / .4 is largest at s = .48.
     truth = 0.3
@@ -485,8 +490,9 @@ def test_partial_limits_hold():
 
 
 def test_limits_are_metrics_of_which_scorers_are_made():
-    limit = limit_metric("equal_opportunity", confidence_level=0.9)
-    scorer = make_scorer(limit)
+    scorer = make_scorer(EqualOpportunity(), confidence_level=0.9)
+    with pytest.raises(TypeError, match="takes a constraint"):
+        make_scorer("equal_opportunity", confidence_level=0.9)
     certificate = scorer(MODEL, *FRESH, sensitive_features=FRESH_GROUP)
     expected = certify_held_out(tolerance=0.3, constraint="equal_opportunity", confidence_level=0.9)
     assert certificate == pytest.approx(-expected.high)
@@ -508,7 +514,7 @@ def test_nothing_is_certified_of_one_group():
 
 
 def test_features_of_other_samples_are_refused():
-    limit = limit_metric(DemographicParity(control_features=0))
+    limit = make_limit_metric(DemographicParity(control_features=0), 0.95)
     features, labels = FRESH[0] > 0, MODEL.predict(FRESH[0])
     weights = np.arange(len(labels)) > 0
     limits = [

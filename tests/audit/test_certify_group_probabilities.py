@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
+from skfair.audit import SensitiveFeatures
 from skfair.constraints import DemographicParity, EqualOpportunity, MinimumRate
-from skfair.statistics import gap_interval, hidden_gap_interval
+from skfair.statistics import gap_interval
 from tests.audit.doors import certify_model, certify_predictions
 
 RNG = np.random.default_rng(0)
@@ -30,14 +31,10 @@ def certificate(**settings):
 
 
 @pytest.mark.parametrize("missing", SENTENCES)
-def test_the_limit_is_that_of_hidden_gap_interval(missing):
+def test_the_limit_is_that_of_sensitive_features(missing):
     for constraint, within in {"demographic_parity": None, "equal_opportunity": Y == 1}.items():
-        gap = hidden_gap_interval(
-            DECISIONS,
-            group_probabilities=PROBABILITIES,
-            within=within,
-            missing=missing,
-            confidence_level=0.9,
+        gap = SensitiveFeatures(probabilities=PROBABILITIES, missing=missing).gap_interval(
+            DECISIONS, where=within, confidence_level=0.9
         )
         shown = certificate(constraint=constraint, missing=missing, tolerance=0.6)
         assert shown.high == pytest.approx(gap.high, abs=1e-6)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import certify
+from skfair.audit import SensitiveFeatures, certify
 from skfair.constraints import DemographicParity, EqualOpportunity
-from skfair.statistics import gap_interval, hidden_gap_interval
+from skfair.statistics import gap_interval
 from tests.audit.doors import certify_model
 
 RNG = np.random.default_rng(0)
@@ -29,19 +29,14 @@ def certificate(groups=HIDDEN, **settings):
     return certify_model(MODEL, X, Y, sensitive_features=groups, **settings)
 
 
-def test_the_limit_is_the_upper_one_of_hidden_gap_interval():
+def test_the_limit_is_the_upper_one_of_sensitive_features():
     target = np.where(Y == 1, 1.0, -1.0)
     features = np.column_stack([target, (2 * DECISIONS - 1) * target, X])
     for constraint, within in {"demographic_parity": None, "equal_opportunity": Y == 1}.items():
         for odds_ratio in (1.0, 1.5, np.inf):
-            gap = hidden_gap_interval(
-                DECISIONS,
-                sensitive_features=HIDDEN,
-                X=features,
-                within=within,
-                confidence_level=0.9,
-                odds_ratio=odds_ratio,
-            )
+            gap = SensitiveFeatures(
+                HIDDEN, X=features, odds_ratio=odds_ratio, missing="at_random"
+            ).gap_interval(DECISIONS, where=within, confidence_level=0.9)
             shown = certificate(constraint=constraint, odds_ratio=odds_ratio)
             assert shown.high == pytest.approx(gap.high, abs=1e-6)
             assert shown.estimate == pytest.approx(gap.estimate, abs=1e-6)

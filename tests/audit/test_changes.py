@@ -42,7 +42,7 @@ def change_interval(before, after, groups, n_groups, is_paired, level=0.95):
 
 
 def test_values_and_gaps_are_those_of_the_metrics(paired_report):
-    gaps = paired_report.gaps.set_index("measure")
+    gaps = paired_report.gaps.set_index("metric")
     for name, metric in {
         "selection_rate": demographic_parity_difference,
         "true_positive_rate": equal_opportunity_difference,
@@ -50,7 +50,7 @@ def test_values_and_gaps_are_those_of_the_metrics(paired_report):
         expected = [metric(Y, one, sensitive_features=SEX) for one in (OLD, NEW)]
         assert gaps.loc[name, ["before", "after"]].tolist() == pytest.approx(expected)
         assert gaps.loc[name, "change"] == pytest.approx(expected[1] - expected[0])
-    row = paired_report.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    row = paired_report.frame.set_index(["metric", "group"]).loc[("selection_rate", "f")]
     assert row["before"] == OLD[SEX == "f"].mean() and row["n_after"] == (SEX == "f").sum()
     limits = np.array(rate_limits(row["after"], row["n_after"], 0.975))
     assert row[["after_low", "after_high"]].tolist() == pytest.approx(limits)
@@ -58,7 +58,7 @@ def test_values_and_gaps_are_those_of_the_metrics(paired_report):
 
 def test_the_change_of_a_group_has_newcombes_paired_limits(paired_report):
     """Limits of a difference of paired proportions, by hand, with the phi coefficient."""
-    row = paired_report.frame.set_index(["measure", "group"]).loc[("selection_rate", "f")]
+    row = paired_report.frame.set_index(["metric", "group"]).loc[("selection_rate", "f")]
     old, new = OLD[SEX == "f"], NEW[SEX == "f"]
     phi = np.corrcoef(old, new)[0, 1]
     (low_old, high_old), (low_new, high_new) = (
@@ -123,7 +123,7 @@ def test_intervals_of_changes_hold(first, second, is_paired):
 
 
 def test_a_large_change_is_shown_and_none_is_not(paired_report):
-    gap = paired_report.gaps.set_index("measure").loc["selection_rate"]
+    gap = paired_report.gaps.set_index("metric").loc["selection_rate"]
     assert gap["change_high"] < 0.0
     assert "it is smaller in the population" in paired_report.findings[2]
     same = compare_models(Y, OLD, OLD, sensitive_features=SEX)
@@ -137,7 +137,7 @@ def test_numbers_and_several_attributes_can_be_compared():
     report = compare_models(
         target, UNIFORM, UNIFORM + 0.1 * (SEX == "f"), sensitive_features=groups
     )
-    gap = report.gaps.set_index(["measure", "attribute"]).loc[("mean_prediction", "sex")]
+    gap = report.gaps.set_index(["metric", "attribute"]).loc[("mean_prediction", "sex")]
     means = [UNIFORM[SEX == one].mean() for one in ("f", "m")]
     assert gap["before"] == pytest.approx(abs(means[0] - means[1]))
     assert gap["after"] == pytest.approx(abs(means[0] + 0.1 - means[1]))
@@ -178,14 +178,14 @@ def test_changes_of_a_cost_allow_for_outcomes_that_no_sample_has():
     truth, groups = rng.random(n) < 0.3, np.tile(["a", "b"], n // 2)
     before, after = (np.where(truth, 1, rng.random(n) < 0.1) for _ in range(2))
     report = compare_models(truth, before, after, sensitive_features=groups, metrics=[cost])
-    rows = report.frame.set_index("measure").loc["cost"]
+    rows = report.frame.set_index("metric").loc["cost"]
     # An error that none of 200 samples shows may have a share of 3 / 200, each of which costs 20.
     assert (rows["change_high"] > 20 * 3 / 200).all()
-    assert report.gaps.set_index("measure").loc["cost", "change_high"] > 20 * 3 / 200
+    assert report.gaps.set_index("metric").loc["cost", "change_high"] > 20 * 3 / 200
     np.testing.assert_allclose(rows["change"], rows["after"] - rows["before"])
 
 
-def test_further_measures_of_changes_are_rates():
+def test_further_metrics_of_changes_are_rates():
     y, groups = np.tile([0, 1], 50), np.repeat([0, 1], 50)
     with pytest.raises(ValueError, match=r"metrics of a change must be rates, but roc_auc"):
         compare_models(y, y, y, sensitive_features=groups, metrics=["roc_auc", "recall"])

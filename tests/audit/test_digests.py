@@ -28,8 +28,8 @@ def audit_rows(table=TABLE):
 
 def audit_counts(table=TABLE):
     counts = table.groupby([*table], as_index=False).size()
-    columns = {"sensitive_features": "sex", "outcome": "y", "decision": "d"}
-    return Audit.from_counts(counts, n="size", pos_label="yes", **columns)
+    columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
+    return Audit.from_counts(counts, counts="size", pos_label="yes", **columns)
 
 
 def test_samples_in_any_order_and_their_counts_have_one_salted_digest():
@@ -61,7 +61,7 @@ def test_salts_that_say_nothing_are_refused():
 
 def test_a_protected_report_states_neither_rows_nor_an_unsalted_digest(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
-    columns = {"sensitive_features": "sex", "outcome": "y", "decision": "d"}
+    columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
     audit = Audit.from_file(tmp_path / "d.csv", columns, pos_label="yes")
     known = audit.report().provenance
     assert known["rows"] == "600" and len(known["sha256"]) == 64
@@ -73,7 +73,7 @@ def test_a_protected_report_states_neither_rows_nor_an_unsalted_digest(tmp_path)
 
 def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
-    columns = {"sensitive_features": "sex", "outcome": "y", "decision": "d"}
+    columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
     audit = Audit.from_file(tmp_path / "d.csv", columns, pos_label="yes")
     changes = audit.compare(audit_rows())
     results = {

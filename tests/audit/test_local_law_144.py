@@ -198,7 +198,7 @@ def test_reports_outside_the_rules_are_refused():
     with pytest.raises(ValueError, match='make it with missing="exclude"'):
         audit(missing="group").to_html(summary="ll144")
     with pytest.raises(ValueError, match="needs selection rates .* report of a clustering"):
-        audit(kind="clustering").missing_fields()
+        audit(task="clustering").missing_fields()
     with pytest.raises(ValueError, match="summary must be \"ll144\"; got 'eeoc'"):
         audit().to_html(summary="eeoc")
     with pytest.raises(TypeError, match="provenance must be a dict of text by name"):

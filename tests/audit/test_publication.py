@@ -135,7 +135,7 @@ def test_gaps_and_findings_are_those_of_published_groups():
     report, groups, _, decisions = make_report([[4, 200, 300], [250, 400, 500], [600, 700, 800]])
     rates = pd.Series(decisions).groupby(groups["a"] + " × " + groups["b"]).mean()
     rates = rates[[group for attribute, group in published_cells(report) if attribute == "a × b"]]
-    gap = report.gaps.set_index(["attribute", "measure"]).loc[("a × b", "selection_rate"), "gap"]
+    gap = report.gaps.set_index(["attribute", "metric"]).loc[("a × b", "selection_rate"), "gap"]
     assert gap == pytest.approx(np.ptp(rates))
 
 
@@ -168,7 +168,7 @@ def test_other_minima_are_refused(wrong):
 
 def test_clusterings_and_small_data_are_refused():
     with pytest.raises(ValueError, match="report of a clustering"):
-        make_report([[100, 100], [100, 100]], kind="clustering", y_true=None)
+        make_report([[100, 100], [100, 100]], task="clustering", y_true=None)
     with pytest.raises(ValueError, match="allows no report: all samples together"):
         make_report([[2, 1], [1, 2]])
     with pytest.raises(ValueError, match="no group can be published"):

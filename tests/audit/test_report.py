@@ -43,12 +43,10 @@ def make_report(**settings):
     return report_predictions(Y, DECISIONS, **settings)
 
 
-def cell(report, attribute, group, measure):
+def cell(report, attribute, group, metric):
     frame = report.to_frame()
     row = frame[
-        (frame["attribute"] == attribute)
-        & (frame["group"] == group)
-        & (frame["measure"] == measure)
+        (frame["attribute"] == attribute) & (frame["group"] == group) & (frame["metric"] == metric)
     ]
     return row.iloc[0]
 
@@ -61,11 +59,13 @@ def test_rates_and_intervals_are_those_of_the_group_report():
         for group, label in {"f": "f", "m": "m"}.items():
             row = cell(report, "sex", group, name)
             expected = rates.loc[label, [name, f"{name}_n", f"{name}_low", f"{name}_high"]]
-            assert row[["value", "n", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+            assert row[["estimate", "n", "low", "high"]].tolist() == pytest.approx(
+                expected.tolist()
+            )
 
 
 def test_gaps_and_ratios_are_those_of_the_inference():
-    gaps = make_report().gaps.set_index(["attribute", "measure"])
+    gaps = make_report().gaps.set_index(["attribute", "metric"])
     for attribute, groups in {"race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}.items():
         row = gaps.loc[(attribute, "selection_rate")]
         gap = gap_interval(DECISIONS, sensitive_features=groups)
@@ -84,13 +84,13 @@ def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
 
 
 def test_differences_to_a_data_dependent_reference_have_simultaneous_intervals():
-    """Bonferroni over all measures of all attributes, and over all pairs of groups of each."""
+    """Bonferroni over all metrics of all attributes, and over all pairs of groups of each."""
     report = make_report()
     n_tables = len(report.gaps)
     assert n_tables == 27
     for attribute, n_pairs in {"sex": 1, "race": 3, "sex × race": 15}.items():
         rows = report.frame[
-            (report.frame["attribute"] == attribute) & (report.frame["measure"] == "selection_rate")
+            (report.frame["attribute"] == attribute) & (report.frame["metric"] == "selection_rate")
         ]
         reference = rows.loc[rows["is_reference"], "group"].item()
         row = rows[~rows["is_reference"]].iloc[0]
@@ -124,9 +124,9 @@ def test_the_reference_can_be_chosen():
 def test_scores_have_areas_and_calibration():
     report, female = make_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
     auc = cell(report, "sex", "f", "roc_auc")
-    assert auc["value"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
+    assert auc["estimate"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
     error = cell(report, "sex", "f", "calibration_error")
-    assert error["value"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
+    assert error["estimate"] == pytest.approx(np.mean(Y[female] - PROBABILITIES[female]))
 
 
 def compute_f1(y_true, y_pred):
@@ -134,12 +134,12 @@ def compute_f1(y_true, y_pred):
     return 2 * (y_true * y_pred).sum() / (y_true.sum() + y_pred.sum())
 
 
-def test_a_passed_measure():
+def test_a_passed_metric():
     report, female = make_report(metrics={"f1": compute_f1}), (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "f1")
-    assert row["value"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
-    assert row["low"] < row["value"] < row["high"] and row["interval"] == "bootstrap"
-    gap = report.gaps.set_index(["attribute", "measure"]).loc[("sex", "f1")]
+    assert row["estimate"] == pytest.approx(f1_score(Y[female], DECISIONS[female]))
+    assert row["low"] < row["estimate"] < row["high"] and row["interval"] == "bootstrap"
+    gap = report.gaps.set_index(["attribute", "metric"]).loc[("sex", "f1")]
     assert gap["gap_low"] < gap["gap"] < gap["gap_high"]
     assert "Intervals of f1 are bias-corrected bootstrap" in report.to_html()
 
@@ -150,8 +150,8 @@ def test_reports_of_estimators_are_those_of_their_predictions():
     margins = FairnessReport.from_estimator(
         LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES
     )
-    assert "roc_auc" in set(margins.frame["measure"])
-    assert "calibration_error" not in set(margins.frame["measure"])
+    assert "roc_auc" in set(margins.frame["metric"])
+    assert "calibration_error" not in set(margins.frame["metric"])
     with pytest.raises(NotFittedError):
         FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
 
@@ -172,7 +172,7 @@ def test_many_classes():
     )
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "base_rate of class y")
-    assert row["value"] == pytest.approx(np.mean(three[female] == "y"))
+    assert row["estimate"] == pytest.approx(np.mean(three[female] == "y"))
     assert "of class z" in report.to_html() and len(report.findings) == 3
 
 
@@ -182,12 +182,14 @@ def test_regressions():
     report = FairnessReport.from_estimator(model, X, truth, sensitive_features=ATTRIBUTES)
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     errors = (model.predict(X) - truth)[female]
-    assert cell(report, "sex", "f", "mean_error")["value"] == pytest.approx(errors.mean())
+    assert cell(report, "sex", "f", "mean_error")["estimate"] == pytest.approx(errors.mean())
     row = cell(report, "sex", "f", "mean_absolute_error")
-    assert row["value"] == pytest.approx(np.abs(errors).mean())
+    assert row["estimate"] == pytest.approx(np.abs(errors).mean())
     assert "Mean prediction" in report.findings[1]
     above = model.predict(X) > np.median(model.predict(X))
-    assert cell(report, "sex", "f", "scoring_rate")["value"] == pytest.approx(above[female].mean())
+    assert cell(report, "sex", "f", "scoring_rate")["estimate"] == pytest.approx(
+        above[female].mean()
+    )
     assert "Impact ratios by sex × race" in report.to_html()
 
 
@@ -207,11 +209,11 @@ def test_clusterings():
     report = FairnessReport.from_estimator(
         KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=ATTRIBUTES
     )
-    assert report.kind == "clustering" and "balance" in report.findings[-1]
+    assert report.task == "clustering" and "balance" in report.findings[-1]
     labels = KMeans(3, n_init=1, random_state=0).fit(X).predict(X)
     assert report.balance == balance_limit(labels, sensitive_features=ATTRIBUTES)
     row = cell(report, "sex", "f", "share of cluster 0")
-    assert row["value"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
+    assert row["estimate"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
 
 
 def test_small_groups_are_shown_and_not_compared():
@@ -234,7 +236,7 @@ def test_three_findings():
 def test_groups_without_samples_of_a_class_are_left_out_of_its_rates():
     truth = np.where(ATTRIBUTES["sex"] == "f", 0, Y)
     report = report_predictions(truth, DECISIONS, sensitive_features=ATTRIBUTES["sex"])
-    names = report.frame[report.frame["measure"] == "true_positive_rate"]["group"].tolist()
+    names = report.frame[report.frame["metric"] == "true_positive_rate"]["group"].tolist()
     assert names == ["overall", "m"]
 
 
@@ -244,28 +246,28 @@ def test_weights_and_overlapping_groups():
     )
     report = make_report(sensitive_features=members, sample_weight=RNG.uniform(0.5, 1.5, size=N))
     row = cell(report, "group", "0", "selection_rate")
-    assert row["low"] < row["value"] < row["high"]
+    assert row["low"] < row["estimate"] < row["high"]
 
 
 def test_weighted_rates_and_gaps_are_those_of_the_inference():
     weights = np.random.default_rng(0).gamma(1.0, 100.0, size=N)
     report = make_report(sample_weight=weights)
     gap = gap_interval(DECISIONS, sensitive_features=ATTRIBUTES["race"], sample_weight=weights)
-    row = report.gaps.set_index(["attribute", "measure"]).loc[("race", "selection_rate")]
+    row = report.gaps.set_index(["attribute", "metric"]).loc[("race", "selection_rate")]
     assert row[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(gap))
     sex = {"sensitive_features": ATTRIBUTES["sex"], "confidence_level": 0.95}
     rates = group_report(Y, DECISIONS, sample_weight=weights, **sex)
     for name in ("base_rate", "selection_rate", "true_positive_rate"):
         row = cell(report, "sex", "f", name)
         expected = rates.loc["f", [name, f"{name}_low", f"{name}_high"]]
-        assert row[["value", "low", "high"]].tolist() == pytest.approx(expected.tolist())
+        assert row[["estimate", "low", "high"]].tolist() == pytest.approx(expected.tolist())
         assert rates.loc["f", f"{name}_n"] < 0.7 * row["n"]
 
 
 def test_weights_count_in_the_balance_of_a_clustering():
     labels, weights = (X[:, 0] > 0).astype(int), RNG.gamma(1.0, 100.0, size=N)
     settings = {"sensitive_features": ATTRIBUTES, "sample_weight": weights}
-    report = report_predictions(None, labels, kind="clustering", **settings)
+    report = report_predictions(None, labels, task="clustering", **settings)
     assert report.balance == pytest.approx(balance_limit(labels, **settings))
     assert report.balance.low < balance_limit(labels, sensitive_features=ATTRIBUTES).low
 
@@ -320,7 +322,7 @@ def test_gaps_of_a_report_share_one_level():
         by = {"sex": ATTRIBUTES["sex"], "race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}[
             gap["attribute"]
         ]
-        if gap["measure"] != "selection_rate":
+        if gap["metric"] != "selection_rate":
             continue
         alone, last = (
             gap_interval(DECISIONS, sensitive_features=by, confidence_level=1.0 - 0.05 / n)
@@ -353,7 +355,7 @@ def test_a_gap_that_is_one_of_many_may_be_chance():
     decisions = np.concatenate([np.arange(n) < hits for hits in (200, 230)]).astype(int)
     truth = np.tile([0, 1], n)
     report = report_predictions(truth, decisions, sensitive_features=groups)
-    gap = report.gaps.set_index("measure").loc["selection_rate"]
+    gap = report.gaps.set_index("metric").loc["selection_rate"]
     assert gap["gap_low"] > 0 and not gap["is_significant"]
     assert report.findings[1].endswith("; as one of 6 gaps it may be chance.")
     assert any("as one of 6 gaps it may be chance" in text for text in report.open_questions)
@@ -377,7 +379,7 @@ def test_a_report_of_one_group_has_no_gaps():
     [
         ({"y_proba": PROBABILITIES[:-1]}, "inconsistent numbers of samples"),
         ({"confidence_level": 95}, "confidence_level must be a probability"),
-        ({"kind": "forecast"}, "kind must be one of"),
+        ({"task": "forecast"}, "task must be one of"),
         ({"sensitive_features": ATTRIBUTES.where(ATTRIBUTES != "a")}, "missing"),
         ({"sensitive_features": ATTRIBUTES.iloc[:-1]}, "rows|index"),
         (
@@ -398,9 +400,9 @@ def test_predictions_of_the_wrong_kind_or_length():
         report_predictions(Y, DECISIONS[:-1], sensitive_features=ATTRIBUTES)
     words = np.where(Y, "yes", "no")
     with pytest.raises(ValueError, match="y_true must be numbers, .* but holds"):
-        report_predictions(words, words, sensitive_features=ATTRIBUTES, kind="regression")
+        report_predictions(words, words, sensitive_features=ATTRIBUTES, task="regression")
     with pytest.raises(ValueError, match="there are 1200"):
-        report_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES, kind="classification")
+        report_predictions(None, np.arange(N), sensitive_features=ATTRIBUTES, task="classification")
 
 
 @pytest.mark.slow
@@ -431,7 +433,7 @@ def test_an_attribute_may_have_the_name_of_all_samples_together():
     )
     assert report.attributes == ["'overall'"]
     overall = cell(report, "overall", "overall", "selection_rate")
-    assert overall["value"] == pytest.approx(DECISIONS.mean())
+    assert overall["estimate"] == pytest.approx(DECISIONS.mean())
     assert "Selection rate by &#x27;overall&#x27;" in report.to_html()
 
 
@@ -448,7 +450,7 @@ def test_combinations_of_other_labels_have_other_names():
     of = RNG.integers(2, size=N)
     table = pd.DataFrame(np.array(labels)[of], columns=["u", "v"])
     rows = make_report(sensitive_features=table).frame.query("attribute == 'u × v'")
-    rates = rows[rows["measure"] == "selection_rate"].set_index("group")["value"]
+    rates = rows[rows["metric"] == "selection_rate"].set_index("group")["estimate"]
     for number, label in enumerate(labels[:2]):
         assert rates[group_text(label)] == pytest.approx(DECISIONS[of == number].mean())
     chosen = make_report(sensitive_features=table, reference={"u × v": ("a × b", "c")}).frame
@@ -459,12 +461,12 @@ def test_combinations_of_other_labels_have_other_names():
 @pytest.mark.parametrize(
     "name", ["accuracy", "roc_auc", "share of cluster 0", "accuracy of class x"]
 )
-def test_a_passed_measure_replaces_no_measure(name):
+def test_a_passed_metric_replaces_no_metric(name):
     with pytest.raises(ValueError, match=f"other names .* but '{name}' is one of them"):
         make_report(metrics={name: f1_score})
 
 
-def test_a_passed_measure_may_name_a_class():
+def test_a_passed_metric_may_name_a_class():
     assert "f1 of class x" in make_report(metrics={"f1 of class x": compute_f1}).to_html()
 
 
@@ -473,15 +475,15 @@ def test_a_model_without_selections_has_a_report():
     report = report_predictions(
         Y, none_selected, sensitive_features=ATTRIBUTES, pos_label=1, y_proba=PROBABILITIES
     )
-    assert cell(report, "sex", "f", "selection_rate")["value"] == 0.0
-    assert "positive_predictive_value" not in set(report.frame["measure"])
+    assert cell(report, "sex", "f", "selection_rate")["estimate"] == 0.0
+    assert "positive_predictive_value" not in set(report.frame["metric"])
     assert "equal rates by sex, 0.0 % for all groups" in report.findings[1]
     assert np.isnan(cell(report, "sex", "f", "selection_rate")["impact_ratio"])
     assert "undecided" in impact_table(report.to_html(), "sex")
     neither = report_predictions(
         none_selected, none_selected, sensitive_features=ATTRIBUTES, pos_label=1
     )
-    assert "true_positive_rate" not in set(neither.frame["measure"])
+    assert "true_positive_rate" not in set(neither.frame["metric"])
     neither.to_html()
 
 
@@ -524,7 +526,7 @@ def test_equal_groups_do_not_differ_most():
     equal = report.findings[2]
     assert "equal rates by sex, 100.0 % for all groups; in the population a gap of up to" in equal
     assert not any("differs most" in text and "100.0 % for" in text for text in report.findings)
-    gaps = report.gaps.set_index("measure")
+    gaps = report.gaps.set_index("metric")
     assert gaps.loc["accuracy", "gap"] == 0.0 and pd.isna(gaps.loc["accuracy", "highest"])
 
 

@@ -63,7 +63,7 @@ def make(name):
     inputs, settings = {
         "classification": ((y, p), {"y_proba": scores, "metrics": {"hits": lambda y, p: y @ p}}),
         "regression": ((scores, scores + rng.normal(size=N)), {}),
-        "clustering": ((None, p), {"kind": "clustering"}),
+        "clustering": ((None, p), {"task": "clustering"}),
         "decisions": ((None, p), {"source": {"source": "a | b", "own": "fact"}}),
         "weights": ((y, p), {"sample_weight": scores + 0.1}),
         "no selections": ((y, 0 * p), {"pos_label": 1}),
@@ -93,7 +93,7 @@ def test_json_has_the_schema_and_rebuilds_page_and_tables(name, tmp_path):
 
 def test_the_schema_check_finds_violations():
     content = json.loads(make("one group").to_json())
-    content["kind"], content["n_samples"], content["more"] = "ranking", True, 1
+    content["task"], content["n_samples"], content["more"] = "ranking", True, 1
     del content["title"]
     content["frame"]["n"][0] = []
     assert len(list(violations(content, SCHEMA))) == 5
@@ -108,7 +108,7 @@ def test_the_schema_check_finds_violations():
         ),
         (lambda text: "[]", "this is other JSON"),
         (lambda text: text.replace("skfair.FairnessReport", "other"), "this is other JSON"),
-        (lambda text: text.replace('"version": 1', '"version": 9'), "has version 9"),
+        (lambda text: text.replace('"version": 2', '"version": 9'), "has version 9"),
         (lambda text: text.replace('"gaps"', '"gap"'), "must have the fields gaps"),
         (lambda text: None, "but it is neither"),
     ],
@@ -207,11 +207,11 @@ def test_a_model_card_has_the_fields_of_the_template():
     assert list(content)[1:] == headings
     tables = {one["caption"]: one["rows"] for one in content["Quantitative analyses"][1:]}
     assert list(tables) == [f"By {name}" for name in report.attributes]
-    rows = report.frame.set_index(["attribute", "group", "measure"])
+    rows = report.frame.set_index(["attribute", "group", "metric"])
     attribute, group = rows.index[rows.index.get_level_values(0) != "overall"][0][:2]
     shown = next(one for one in tables[f"By {attribute}"] if one["Group"] == group)
     value = rows.loc[(attribute, group, "selection_rate")]
     low, high = (f"{100 * value[end]:.1f}" for end in ("low", "high"))
-    assert shown["Selection rate"] == f"{100 * value['value']:.1f} % {low} to {high}"
+    assert shown["Selection rate"] == f"{100 * value['estimate']:.1f} % {low} to {high}"
     with pytest.raises(ValueError, match='format must be "markdown" or "json"'):
         report.to_model_card(format="html")

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import FairnessReport
-from skfair.statistics import hidden_gap_interval
+from skfair.audit import FairnessReport, SensitiveFeatures
 from tests.audit.doors import report_predictions
 
 SENTENCES = {
@@ -34,20 +33,20 @@ def report(data, **settings):
     return report_predictions(y, decisions, **({"group_probabilities": probabilities} | settings))
 
 
-def gap_of(report, measure="selection_rate"):
-    return report.gaps.set_index("measure").loc[measure, ["gap", "gap_low", "gap_high"]].to_numpy()
+def gap_of(report, metric="selection_rate"):
+    return report.gaps.set_index("metric").loc[metric, ["gap", "gap_low", "gap_high"]].to_numpy()
 
 
 @pytest.mark.parametrize("missing", SENTENCES)
 def test_gaps_are_those_of_the_interval_and_state_the_assumption(data, missing):
     y, decisions, _, probabilities = data
     actual = report(data, missing=missing)
-    for measure, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
-        expected = hidden_gap_interval(
-            decisions, group_probabilities=probabilities, within=within, missing=missing
+    for metric, within in (("selection_rate", None), ("true_positive_rate", y == 1)):
+        expected = SensitiveFeatures(probabilities=probabilities, missing=missing).gap_interval(
+            decisions, where=within
         )
         np.testing.assert_allclose(
-            gap_of(actual, measure).astype(float), expected[:3], rtol=0.02, atol=2e-3
+            gap_of(actual, metric).astype(float), expected[:3], rtol=0.02, atol=2e-3
         )
     assert actual.assumption == SENTENCES[missing]
     findings = " ".join(actual.findings)
@@ -77,10 +76,10 @@ def test_rates_by_hand():
     table = report_predictions(
         None, decisions, group_probabilities=probabilities, missing="sufficient"
     ).to_frame()
-    rows = table[table["measure"] == "selection_rate"].set_index("group")
-    assert rows.loc["a", "value"] == pytest.approx(0.75)
-    assert rows.loc["b", "value"] == pytest.approx(0.25)
-    assert rows.loc["overall", "value"] == pytest.approx(0.5)
+    rows = table[table["metric"] == "selection_rate"].set_index("group")
+    assert rows.loc["a", "estimate"] == pytest.approx(0.75)
+    assert rows.loc["b", "estimate"] == pytest.approx(0.25)
+    assert rows.loc["overall", "estimate"] == pytest.approx(0.5)
 
 
 def test_certain_probabilities_are_groups(data):
@@ -89,10 +88,10 @@ def test_certain_probabilities_are_groups(data):
     expected = report_predictions(y, decisions, sensitive_features=sex)
     for missing in SENTENCES:
         actual = report(data, group_probabilities=certain, missing=missing)
-        for measure in ("selection_rate", "false_positive_rate", "accuracy"):
+        for metric in ("selection_rate", "false_positive_rate", "accuracy"):
             np.testing.assert_allclose(
-                gap_of(actual, measure).astype(float),
-                gap_of(expected, measure).astype(float),
+                gap_of(actual, metric).astype(float),
+                gap_of(expected, metric).astype(float),
                 atol=2e-3,
             )
 

@@ -6,7 +6,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import FairnessReport, SensitiveFeatures
-from skfair.statistics import hidden_gap_interval
 from tests.audit.doors import report_predictions
 
 RNG = np.random.default_rng(0)
@@ -25,13 +24,13 @@ def make_report(groups=HIDDEN, y=Y, **settings):
     return report_predictions(y, DECISIONS, sensitive_features=groups, **settings)
 
 
-def test_a_gap_is_that_of_hidden_gap_interval():
+def test_a_gap_is_that_of_sensitive_features():
     report = make_report(HIDDEN[["sex"]])
     features = np.column_stack([Y, DECISIONS * Y, X])
-    for measure, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
-        row = report.gaps.set_index("measure").loc[measure]
-        gap = hidden_gap_interval(
-            DECISIONS, sensitive_features=HIDDEN["sex"], X=features, within=within
+    for metric, within in {"selection_rate": None, "true_positive_rate": Y == 1}.items():
+        row = report.gaps.set_index("metric").loc[metric]
+        gap = SensitiveFeatures(HIDDEN["sex"], X=features, missing="at_random").gap_interval(
+            DECISIONS, where=within
         )
         assert (row["gap"], row["gap_low"], row["gap_high"]) == pytest.approx(
             (gap.estimate, gap.low, gap.high), abs=1e-6
@@ -41,18 +40,18 @@ def test_a_gap_is_that_of_hidden_gap_interval():
 def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
     true = {sex: DECISIONS[SEX == sex].mean() for sex in "fm"}
     modelled, excluded = (
-        make_report(missing=missing, X=used).frame.set_index(["attribute", "measure", "group"])
+        make_report(missing=missing, X=used).frame.set_index(["attribute", "metric", "group"])
         for missing, used in (("at_random", X), ("exclude", None))
     )
     for sex, rate in true.items():
         row = modelled.loc[("sex", "selection_rate", sex)]
-        assert row["low"] < rate < row["high"] and row["value"] == pytest.approx(rate, abs=0.03)
+        assert row["low"] < rate < row["high"] and row["estimate"] == pytest.approx(rate, abs=0.03)
         assert excluded.loc[("sex", "selection_rate", sex), "low"] > rate
         assert row["n"] == np.count_nonzero(IS_RECORDED & (SEX == sex))
     # Attributes without missing values are counted.
     pd.testing.assert_series_equal(
-        modelled.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
-        excluded.loc[("age", "selection_rate", "old"), ["n", "value", "low"]],
+        modelled.loc[("age", "selection_rate", "old"), ["n", "estimate", "low"]],
+        excluded.loc[("age", "selection_rate", "old"), ["n", "estimate", "low"]],
     )
 
 
@@ -73,7 +72,7 @@ def test_page_and_json_name_the_assumption():
 
 def test_decisions_without_outcomes_and_models():
     report = make_report(y=None)
-    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     model = LogisticRegression().fit(X, Y)
     groups = SensitiveFeatures(HIDDEN, missing="at_random")
     fitted = FairnessReport.from_estimator(model, X, Y, sensitive_features=groups)
@@ -87,7 +86,7 @@ def test_decisions_without_outcomes_and_models():
         ({"missing": "random"}, "missing must be one of 'error', 'exclude', 'group', 'at_random'"),
         ({"sample_weight": np.arange(N)}, "for samples of equal weight"),
         ({"metrics": {"f": lambda y, p: 0.0}}, "Leave out metrics"),
-        ({"kind": "clustering", "y": None}, "decisions between two classes"),
+        ({"task": "clustering", "y": None}, "decisions between two classes"),
         ({"min_group_size": 5}, "needs 30 recorded samples of each group"),
         ({"subgroups": True}, "missing must be one of"),
         ({"X": X[:10]}, "inconsistent numbers of samples"),

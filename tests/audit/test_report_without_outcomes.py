@@ -18,15 +18,15 @@ SCORES = RNG.random(N) + 0.2 * (SEX == "m").to_numpy()
 
 
 def rows(report, attribute="sex"):
-    """Rows of the frame by measure and group."""
+    """Rows of the frame by metric and group."""
     frame = report.to_frame()
-    return frame[frame["attribute"] == attribute].set_index(["measure", "group"])
+    return frame[frame["attribute"] == attribute].set_index(["metric", "group"])
 
 
 def test_decisions_alone_have_selection_rates_gaps_and_ratios():
     report = report_predictions(None, DECISIONS, sensitive_features=SEX)
-    assert report.kind == "classification" and report.balance is None
-    assert report.frame["measure"].unique().tolist() == ["selection_rate"]
+    assert report.task == "classification" and report.balance is None
+    assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     gap = report.gaps.iloc[0]
     expected = gap_interval(DECISIONS, sensitive_features=SEX)
     assert gap[["gap", "gap_low", "gap_high"]].tolist() == pytest.approx(list(expected))
@@ -42,14 +42,14 @@ def test_integer_scores_need_a_kind(dtype):
     scores = (1 + np.arange(N) % 10).astype(dtype)
     with pytest.raises(ValueError, match=r"10 different integers of y_pred, from 1 to 10, may be"):
         report_predictions(None, scores, sensitive_features=SEX)
-    report = report_predictions(None, scores, sensitive_features=SEX, kind="regression")
-    rates = rows(report)["value"]
+    report = report_predictions(None, scores, sensitive_features=SEX, task="regression")
+    rates = rows(report)["estimate"]
     above = scores > np.median(scores)
     assert rates["scoring_rate", "f"] == pytest.approx(above[SEX == "f"].mean())
     assert "Scoring rate" in report.to_markdown(summary="ll144")
     # Classes are named, and two integers are decisions.
-    report = report_predictions(None, scores, sensitive_features=SEX, kind="classification")
-    assert len(report.frame["measure"].unique()) == 10
+    report = report_predictions(None, scores, sensitive_features=SEX, task="classification")
+    assert len(report.frame["metric"].unique()) == 10
     report_predictions(None, scores > 5, sensitive_features=SEX)
 
 
@@ -59,7 +59,7 @@ def test_decisions_in_words_need_the_positive_one():
         report_predictions(None, words, sensitive_features=SEX)
     report = report_predictions(None, words, sensitive_features=SEX, pos_label="hired")
     expected = DECISIONS[SEX == "f"].mean()
-    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(expected)
+    assert rows(report).loc[("selection_rate", "f"), "estimate"] == pytest.approx(expected)
     assert report.provenance["positive_label"] == "hired"
 
 
@@ -67,8 +67,8 @@ def test_scores_have_the_share_above_the_median_of_all():
     """Of .1 to .6 with median .35, two of three of b and one of three of a are above."""
     scores, groups = [0.1, 0.2, 0.4, 0.3, 0.5, 0.6], list("aaabbb")
     report = report_predictions(None, scores, sensitive_features=groups)
-    rates = rows(report, "attribute 1")["value"]
-    assert report.kind == "classification"
+    rates = rows(report, "attribute 1")["estimate"]
+    assert report.task == "classification"
     assert rates.to_dict() == {
         ("scoring_rate", "a"): pytest.approx(1 / 3),
         ("scoring_rate", "b"): pytest.approx(2 / 3),
@@ -81,7 +81,7 @@ def test_scores_have_the_share_above_the_median_of_all():
 def test_scores_in_addition_to_decisions():
     report = report_predictions(None, DECISIONS, sensitive_features=SEX, y_score=SCORES)
     above = (SCORES > np.median(SCORES))[SEX == "f"].mean()
-    assert rows(report).loc[("scoring_rate", "f"), "value"] == pytest.approx(above)
+    assert rows(report).loc[("scoring_rate", "f"), "estimate"] == pytest.approx(above)
     html = report.to_html()
     assert "Impact ratios of the scoring rate by sex" in html
     assert "Impact ratios of the selection rate by sex" in html
@@ -90,32 +90,32 @@ def test_scores_in_addition_to_decisions():
 def test_several_classes_have_a_selection_rate_each():
     classes = np.array(["x", "y", "z"])[RNG.integers(3, size=N)]
     report = report_predictions(None, classes, sensitive_features=SEX)
-    rate = rows(report).loc[("selection_rate of class y", "f"), "value"]
+    rate = rows(report).loc[("selection_rate of class y", "f"), "estimate"]
     assert rate == pytest.approx(np.mean(classes[SEX == "f"] == "y"))
-    assert set(report.adverse_impact()["measure"]) == {
+    assert set(report.adverse_impact()["metric"]) == {
         f"selection_rate of class {name}" for name in "xyz"
     }
 
 
 def test_quantities_without_a_target():
-    report = report_predictions(None, np.arange(N), sensitive_features=SEX, kind="regression")
-    mean = rows(report).loc[("mean_prediction", "f"), "value"]
+    report = report_predictions(None, np.arange(N), sensitive_features=SEX, task="regression")
+    mean = rows(report).loc[("mean_prediction", "f"), "estimate"]
     assert mean == pytest.approx(np.flatnonzero(SEX == "f").mean())
-    assert set(report.frame["measure"]) == {"scoring_rate", "mean_prediction"}
+    assert set(report.frame["metric"]) == {"scoring_rate", "mean_prediction"}
 
 
 def test_models_without_outcomes():
     X = SCORES[:, np.newaxis]
     model = LogisticRegression().fit(X, DECISIONS)
     report = FairnessReport.from_estimator(model, X, sensitive_features=SEX)
-    assert set(report.frame["measure"]) == {"selection_rate", "mean_probability", "scoring_rate"}
-    assert rows(report).loc[("selection_rate", "f"), "value"] == pytest.approx(
+    assert set(report.frame["metric"]) == {"selection_rate", "mean_probability", "scoring_rate"}
+    assert rows(report).loc[("selection_rate", "f"), "estimate"] == pytest.approx(
         model.predict(X)[SEX == "f"].mean()
     )
     report = FairnessReport.from_estimator(
         LinearRegression().fit(X, DECISIONS), X, sensitive_features=SEX
     )
-    assert report.kind == "regression"
+    assert report.task == "regression"
 
 
 def make_missing():
@@ -151,7 +151,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
             sensitive_features=table.loc[is_known, name].to_numpy(),
             reference={"attribute 1": {"sex": "m", "race": "a"}[name]},
         )
-        columns = ["n", "value", "low", "high", "difference", "ratio_low", "ratio_high"]
+        columns = ["n", "estimate", "low", "high", "difference", "ratio_low", "ratio_high"]
         pd.testing.assert_frame_equal(
             rows(report, name)[columns], rows(expected, "attribute 1")[columns]
         )
@@ -162,7 +162,7 @@ def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
 def test_missing_groups_as_a_group():
     report = report_of(make_missing(), missing="group")
     row = rows(report).loc[("selection_rate", "(missing)")]
-    assert row["n"] == 10 and row["value"] == DECISIONS[:10].mean()
+    assert row["n"] == 10 and row["estimate"] == DECISIONS[:10].mean()
     assert report.n_missing["sex × race"] == 25
 
 
@@ -192,7 +192,7 @@ def test_a_group_may_have_the_name_of_missing_groups():
 
 
 def test_the_balance_of_a_clustering_leaves_missing_groups_out():
-    table, settings = make_missing(), {"kind": "clustering", "missing": "exclude"}
+    table, settings = make_missing(), {"task": "clustering", "missing": "exclude"}
     is_known = table.notna().all(axis=1).to_numpy()
     expected = balance_limit(
         DECISIONS[is_known], sensitive_features=table[is_known].astype(str).to_numpy()

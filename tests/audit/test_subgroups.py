@@ -174,44 +174,44 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(["selection_rate", "false_positive_rate"]))
-def test_order_of_samples_and_columns_and_flipped_decisions(seed, measure):
+def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
     rng = np.random.default_rng(seed)
     table, truth = make_table(500, rng, 3), rng.integers(2, size=500)
     decisions = (rng.random(500) < np.where(table["c0"] == "1", 0.8, 0.3)).astype(int)
-    report = find_subgroups(truth, decisions, sensitive_features=table, metrics=measure)
+    report = find_subgroups(truth, decisions, sensitive_features=table, metrics=metric)
     order = rng.permutation(500)
     shuffled = find_subgroups(
         truth[order],
         decisions[order],
         sensitive_features=table.iloc[order].reset_index(drop=True),
-        metrics=measure,
+        metrics=metric,
     )
     pd.testing.assert_frame_equal(report.flagged, shuffled.flagged)
     columns = find_subgroups(
-        truth, decisions, sensitive_features=table[table.columns[::-1]], metrics=measure
+        truth, decisions, sensitive_features=table[table.columns[::-1]], metrics=metric
     )
     assert sorted(columns.flagged["low"]) == pytest.approx(sorted(report.flagged["low"]))
     assert columns.searches["largest_possible"].equals(report.searches["largest_possible"])
-    flipped = find_subgroups(truth, 1 - decisions, sensitive_features=table, metrics=measure)
+    flipped = find_subgroups(truth, 1 - decisions, sensitive_features=table, metrics=metric)
     assert flipped.flagged["subgroup"].tolist() == report.flagged["subgroup"].tolist()
     assert flipped.flagged["low"].to_numpy() == pytest.approx(-report.flagged["high"].to_numpy())
 
 
-def test_measures_share_the_error_and_are_searched_where_they_are_defined():
+def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     rng = np.random.default_rng(0)
     table, truth = make_table(4000, rng, 3), rng.random(4000) < 0.5
     decisions = rng.random(4000) < np.where(table["c0"] == "1", 0.7, 0.4)
     names = ["selection_rate", "true_positive_rate"]
     both = find_subgroups(truth, decisions, sensitive_features=table, metrics=names)
-    assert both.searches["n_samples"].tolist() == [4000, truth.sum()]
+    assert both.searches["n"].tolist() == [4000, truth.sum()]
     alone = find_subgroups(
         None, decisions[truth], sensitive_features=table[truth], confidence_level=0.975, n_bins=2
     )
     same = find_subgroups(truth, decisions, sensitive_features=table, metrics=names, n_bins=2)
-    rows = same.flagged[same.flagged["measure"] == "true_positive_rate"]
+    rows = same.flagged[same.flagged["metric"] == "true_positive_rate"]
     label = "c0 = 1"  # bins are cut in all samples
     row, other = (one.set_index("subgroup").loc[label] for one in (rows, alone.flagged))
-    assert row["rate"] == other["rate"] and row["n_samples"] == other["n_samples"]
+    assert row["estimate"] == other["estimate"] and row["n"] == other["n"]
     assert row["low"] == pytest.approx(other["low"], abs=0.002)
 
 
@@ -248,7 +248,7 @@ def test_one_direction_needs_smaller_departures():
     assert (
         shared and (rows[1].loc[sorted(shared), "low"] > rows[0].loc[sorted(shared), "low"]).all()
     )
-    assert (above.flagged["departure"] > 0).all() and (below.flagged["departure"] < 0).all()
+    assert (above.flagged["gap"] > 0).all() and (below.flagged["gap"] < 0).all()
 
 
 @pytest.mark.slow
@@ -345,7 +345,7 @@ def test_json_has_all_numbers_and_the_findings():
     report = find_subgroups(None, values, sensitive_features=table)
     content = json.loads(report.to_json())
     assert content["findings"] == report.findings
-    assert content["flagged"]["departure"] == report.flagged["departure"].tolist()
+    assert content["flagged"]["gap"] == report.flagged["gap"].tolist()
     assert content["searches"]["n_searched"] == report.searches["n_searched"].tolist()
 
 
@@ -397,7 +397,7 @@ def test_a_search_without_a_subgroup_is_no_finding(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "clustering"}, "decisions between two classes"),
+        ({"task": "clustering"}, "decisions between two classes"),
         ({"sample_weight": np.arange(200)}, "samples of equal weight"),
     ],
 )
@@ -430,10 +430,10 @@ def test_the_command_prints_findings_and_exits_with_3(path, capsys):
 
 def test_the_command_writes_json(path, capsys, tmp_path):
     command = ["subgroups", str(path), "--prediction", "p", "--target", "y", "--sensitive", "sex"]
-    command += ["--measure", "true_positive_rate", "--json"]
+    command += ["--metric", "true_positive_rate", "--json"]
     assert main([*command, "-"]) == 3
     printed = capsys.readouterr().out
-    assert json.loads(printed)["searches"]["measure"] == ["true_positive_rate"]
+    assert json.loads(printed)["searches"]["metric"] == ["true_positive_rate"]
     out = tmp_path / "found.json"
     assert main([*command, str(out)]) == 3
     assert out.read_text(encoding="utf-8") == printed.rstrip("\n")
@@ -444,7 +444,7 @@ def test_the_command_writes_json(path, capsys, tmp_path):
     ("more", "message"),
     [
         (["--bins", "1"], "--bins must be a whole number"),
-        (["--measure", "accuracy"], "--target must hold true classes"),
+        (["--metric", "accuracy"], "--target must hold true classes"),
         (["--sensitive", "sex", "p"], "'p' is named twice"),
         (["--json", "out.txt"], "--json must end in one of .json"),
         (["--confidence", "2"], "--confidence must be a probability"),

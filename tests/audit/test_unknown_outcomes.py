@@ -39,19 +39,19 @@ def check_report(y_true, y_pred, groups, metrics=(), known=KNOWN, **columns):
     of_known = {name: one[known] if np.ndim(one) else one for name, one in of_all.items()}
     complete = np.asarray(y_true)[known]
     parts = {
-        True: report_predictions(None, y_pred, kind=report.kind, **of_all),
+        True: report_predictions(None, y_pred, task=report.task, **of_all),
         False: Audit.from_predictions(complete, y_pred[known], **of_known).report(metrics=metrics),
     }
-    columns = ["attribute", "group", "measure", "n", "value", "low", "high"]
-    for name, rows in report.frame.groupby("measure"):
+    columns = ["attribute", "group", "metric", "n", "estimate", "low", "high"]
+    for name, rows in report.frame.groupby("metric"):
         expected = parts[name.split(" of class ")[0] in NEEDS_NO_OUTCOME].frame
-        expected = expected[expected["measure"] == name]
+        expected = expected[expected["metric"] == name]
         pd.testing.assert_frame_equal(
             rows[columns].reset_index(drop=True),
             expected[columns].reset_index(drop=True),
             check_dtype=False,
         )
-    assert set(parts[False].frame["measure"]) <= set(report.frame["measure"])
+    assert set(parts[False].frame["metric"]) <= set(report.frame["metric"])
     assert report.n_without_outcome == np.sum(~known)
     return report
 
@@ -63,7 +63,7 @@ def test_rates_of_ten_samples_by_hand():
     report = FairnessReport.from_predictions(
         outcomes, decisions, sensitive_features=[*"aaaaabbbbb"], min_group_size=1
     )
-    values = report.frame.set_index(["measure", "group"])[["n", "value"]]
+    values = report.frame.set_index(["metric", "group"])[["n", "estimate"]]
     expected = {
         ("selection_rate", "a"): (5, 3 / 5),
         ("selection_rate", "b"): (5, 1 / 5),
@@ -96,7 +96,7 @@ def test_rates_of_ten_samples_by_hand():
 def test_reports_count_the_samples_that_have_what_a_number_needs():
     cost = Rate("cost", {"fp": 1, "fn": 5})
     report = check_report(OUTCOMES, DECISIONS, SEX, [cost, "balanced_accuracy", "mcc"])
-    assert report.n_samples == N and "cost" in set(report.frame["measure"])
+    assert report.n_samples == N and "cost" in set(report.frame["metric"])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_reports_count_the_samples_that_have_what_a_number_needs():
 def test_reports_of_more_columns(columns):
     report = check_report(OUTCOMES, DECISIONS, SEX, **columns)
     if "y_score" in columns:
-        assert "roc_auc" in set(report.frame["measure"])
+        assert "roc_auc" in set(report.frame["metric"])
 
 
 def test_calibration_is_of_the_samples_with_an_outcome():
@@ -147,14 +147,14 @@ def test_many_classes_and_one_without_any_outcome():
     outcomes[outcomes == "c"] = None
     known = outcomes.notna().to_numpy()
     report = check_report(outcomes, decisions, SEX, ["recall"], known=known)
-    of_c = report.frame[report.frame["measure"] == "base_rate of class c"]
-    assert of_c["value"].tolist() == [0.0, 0.0, 0.0]
+    of_c = report.frame[report.frame["metric"] == "base_rate of class c"]
+    assert of_c["estimate"].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_regressions():
     target, predicted = 3.0 * TRUTH + RNG.normal(size=N), 3.0 * DECISIONS + RNG.normal(size=N)
     report = check_report(np.where(KNOWN, target, np.nan), predicted, SEX)
-    assert report.kind == "regression" and "mean_error" in set(report.frame["measure"])
+    assert report.task == "regression" and "mean_error" in set(report.frame["metric"])
     audit = Audit.from_predictions(
         np.where(KNOWN, target, np.nan), predicted, sensitive_features=SEX
     )
@@ -209,9 +209,9 @@ def test_many_rows_are_merged_with_the_same_numbers():
     )
     merged, columns, _ = audit.rows()
     assert len(merged.weights) < 20 and "has_outcome" in columns
-    rates = audit.report().frame.set_index(["measure", "group"])["value"]
+    rates = audit.report().frame.set_index(["metric", "group"])["estimate"]
     once = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX.to_numpy()).report()
-    assert rates.to_numpy() == pytest.approx(once.frame["value"].to_numpy())
+    assert rates.to_numpy() == pytest.approx(once.frame["estimate"].to_numpy())
     claim = audit.certify("equal_opportunity", 0.2)
     assert claim.n_missing.get("outcome", 0) == 100 * np.sum(~KNOWN)
     assert sum(claim.sizes.values()) == 100 * np.sum(KNOWN & (TRUTH == 1))
@@ -219,14 +219,14 @@ def test_many_rows_are_merged_with_the_same_numbers():
 
 def test_top_k_decides_among_all_samples():
     audit = Audit.from_predictions(OUTCOMES, None, sensitive_features=SEX, y_score=SCORES)
-    frame = audit.top(200).report().frame.set_index(["measure", "group"])
+    frame = audit.top(200).report().frame.set_index(["metric", "group"])
     place = np.sort(SCORES)[-200]
     selected = (SCORES > place) + (SCORES == place) * (
         (200 - np.sum(SCORES > place)) / np.sum(SCORES == place)
     )
     is_f, is_positive = SEX == "f", KNOWN & (TRUTH == 1)
-    assert frame.loc[("selection_rate", "f"), "value"] == pytest.approx(selected[is_f].mean())
-    rate = frame.loc[("true_positive_rate", "f"), "value"]
+    assert frame.loc[("selection_rate", "f"), "estimate"] == pytest.approx(selected[is_f].mean())
+    rate = frame.loc[("true_positive_rate", "f"), "estimate"]
     assert rate == pytest.approx(selected[is_f & is_positive].mean())
 
 
@@ -325,12 +325,12 @@ def test_subgroups_and_changes():
     searched, expected = (one.subgroups(["accuracy"]).searches for one in (audit, known))
     pd.testing.assert_frame_equal(searched, expected)
     assert audit.subgroups().searches["n_samples"].item() == N
-    changed = audit.compare(known).frame.set_index(["measure", "group"])
-    alone = known.compare(known).frame.set_index(["measure", "group"])
+    changed = audit.compare(known).frame.set_index(["metric", "group"])
+    alone = known.compare(known).frame.set_index(["metric", "group"])
     assert changed.loc["accuracy"].equals(alone.loc["accuracy"])
     assert changed.loc[("selection_rate", "f"), "n_before"] == np.sum(SEX == "f")
-    paired = audit.compare(1 - DECISIONS).frame.set_index(["measure", "group"])
-    expected = known.compare(1 - DECISIONS[KNOWN]).frame.set_index(["measure", "group"])
+    paired = audit.compare(1 - DECISIONS).frame.set_index(["metric", "group"])
+    expected = known.compare(1 - DECISIONS[KNOWN]).frame.set_index(["metric", "group"])
     assert paired.loc["accuracy"].equals(expected.loc["accuracy"])
 
 

@@ -19,7 +19,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair.classification import PartialParityClassifier, PartialParityPostprocessor
+from skfair.classification import (
+    ConstrainedERMClassifier,
+    PartialParityClassifier,
+    PartialParityPostprocessor,
+)
+from skfair.constraints import PartialStatisticalParity
 from skfair.exceptions import (
     InfeasibleConstraintWarning,
     MissingSensitiveFeaturesError,
@@ -27,7 +32,6 @@ from skfair.exceptions import (
 )
 from skfair.metrics import (
     METRICS,
-    Metric,
     make_scorer,
     partial_statistical_parity_difference,
 )
@@ -73,7 +77,7 @@ def accuracy(y_true, y_pred, *, sensitive_features, sample_weight, pos_label):
 
 
 # score(X, y) cannot have groups, which some of the models need; a scorer of ours passes them on.
-ACCURACY = make_scorer(Metric(accuracy, "classification", True, 1.0))
+ACCURACY = make_scorer(accuracy, greater_is_better=True)
 
 
 def gap(scores, groups):
@@ -330,3 +334,40 @@ def test_a_transformed_target_routes_groups(enable_routing, data):
     predictions = model.fit(X, y, sensitive_features=groups).predict(X)
     # An increasing function changes no rank.
     assert gap(predictions, groups) <= 0.2 + 1e-12
+
+
+# One model under two names --------------------------------------------------------------
+
+
+def draw_groups(seed, n_samples, n_features, n_groups, shift):
+    """Scores of later groups are higher by one feature, and those of the last lower by another."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(n_groups, size=n_samples)
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, 0] += shift * groups
+    X[:, 1] -= shift / 2 * (groups == n_groups - 1)
+    merit = X.sum(axis=1)
+    return X, merit + 1.5 * rng.normal(size=n_samples) > np.median(merit), groups
+
+
+DRAWN = {
+    "two groups": (draw_groups(0, 600, 3, 2, 1.0), (0.1, 0.15)),
+    "three groups": (draw_groups(1, 900, 5, 3, 0.7), (0.1, 0.15)),
+    "many features": (draw_groups(2, 800, 12, 2, 0.5), (0.05, 0.1)),
+}
+
+
+@pytest.mark.parametrize("loose", [False, True], ids=["strict", "loose"])
+@pytest.mark.parametrize("interval", [(0.1, 0.4), (0.2, 0.6), (0.0, 0.2)])
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_same_constraint_gives_the_same_model_by_both_classes(name, interval, loose):
+    (X, y, groups), tolerances = DRAWN[name]
+    settings = {"tolerance": tolerances[loose], "random_state": 0}
+    models = [
+        ConstrainedERMClassifier(PartialStatisticalParity(interval), **settings),
+        PartialParityClassifier(interval=interval, **settings),
+    ]
+    objectives = [model.fit(X, y, sensitive_features=groups).objective_ for model in models]
+    assert max(objectives) <= min(objectives) * (1 + 1e-3)
+    assert models[0].status_ == models[1].status_
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-3)

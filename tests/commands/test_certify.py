@@ -124,8 +124,8 @@ def test_predictions_of_another_kind_are_refused():
         certify_predictions(HELD_OUT[1], scores, tolerance=0.2, **GROUPS)
     with pytest.raises(ValueError, match="predicts numbers, so it cannot be measured"):
         certify_predictions(X[500:, 0], scores, tolerance=0.2, **GROUPS)
-    with pytest.raises(ValueError, match="kind must be one of"):
-        certify_predictions(None, scores, kind="ranking", tolerance=0.2, **GROUPS)
+    with pytest.raises(ValueError, match="task must be one of"):
+        certify_predictions(None, scores, task="ranking", tolerance=0.2, **GROUPS)
     with pytest.warns(UserWarning, match="takes values of the decision function"):
         certify_predictions(HELD_OUT[1], scores, constraint="loss_parity", tolerance=0.2, **GROUPS)
 

@@ -46,7 +46,7 @@ def test_changes_are_those_of_the_audits(write, capsys):
     expected = json.loads(audit(before).compare(audit(after)).to_json())
     assert results["gaps"] == expected["gaps"] and results["findings"] == expected["findings"]
     gaps = pd.DataFrame(results["gaps"])
-    selection = gaps[gaps["measure"] == "selection_rate"].iloc[0]
+    selection = gaps[gaps["metric"] == "selection_rate"].iloc[0]
     rates = [table.groupby("sex")["d"].mean() for table in (before, after)]
     expected = np.diff([abs(rate["m"] - rate["f"]) for rate in rates]).item()
     assert selection["change"] == pytest.approx(expected, abs=1e-12)

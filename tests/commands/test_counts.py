@@ -61,7 +61,7 @@ def test_counts_have_the_results_of_their_samples(files, options, capsys):
     ("options", "message"),
     [
         (["report", "--sensitive", "sex", "--weight", "y2"], "leave out --weight"),
-        (["report", "--sensitive", "sex", "--kind", "regression"], "out --kind regression"),
+        (["report", "--sensitive", "sex", "--task", "regression"], "out --task regression"),
         (["report", "--sensitive", "sex", "--missing", "at_random"], "--missing at_random"),
         (["report", "--sensitive", "sex", "--count", "sex"], "named twice"),
         (["certify", "--sensitive", "sex", "--tolerance", "0.1"], "of sensitive_features has"),

@@ -117,5 +117,5 @@ def test_spellings_and_encodings_change_no_result(tmp_path, capsys):
         words = [str(path) if word == "FILE" else word for word in command.split()]
         main([*words, "--json", "-"])
         frame = pd.DataFrame(json.loads(capsys.readouterr().out)["frame"])
-        results.append(frame.sort_values(["group", "measure"])["value"].dropna().tolist())
+        results.append(frame.sort_values(["group", "metric"])["estimate"].dropna().tolist())
     assert results[0] == results[1] == results[2]

@@ -117,7 +117,7 @@ TEXTS = {
         ["--probability", "score"],
         "--probability must name a column of probabilities in [0, 1]",
     ),
-    "an unknown kind": (GOOD, ["--kind", "ranking"], "invalid choice: 'ranking'"),
+    "an unknown kind": (GOOD, ["--task", "ranking"], "invalid choice: 'ranking'"),
     "two ways to make decisions without truth": (
         GOOD,
         ["--target", "", "--prediction", "score", "--threshold", "0.5", "--positive", "1"],
@@ -146,7 +146,7 @@ TEXTS = {
     ),
     "a summary of a clustering": (
         GOOD,
-        ["--target", "", "--kind", "clustering", "--summary", "ll144"],
+        ["--target", "", "--task", "clustering", "--summary", "ll144"],
         "needs selection rates of decisions or scoring rates of scores",
     ),
     "a summary of weighted samples": (
@@ -160,26 +160,26 @@ TEXTS = {
         'make it with missing="exclude"',
     ),
     "a summary as data": (GOOD, ["--summary", "ll144", "--out", "r.json"], "--summary is a page"),
-    "a clustering with a truth": (GOOD, ["--kind", "clustering"], "leave out --target"),
+    "a clustering with a truth": (GOOD, ["--task", "clustering"], "leave out --target"),
     "a threshold of a regression": (
         GOOD,
-        ["--kind", "regression", "--threshold", "1"],
+        ["--task", "regression", "--threshold", "1"],
         "leave out --threshold",
     ),
     "a regression of words": (
         GOOD,
-        ["--kind", "regression", "--target", "sex", "--sensitive", "y"],
+        ["--task", "regression", "--target", "sex", "--sensitive", "y"],
         "'sex' must hold numbers, but it holds 'f'",
     ),
     "classes with decimals": (
         GOOD,
-        ["--kind", "classification", "--target", "score"],
-        "pass --kind regression",
+        ["--task", "classification", "--target", "score"],
+        "pass --task regression",
     ),
     "whole numbers predicted with decimals": (
         "y,p,sex\n" + "".join(f"{i},{i}.5,{'fm'[i % 2]}\n" for i in range(ROWS)),
         [],
-        "Pass --kind regression if both are quantities",
+        "Pass --task regression if both are quantities",
     ),
     "a column in two roles": (GOOD, ["--prediction", "y"], "must have one role, but 'y'"),
     "an unknown class": (GOOD, ["--positive", "2"], "--positive must be one of the classes"),

@@ -159,7 +159,7 @@ def test_the_figures_are_written_as_json(path):
     april = (LOG["sex"] == "f") & LOG["date"].str.startswith("2026-04")
     selected = (LOG["decision"][april] == "yes").mean()
     row = rates[rates["time"].str.startswith("2026-04") & (rates["group"] == "f")].iloc[0]
-    assert row["rate"] == pytest.approx(selected) and row["n"] == april.sum()
+    assert row["estimate"] == pytest.approx(selected) and row["n"] == april.sum()
 
 
 def write_log(folder, months, name="log.csv", **columns):

@@ -130,7 +130,7 @@ def test_regressions_and_clusterings(path):
     columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
     assert "Mean error" in run(path, columns=columns)
     columns = ["--prediction", "p", "--sensitive", "sex"]
-    assert "Share of cluster 1" in run(path, "--kind", "clustering", columns=columns)
+    assert "Share of cluster 1" in run(path, "--task", "clustering", columns=columns)
 
 
 def test_a_confidence_outside_its_range_is_refused(path, capsys):
@@ -197,9 +197,9 @@ def test_integers_without_outcomes_need_a_kind(path, capsys):
     TABLE.assign(score=np.arange(N) % 10 + 1).to_csv(path, index=False)
     columns = ["--prediction", "score", "--sensitive", "sex"]
     said = error_of(path, capsys, columns=columns)
-    assert "the 10 different integers" in said and "--kind regression for the scoring rate" in said
-    assert "Scoring rate" in run(path, "--kind", "regression", columns=columns)
-    assert "Selection rate of class 7" in run(path, "--kind", "classification", columns=columns)
+    assert "the 10 different integers" in said and "--task regression for the scoring rate" in said
+    assert "Scoring rate" in run(path, "--task", "regression", columns=columns)
+    assert "Selection rate of class 7" in run(path, "--task", "classification", columns=columns)
 
 
 def test_a_class_may_be_named_none_in_both_columns(path):
@@ -250,9 +250,9 @@ def test_the_positive_class_is_read_as_written_in_the_file(path):
 
 def test_integers_are_a_regression_with_the_option_kind(path):
     TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
-    assert "Mean error" in run(path, "--kind", "regression")
+    assert "Mean error" in run(path, "--task", "regression")
     TABLE.assign(y=range(N), p=range(1, N + 1)).to_csv(path, index=False)
-    assert "Mean error" in run(path, "--kind", "regression")
+    assert "Mean error" in run(path, "--task", "regression")
 
 
 def test_categories_and_decimals_of_parquet(path):
@@ -356,7 +356,7 @@ def test_empty_outcomes_are_counted_as_unknown(tmp_path, capsys):
     )
     shown = capsys.readouterr().out
     assert "The outcomes of 100 samples are unknown. Numbers that need an outcome count" in shown
-    of_errors = report.frame["measure"] != "selection_rate"
+    of_errors = report.frame["metric"] != "selection_rate"
     assert report.frame[of_errors].equals(known.frame[of_errors])
     sizes = report.frame[~of_errors].set_index("group")["n"]
     assert sizes.to_dict() == {"overall": N} | TABLE["sex"].value_counts().to_dict()
@@ -373,7 +373,7 @@ def test_scores_with_empty_outcomes_have_a_threshold(tmp_path, capsys):
     options = ["--positive", "repaid", "--json", "-"]
     main(["report", str(tmp_path / "some.csv"), *columns, *options])
     report = FairnessReport.from_json(capsys.readouterr().out)
-    overall = report.frame[report.frame["group"] == "overall"].set_index("measure")["value"]
+    overall = report.frame[report.frame["group"] == "overall"].set_index("metric")["estimate"]
     assert overall["selection_rate"] == pytest.approx((TABLE["score"] > 0.5).mean())
     right = ((TABLE["score"] > 0.5) == TABLE["y"])[np.arange(N) % 4 > 0]
     assert overall["accuracy"] == pytest.approx(right.mean())
@@ -384,4 +384,4 @@ def test_no_outcome_in_the_whole_file(tmp_path, capsys):
     columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--json", "-"]
     main(["report", str(tmp_path / "none.csv"), *columns])
     report = FairnessReport.from_json(capsys.readouterr().out)
-    assert set(report.frame["measure"]) == {"selection_rate"}
+    assert set(report.frame["metric"]) == {"selection_rate"}

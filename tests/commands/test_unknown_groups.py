@@ -29,17 +29,17 @@ def path(table, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "option, constraint, bound, measure",
+    "option, constraint, bound, metric",
     [("--minimum", MinimumRate, 0.5, "recall"), ("--maximum", MaximumRate, 0.55, "selection_rate")],
 )
-def test_floors_and_ceilings_are_certified(path, table, option, constraint, bound, measure, capsys):
+def test_floors_and_ceilings_are_certified(path, table, option, constraint, bound, metric, capsys):
     command = ["certify", path, "--prediction", "hired", "--target", "good", "--sensitive", "sex"]
-    status = main([*command, option, str(bound), "--measure", measure])
+    status = main([*command, option, str(bound), "--metric", metric])
     expected = certify_predictions(
         table["good"],
         table["hired"].astype(int),
         sensitive_features=table["sex"],
-        constraint=constraint(measure, bound),
+        constraint=constraint(metric, bound),
     )
     text = capsys.readouterr().out
     assert str(expected) in text
@@ -49,7 +49,7 @@ def test_floors_and_ceilings_are_certified(path, table, option, constraint, boun
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["--minimum", "0.5", "--measure", "recal"], "rate must be one of"),
+        (["--minimum", "0.5", "--metric", "recal"], "rate must be one of"),
         (["--minimum", "0.5", "--constraint", "equal_opportunity"], "leave out --constraint"),
         (["--minimum", "0.5", "--tolerance", "0.1"], "not allowed with argument"),
     ],

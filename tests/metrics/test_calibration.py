@@ -36,7 +36,7 @@ def test_bins_are_those_of_scikit_learn(strategy):
         y_true, y_proba, sensitive_features=np.zeros(500), n_bins=5, strategy=strategy
     ).loc["overall"]
     atol = 1e-12 if strategy == "uniform" else 0.02  # quantiles between two samples
-    np.testing.assert_allclose(table["observed"], observed, atol=atol)
+    np.testing.assert_allclose(table["estimate"], observed, atol=atol)
     np.testing.assert_allclose(table["mean_probability"], predicted, atol=atol)
 
 
@@ -48,7 +48,7 @@ def test_the_error_is_the_mean_distance_of_the_table(seed, n_bins):
         table = reliability_table(y_true, y_proba, sensitive_features=groups, **settings).loc[
             "overall"
         ]
-        distance = (table["observed"] - table["mean_probability"]).abs()
+        distance = (table["estimate"] - table["mean_probability"]).abs()
         bins = np.searchsorted(table["bin_high"].to_numpy()[:-1], y_proba)
         shares = np.bincount(bins, weights, len(table)) / weights.sum()
         error = expected_calibration_error(y_true, y_proba, **settings)
@@ -58,7 +58,7 @@ def test_the_error_is_the_mean_distance_of_the_table(seed, n_bins):
 def test_intervals_are_those_of_rates():
     y_true, y_proba, groups, _ = random_sample(1)
     table = reliability_table(y_true, y_proba, sensitive_features=groups, n_bins=4)
-    low, high = rate_limits(table["observed"].to_numpy(), table["n"].to_numpy(), 0.975)
+    low, high = rate_limits(table["estimate"].to_numpy(), table["n"].to_numpy(), 0.975)
     np.testing.assert_allclose(table["low"], low)
     np.testing.assert_allclose(table["high"], high)
     assert table.loc["a", "n"].sum() == (groups == "a").sum()
@@ -82,7 +82,7 @@ def test_several_attributes_and_labels():
     assert table.index.names == ["sex", "old", "bin"]
 
 
-def test_measures_of_calibration_are_those_of_each_group():
+def test_metrics_of_calibration_are_those_of_each_group():
     y_true, y_proba, groups, weights = random_sample(4)
     report = group_report(
         y_true,
@@ -90,7 +90,7 @@ def test_measures_of_calibration_are_those_of_each_group():
         y_proba=y_proba,
         sensitive_features=groups,
         sample_weight=weights,
-        measures=["ece", "brier_score"],
+        metrics=["ece", "brier_score"],
         confidence_level=0.9,
     )
     rows = groups == "b"

@@ -38,7 +38,6 @@ BY_HAND = {
     "false_positive_rate_ratio": 0,
     "accuracy_score_difference": 4 / 5 - 1 / 2,
     "error_rate_ratio": (1 / 5) / (4 / 8),
-    "independence_gap": 2 / 5 - 3 / 8,
     "separation_gap": 1 / 3 + 2 / 5,
     "sufficiency_gap": (1 - 1 / 3) + (2 / 5 - 1 / 3),
 }

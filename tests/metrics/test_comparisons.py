@@ -1,4 +1,4 @@
-"""Scorers that compare a measure between groups."""
+"""Scorers that compare a metric between groups."""
 
 import pickle
 from functools import partial
@@ -25,7 +25,7 @@ MODEL = LogisticRegression().fit(X, Y)
 COST = Rate("cost", {"fp": 1, "fn": 5})
 
 
-def values(measure, **params):
+def values(metric, **params):
     report = group_report(
         Y,
         MODEL.predict(X),
@@ -33,7 +33,7 @@ def values(measure, **params):
         sensitive_features=GROUP,
         sample_weight=WEIGHTS,
         pos_label="yes",
-        measures=[measure],
+        metrics=[metric],
     )
     return report.iloc[:-1, 1].to_numpy()
 
@@ -50,14 +50,14 @@ COMPARED = {
 
 @pytest.mark.parametrize("transform, direction", COMPARED)
 @pytest.mark.parametrize(
-    "measure",
+    "metric",
     ["recall", COST, "mcc", "brier_score", "roc_auc", sk.f1_score],
     ids=["recall", "cost", "mcc", "brier_score", "roc_auc", "f1_score"],
 )
-def test_scores_compare_the_group_report(transform, direction, measure):
-    scorer = make_scorer(measure, transform=transform, greater_is_better=direction, pos_label="yes")
+def test_scores_compare_the_group_report(transform, direction, metric):
+    scorer = make_scorer(metric, transform=transform, greater_is_better=direction, pos_label="yes")
     score = scorer(MODEL, X, Y, sensitive_features=GROUP, sample_weight=WEIGHTS)
-    assert score == pytest.approx(COMPARED[transform, direction](values(measure)))
+    assert score == pytest.approx(COMPARED[transform, direction](values(metric)))
 
 
 def test_metrics_that_compare_groups_take_their_parameters():
@@ -142,11 +142,11 @@ def test_probabilities_need_a_method():
     [
         ("recall", {"transform": "diference"}, "Did you mean 'difference'"),
         ("recal", {"transform": "group_min"}, "Did you mean 'recall'"),
-        ("recall", {}, "or transform one of"),
+        ("recall", {}, "or transform must be one of"),
         ("recall", {"transform": "group_min", "group": "a"}, "Pass transform or group"),
         ("recall", {"transform": "group_min", "agg": "mean"}, "agg must be parameters of a metric"),
         ("equalized_odds_difference", {"k": 3}, "pass transform= too"),
-        (sk.f1_score, {}, "or transform one of"),
+        (sk.f1_score, {}, "or transform must be one of"),
     ],
 )
 def test_refused_requests(metric, params, message):

@@ -7,7 +7,7 @@ from scipy import sparse, stats
 
 from skfair.groups import Events
 from skfair.metrics import METRICS, class_report, group_report
-from skfair.metrics._group_report import _DEFAULT_MEASURES
+from skfair.metrics._group_report import _DEFAULT_METRICS
 from skfair.partitions import BLOCK
 from skfair.statistics import make_estimates
 
@@ -22,11 +22,11 @@ report_with_intervals = partial(group_report, confidence_level=0.95)
 def test_by_hand():
     report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
     assert report.index.tolist() == [0, 1, "overall"]
-    endings = ("_n", "_se", "_low", "_high")
-    details = [name + end for name in _DEFAULT_MEASURES for end in endings]
-    assert report.columns.tolist() == ["n", *_DEFAULT_MEASURES, *details]
+    endings = ("_n", "_standard_error", "_low", "_high")
+    details = [name + end for name in _DEFAULT_METRICS for end in endings]
+    assert report.columns.tolist() == ["n", *_DEFAULT_METRICS, *details]
     rates = group_report(Y_TRUE, Y_PRED, sensitive_features=GROUP)
-    pd.testing.assert_frame_equal(rates, report[["n", *_DEFAULT_MEASURES]])
+    pd.testing.assert_frame_equal(rates, report[["n", *_DEFAULT_METRICS]])
     assert report["n"].tolist() == [5, 3, 8]
     expected = {
         "base_rate": [2 / 5, 2 / 3, 4 / 8],
@@ -47,12 +47,14 @@ def test_by_hand():
 
 def test_standard_errors_are_of_a_mean_over_the_samples_of_the_condition():
     report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP)
-    assert report.loc[0, "selection_rate_se"] == pytest.approx(np.sqrt(0.4 * 0.6 / 5))
-    assert report.loc[0, "true_positive_rate_se"] == pytest.approx(np.sqrt(0.5 * 0.5 / 2))
-    assert report.loc["overall", "false_omission_rate_se"] == pytest.approx(
+    assert report.loc[0, "selection_rate_standard_error"] == pytest.approx(np.sqrt(0.4 * 0.6 / 5))
+    assert report.loc[0, "true_positive_rate_standard_error"] == pytest.approx(
+        np.sqrt(0.5 * 0.5 / 2)
+    )
+    assert report.loc["overall", "false_omission_rate_standard_error"] == pytest.approx(
         np.sqrt(0.25 * 0.75 / 4)
     )
-    assert report.loc[1, "accuracy_se"] == 0
+    assert report.loc[1, "accuracy_standard_error"] == 0
 
 
 def test_intervals_are_wilsons():
@@ -76,7 +78,7 @@ def test_intervals_of_rates_near_0_or_1_are_exact():
 
 def test_two_of_two_are_not_certain():
     report = report_with_intervals(Y_TRUE, Y_PRED, sensitive_features=GROUP).loc[1]
-    names = [f"true_positive_rate{end}" for end in ("", "_n", "_se", "_low", "_high")]
+    names = [f"true_positive_rate{end}" for end in ("", "_n", "_standard_error", "_low", "_high")]
     assert report[names].tolist() == pytest.approx([1, 2, 0, np.sqrt(0.025), 1], abs=1e-6)
 
 
@@ -172,7 +174,9 @@ def test_uneven_weights_are_warned_of_once():
 
 def test_a_rate_over_no_samples_is_nan():
     report = report_with_intervals([0, 0, 1], [0, 1, 1], sensitive_features=list("aab"))
-    assert np.isnan(report.loc["a", ["true_positive_rate", "true_positive_rate_se"]]).all()
+    assert np.isnan(
+        report.loc["a", ["true_positive_rate", "true_positive_rate_standard_error"]]
+    ).all()
     assert report.loc["overall", "true_positive_rate"] == 1
 
 

@@ -20,10 +20,10 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesError, SearchError
 from skfair.metrics import (
     METRICS,
-    Metric,
     additive_violation,
     demographic_parity_difference,
     get_scorer,
+    get_scorer_names,
     make_scorer,
     wasserstein_distance_between_groups,
 )
@@ -219,12 +219,12 @@ def test_scorers_are_plain_objects(data):
 def test_a_custom_metric(data):
     X, groups = data
 
-    def n_clusters(labels, *, sensitive_features, sample_weight=None):
+    def n_clusters(y_true, labels, *, sensitive_features, sample_weight=None):
         return len(np.unique(labels))
 
-    metric = Metric(n_clusters, "clustering", greater_is_better=False, best=1)
+    scorer = make_scorer(n_clusters, greater_is_better=False)
     kmeans = clone(PLAIN).fit(X)
-    assert make_scorer(metric)(kmeans, X, sensitive_features=groups) == -2
+    assert scorer(kmeans, X, sensitive_features=groups) == -2
 
 
 # Classifiers --------------------------------------------------------------------------
@@ -451,9 +451,8 @@ class WithoutMargins(ClassifierMixin, BaseEstimator):
 
 def test_decisions_for_a_class_are_those_of_argmax(three_classes):
     X, y, groups, model = three_classes
-    metric = replace(
-        METRICS["partial_demographic_parity_difference"], params={"interval": (0.0, 1.0)}
-    )
+    partial = "partial_demographic_parity_difference"
+    metric = replace(METRICS[partial], params={"interval": (0.0, 1.0)})
     name, metadata = "neg_demographic_parity_difference", {"sensitive_features": groups}
     for label in model.classes_:
         # All thresholds shift one cut-off: without a tolerance it is the plain gap of decisions.
@@ -462,10 +461,10 @@ def test_decisions_for_a_class_are_those_of_argmax(three_classes):
         position = model.classes_.tolist().index(label)
         beaten = margins[:, position] - np.delete(margins, position, axis=1).max(axis=1)
         expected = -metric(beaten, threshold=0.0, **metadata)
-        score = make_scorer(metric, pos_label=label)(model, X, y, **metadata)
+        score = make_scorer(partial, pos_label=label, interval=(0.0, 1.0))(model, X, y, **metadata)
         assert score == pytest.approx(expected, rel=1e-12)
         assert -demographic_parity_difference(y == label, beaten > 0, **metadata) == decided
-        by_probability = make_scorer(metric, pos_label=label)(
+        by_probability = make_scorer(partial, pos_label=label, interval=(0.0, 1.0))(
             WithoutMargins(model), X, y, **metadata
         )
         assert np.isfinite(by_probability)
@@ -579,9 +578,36 @@ def test_a_classifier_trained_on_one_class_has_no_gap(data, label):
         PARITY(model, X, [label] * 48, sensitive_features=groups)
 
 
-def test_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match="one of .*'clustering'.* got 'ranking of dogs'"):
-        make_scorer(Metric(additive_violation, "ranking of dogs", False, 0.0))
+def test_unknown_response_methods_are_refused():
+    with pytest.raises(ValueError, match="one of 'predict'.* got 'rank'"):
+        make_scorer(max, response_method="rank", greater_is_better=False)
+
+
+@pytest.mark.parametrize(
+    "response_method, expected",
+    [("predict", [0, 1]), ("decision_function", None), ("predict_proba", None)],
+)
+def test_functions_of_ones_own_take_the_requested_response(applicants, response_method, expected):
+    X, y, groups = applicants
+    model, received = clone(LOGISTIC).fit(X, y), []
+
+    def record(y_true, response, *, sensitive_features, sample_weight, pos_label):
+        received.append(np.asarray(response))
+        return 2.0
+
+    scorer = make_scorer(
+        record, response_method=response_method, greater_is_better=True, pos_label="yes"
+    )
+    assert scorer(model, X, y, sensitive_features=groups) == 2.0
+    if response_method == "predict":
+        np.testing.assert_array_equal(received[0], model.predict(X))
+    else:
+        np.testing.assert_allclose(received[0], model.predict_proba(X)[:, 1])
+
+
+def test_names_of_scorers_are_listed():
+    assert all(callable(get_scorer(name)) for name in get_scorer_names())
+    assert len(get_scorer_names()) == len(METRICS)
 
 
 def test_unknown_names_are_refused():

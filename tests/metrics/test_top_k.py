@@ -1,4 +1,4 @@
-"""Measures of the k highest scores: ties, weights, and intervals given k."""
+"""Metrics of the k highest scores: ties, weights, and intervals given k."""
 
 import numpy as np
 import pytest
@@ -19,9 +19,9 @@ TRUE = np.array([1, 0, 1, 0, 1, 0, 1, 0, 0, 0])
 GROUP = np.array([*"aababbabab"])
 
 
-def report_of(k, measures=("selection_rate", "recall"), **params):
+def report_of(k, metrics=("selection_rate", "recall"), **params):
     return group_report(
-        TRUE, None, y_score=SCORES, k=k, sensitive_features=GROUP, measures=measures, **params
+        TRUE, None, y_score=SCORES, k=k, sensitive_features=GROUP, metrics=metrics, **params
     )
 
 
@@ -60,9 +60,9 @@ def test_rates_without_ties_are_those_of_the_decisions(name):
     scores = SCORES + np.arange(10) / 100
     cut = scores >= np.sort(scores)[-4]
     at_top = group_report(
-        TRUE, None, y_score=scores, k=0.4, sensitive_features=GROUP, measures=[name]
+        TRUE, None, y_score=scores, k=0.4, sensitive_features=GROUP, metrics=[name]
     )
-    decided = group_report(TRUE, cut, sensitive_features=GROUP, measures=[name])
+    decided = group_report(TRUE, cut, sensitive_features=GROUP, metrics=[name])
     np.testing.assert_allclose(at_top[name], decided[name])
 
 
@@ -78,7 +78,7 @@ def test_ties_are_split_samples(name):
         decided,
         sensitive_features=GROUP[rows],
         sample_weight=weights,
-        measures=[name],
+        metrics=[name],
     )
     np.testing.assert_allclose(report_of(4, [name])[name], split[name])
 
@@ -129,7 +129,7 @@ def test_intervals_hold_given_k():
             y_score=scores,
             k=k,
             sensitive_features=group,
-            measures=["selection_rate"],
+            metrics=["selection_rate"],
             confidence_level=0.9,
         ).iloc[0]
         held.append(report["selection_rate_low"] <= expected <= report["selection_rate_high"])
@@ -168,7 +168,7 @@ def test_scorers_of_the_highest_scores():
         y_score=model.predict_proba(X)[:, 1],
         k=0.2,
         sensitive_features=group,
-        measures=["recall"],
+        metrics=["recall"],
     )
     scorer = make_scorer("recall", transform="group_min", k=0.2)
     assert scorer(model, X, y, sensitive_features=group) == report["recall"].iloc[:2].min()

@@ -52,11 +52,11 @@ def test_the_frames_have_what_was_counted():
     monitor.update([0, 1, 0], sensitive_features=list("bab"), time="2026-02-01")
     frame = monitor.to_frame()
     assert frame["n"].tolist() == [3, 2, 1, 2]
-    np.testing.assert_allclose(frame["rate"], [2 / 3, 1 / 2, 1.0, 0.0])
+    np.testing.assert_allclose(frame["estimate"], [2 / 3, 1 / 2, 1.0, 0.0])
     assert frame["time"].iloc[-1] == pd.Timestamp("2026-02-01")
     summary = monitor.summary()
-    np.testing.assert_allclose(summary["gap"], [2 / 3 - 1 / 2, 1.0])
-    np.testing.assert_allclose(summary["estimate"], [2 / 3 - 1 / 2, 3 / 4 - 1 / 4])
+    np.testing.assert_allclose(summary["batch_gap"], [2 / 3 - 1 / 2, 1.0])
+    np.testing.assert_allclose(summary["gap"], [2 / 3 - 1 / 2, 3 / 4 - 1 / 4])
     assert monitor.interval().estimate == pytest.approx(0.5)
     assert summary["n"].tolist() == [5, 3]
 
@@ -199,7 +199,7 @@ def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
         rate = np.where(y_true == 1, 0.6, np.where(groups == 2, 0.5, 0.2))
         monitor.update((rng.random(600) < rate).astype(int), y_true, sensitive_features=groups)
     assert monitor.status_ == "alarm"
-    rates = monitor.to_frame().groupby(["cell", "group"])["rate"].mean()
+    rates = monitor.to_frame().groupby(["event", "group"])["estimate"].mean()
     assert rates["negatives", 2] > 0.4 > rates["negatives", 0]
 
 
@@ -267,7 +267,7 @@ def test_strata_are_compared_within():
         decisions = (rng.random(800) < rate).astype(int)
         monitor.update(decisions, sensitive_features=groups, X=X)
     assert monitor.status_ == "certified"
-    assert set(monitor.to_frame()["cell"]) == {"stratum 0", "stratum 1"}
+    assert set(monitor.to_frame()["event"]) == {"stratum 0", "stratum 1"}
 
 
 def test_bounded_losses_and_means_keep_their_units():
@@ -312,7 +312,7 @@ def test_samples_of_weight_zero_and_empty_batches_are_absent():
     evidence = one.evidence_for_, one.evidence_against_
     one.update([], sensitive_features=[])
     assert (one.evidence_for_, one.evidence_against_) == evidence
-    assert one.n_batches_ == 2 and np.isnan(one.summary()["gap"].iloc[-1])
+    assert one.n_batches_ == 2 and np.isnan(one.summary()["batch_gap"].iloc[-1])
 
 
 def test_the_first_batch_may_be_empty_or_without_a_group():
@@ -340,7 +340,7 @@ def test_a_mistyped_group_does_not_end_the_certificate_of_a_constraint_by_name()
         monitor.update([1, 0, 1], sensitive_features=["s", "a", "b"])
     assert monitor.status_ == "certified"
     assert monitor.interval().high == gap.high
-    assert np.isnan(monitor.summary()["gap"].iloc[-1]) and monitor.left_out_ == ["s"]
+    assert np.isnan(monitor.summary()["batch_gap"].iloc[-1]) and monitor.left_out_ == ["s"]
     decisions, groups = draw(np.random.default_rng(0), 120, (0.3, 0.3, 0.9), "abs")
     monitor.update(decisions, sensitive_features=groups)
     assert (groups == "s").sum() >= 30 and monitor.status_ == "monitoring"
@@ -417,7 +417,7 @@ def test_a_class_of_text_needs_a_positive_one():
     monitor = GapMonitor("demographic_parity", 0.1, pos_label="yes")
     monitor.update(["no", "no"], sensitive_features=["a", "b"])
     monitor.update(["yes", "no"], sensitive_features=["a", "b"])
-    assert monitor.to_frame()["rate"].tolist() == [0.0, 0.0, 1.0, 0.0]
+    assert monitor.to_frame()["estimate"].tolist() == [0.0, 0.0, 1.0, 0.0]
 
 
 def read_change(**params):
@@ -434,7 +434,7 @@ def test_an_interval_begins_again_after_an_alarm():
     summary, first = monitor.summary(), monitor.alarms_["batch"].iloc[0]
     assert summary["high"].iloc[9] < 0.1 and 11 <= first <= 13
     after = summary[summary["batch"] > first]
-    assert after["estimate"].to_numpy() == pytest.approx(0.25, abs=0.06)
+    assert after["gap"].to_numpy() == pytest.approx(0.25, abs=0.06)
     assert after["low"].max() > 0.1 and (after["low"] < 0.25).all() and (after["high"] > 0.25).all()
 
 

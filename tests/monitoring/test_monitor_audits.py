@@ -29,9 +29,9 @@ def test_a_monitor_of_audits_and_one_of_counts_are_those_of_arrays(constraint):
         monitors[0].update(y_pred, y_true, sensitive_features=table, time=time)
         audit = Audit.from_predictions(y_true, y_pred, sensitive_features=table)
         monitors[1].update_from(audit, time=time)
-        names = {"outcome": "y", "decision": "d", "sensitive_features": ["sex", "race"]}
+        names = {"y_true": "y", "y_pred": "d", "sensitive_features": ["sex", "race"]}
         counts = count(table, y_true, y_pred)
-        monitors[2].update_from(Audit.from_counts(counts, n="n", **names), time=time)
+        monitors[2].update_from(Audit.from_counts(counts, counts="n", **names), time=time)
     states = [monitor.to_json() for monitor in monitors]
     assert states[0] == states[1] == states[2]
 
@@ -93,7 +93,7 @@ def test_groups_that_are_modelled_counts_with_ids_and_scores_are_refused():
     with pytest.raises(ValueError, match="missing='at_random' models them"):
         monitor.update_from(audit)
     counts = count(TABLE, Y_TRUE, Y_PRED)
-    audit = Audit.from_counts(counts, n="n", sensitive_features="sex", decision="d")
+    audit = Audit.from_counts(counts, counts="n", sensitive_features="sex", y_pred="d")
     with pytest.raises(ValueError, match="ids name single samples"):
         monitor.update_from(audit, ids=np.arange(400))
     audit = Audit.from_predictions(None, None, y_score=Y_PRED / 3, sensitive_features=TABLE)

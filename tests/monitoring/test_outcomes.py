@@ -14,7 +14,7 @@ def test_true_positive_rates_count_a_sample_when_its_outcome_comes():
     assert monitor.n_outstanding_ == 4 and not len(monitor.to_frame())
     monitor.update_labels([4, 1, 2], [1, 1, 0])
     assert monitor.n_outstanding_ == 1
-    frame = monitor.to_frame().set_index(["cell", "group"])
+    frame = monitor.to_frame().set_index(["event", "group"])
     assert frame.loc[("positives", "a"), "n"] == 1  # sample 2 is negative
     assert monitor.summary()["n_outstanding"].tolist() == [1]
 
@@ -28,7 +28,7 @@ def test_outcomes_that_are_known_at_once_and_later_count_equally():
         ids = [f"{batch}.{i}" for i in range(50)]
         later.update(decisions, sensitive_features=groups, ids=ids)
         later.update_labels(ids[::-1], y[::-1])
-    columns = ["group", "cell", "n", "rate"]
+    columns = ["group", "event", "n", "estimate"]
     assert now.to_frame()[columns].equals(later.to_frame()[columns])
     assert now.interval().estimate == later.interval().estimate
 
@@ -41,11 +41,11 @@ def test_error_rates_count_a_cohort_when_its_delay_has_passed():
     assert not len(monitor.to_frame()) and monitor.n_outstanding_ == 6
     monitor.update_labels([3], [1], time=90)
     frame = monitor.to_frame()
-    assert frame["rate"].tolist() == [1.0, 0.0] and frame["n"].tolist() == [2, 2]
+    assert frame["estimate"].tolist() == [1.0, 0.0] and frame["n"].tolist() == [2, 2]
     assert monitor.n_outstanding_ == 2  # those of day 30, though their outcomes are known
     monitor.update([], sensitive_features=[], time=120)
     assert monitor.n_outstanding_ == 0
-    assert monitor.to_frame()["rate"].tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert monitor.to_frame()["estimate"].tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
 def test_dates_have_delays_too_and_missing_outcomes_are_reported():

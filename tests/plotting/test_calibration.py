@@ -21,7 +21,7 @@ def test_marks_are_the_bins_of_the_table():
     )
     table = reliability_table(Y, model.predict_proba(X)[:, 1], sensitive_features=GROUP, n_bins=4)
     for group, bars in zip(["f", "m"], display.ax_.containers, strict=True):
-        expected = table.loc[group, ["mean_probability", "observed"]].to_numpy()
+        expected = table.loc[group, ["mean_probability", "estimate"]].to_numpy()
         np.testing.assert_allclose(bars[0].get_xydata(), expected)
         ends = np.array([segment[:, 1] for segment in bars[2][0].get_segments()])
         np.testing.assert_allclose(ends, table.loc[group, ["low", "high"]].to_numpy())

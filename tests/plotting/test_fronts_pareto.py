@@ -1,26 +1,28 @@
 """ParetoFrontDisplay: what is drawn is the front that was given."""
 
-from types import SimpleNamespace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from skfair.cluster import ParetoFront
 from skfair.plotting import ParetoFrontDisplay
 
 COST = np.array([1.5, 1.0, 1.1])
 BALANCE = np.array([0.4, 0.1, 0.3])
 
 
-@pytest.fixture
-def front():
-    return SimpleNamespace(
+@pytest.fixture(params=["balance"])
+def front(request):
+    return ParetoFront(
         cost=COST,
         balance=BALANCE,
         share_ratio=BALANCE / 2,
         data_balance=0.5,
         cost_name="the cost",
-        criterion="balance",
+        metric=request.param,
+        _routes=(),
+        _positions=np.empty((0, 2), dtype=int),
+        _build=None,
     )
 
 
@@ -29,7 +31,7 @@ def legend_of(ax):
 
 
 def test_the_front_is_a_staircase_in_ascending_balance(front):
-    display = ParetoFrontDisplay.from_front(front)
+    display = front.plot()
     balance, cost = display.line_.get_data()
     assert balance.tolist() == [0.1, 0.3, 0.4]
     assert cost.tolist() == [1.0, 1.1, 1.5]
@@ -44,43 +46,42 @@ def test_dominated_points_are_left_out():
 
 def test_plot_returns_the_display_and_draws_on_axes(front):
     figure, ax = plt.subplots()
-    display = ParetoFrontDisplay.from_front(front)
+    display = front.plot()
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
 
 
 def test_axes_say_what_and_in_which_unit(front):
-    ax = ParetoFrontDisplay.from_front(front).ax_
+    ax = front.plot().ax_
     assert "balance" in ax.get_xlabel() and "smallest / largest" in ax.get_xlabel()
     assert ax.get_ylabel() == front.cost_name
 
 
+@pytest.mark.parametrize("front", ["share_ratio"], indirect=True)
 def test_a_front_of_share_ratios_is_labelled_and_has_no_limit_of_the_data(front):
-    front.criterion = "share_ratio"
-    display = ParetoFrontDisplay.from_front(front, selected=2)
+    display = front.plot(selected=2)
     assert display.line_.get_xdata().tolist() == [0.05, 0.15, 0.2]
     assert "share ratio" in display.ax_.get_xlabel()
     assert legend_of(display.ax_) == ["selected: share ratio 0.15, cost 1.1"]
 
 
 def test_the_selected_point_is_marked_with_its_numbers(front):
-    ax = ParetoFrontDisplay.from_front(front, selected=2).ax_
+    ax = front.plot(selected=2).ax_
     assert "selected: balance 0.3, cost 1.1" in legend_of(ax)
     assert ax.lines[-1].get_xydata().tolist() == [[0.3, 1.1]]
 
 
 def test_the_balance_of_the_data_is_a_vertical_line(front):
-    ax = ParetoFrontDisplay.from_front(front).ax_
+    ax = front.plot().ax_
     assert ax.lines[-1].get_xdata() == [0.5, 0.5]
-    front.data_balance = None
-    assert len(ParetoFrontDisplay.from_front(front).ax_.lines) == 1
+    assert len(ParetoFrontDisplay(COST, BALANCE).plot().ax_.lines) == 1
 
 
 def test_several_fronts_are_distinct_in_colour_and_in_grey(front):
-    displays = [ParetoFrontDisplay.from_front(front, name="front 0")]
+    displays = [front.plot(name="front 0")]
     for i in range(1, 4):
         ax = displays[0].ax_
-        displays.append(ParetoFrontDisplay.from_front(front, name=f"front {i}", ax=ax))
+        displays.append(front.plot(name=f"front {i}", ax=ax))
     lines = [display.line_ for display in displays]
     for getter in ("get_color", "get_marker", "get_linestyle"):
         assert len({getattr(line, getter)() for line in lines}) == 4
@@ -89,7 +90,7 @@ def test_several_fronts_are_distinct_in_colour_and_in_grey(front):
 
 
 def test_the_legend_stands_outside_the_axes(front):
-    display = ParetoFrontDisplay.from_front(front, name="ours", selected=0)
+    display = front.plot(name="ours", selected=0)
     display.figure_.draw_without_rendering()
     legend = display.ax_.get_legend().get_window_extent()
     assert legend.y0 >= display.ax_.get_window_extent().y1 - 1

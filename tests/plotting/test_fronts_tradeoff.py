@@ -24,7 +24,7 @@ def front():
 
 
 def test_points_come_by_ascending_tolerance(front):
-    display = TradeoffDisplay.from_front(front)
+    display = TradeoffDisplay(front).plot()
     gap, accuracy = display.line_.get_data()
     assert gap.tolist() == [0.03, 0.11]
     assert accuracy.tolist() == [0.8, 0.85]
@@ -32,7 +32,7 @@ def test_points_come_by_ascending_tolerance(front):
 
 
 def test_bars_reach_to_the_limits(front):
-    display = TradeoffDisplay.from_front(front)
+    display = TradeoffDisplay(front).plot()
     across, along = display.ax_.collections
     ends = sorted(tuple(np.round(bar[:, 0], 9)) for bar in across.get_segments())
     assert ends == [(0.0, 0.06), (0.08, 0.14)]
@@ -41,13 +41,13 @@ def test_bars_reach_to_the_limits(front):
 
 
 def test_without_limits_there_are_no_bars(front):
-    display = TradeoffDisplay.from_front(front[["tolerance", "accuracy", "gap"]])
+    display = TradeoffDisplay(front[["tolerance", "accuracy", "gap"]]).plot()
     assert not display.ax_.collections
 
 
 def test_models_are_distinct_on_the_same_axes(front):
     _, ax = plt.subplots()
-    displays = [TradeoffDisplay.from_front(front, name=name, ax=ax) for name in ("one", "two")]
+    displays = [TradeoffDisplay(front, name=name).plot(ax=ax) for name in ("one", "two")]
     assert displays[0].ax_ is displays[1].ax_ is ax
     for getter in ("get_color", "get_marker"):
         assert len({getattr(display.line_, getter)() for display in displays}) == 2
@@ -62,8 +62,8 @@ def test_a_model_without_tolerance_has_no_label_and_a_bound_a_line(front):
 
 
 def test_axes_begin_at_no_gap_and_hold_all_models(front):
-    display = TradeoffDisplay.from_front(front)
-    TradeoffDisplay.from_front(front.assign(gap=front["gap"] + 0.5), ax=display.ax_)
+    display = TradeoffDisplay(front).plot()
+    TradeoffDisplay(front.assign(gap=front["gap"] + 0.5)).plot(ax=display.ax_)
     low, high = display.ax_.get_xlim()
     assert low == 0.0
     assert high > 0.61

@@ -96,21 +96,21 @@ def test_groups_are_distinct_in_colour_and_in_grey():
     assert len({point.get_marker() for point in points}) == 5
 
 
-def test_other_measures_can_be_drawn():
+def test_other_metrics_can_be_drawn():
     ax = GroupRateDisplay.from_predictions(
-        TRUE, PREDICTED, sensitive_features=GROUP, measures=["accuracy"]
+        TRUE, PREDICTED, sensitive_features=GROUP, metrics=["accuracy"]
     ).ax_
     np.testing.assert_allclose(marks(ax), [[0.75], [0.75]])
-    with pytest.raises(ValueError, match="A measure must be one of .* got 'recal'"):
+    with pytest.raises(ValueError, match="A metric must be one of .* got 'recal'"):
         GroupRateDisplay.from_predictions(
-            TRUE, PREDICTED, sensitive_features=GROUP, measures=["accuracy", "recal"]
+            TRUE, PREDICTED, sensitive_features=GROUP, metrics=["accuracy", "recal"]
         )
 
 
-def test_measures_beyond_rates_have_their_own_axis():
+def test_metrics_beyond_rates_have_their_own_axis():
     cost = Rate("cost", {"fp": 1, "fn": 5})
     display = GroupRateDisplay.from_predictions(
-        TRUE, PREDICTED, sensitive_features=GROUP, measures=[cost]
+        TRUE, PREDICTED, sensitive_features=GROUP, metrics=[cost]
     )
     assert display.ax_.get_xlim()[1] > 1.25
     assert display.ax_.get_xlabel().startswith("value")
@@ -120,7 +120,7 @@ def test_scores_of_an_estimator_are_those_of_its_predictions():
     X = np.random.default_rng(0).normal(size=(80, 2))
     y, group = X[:, 0] > 0, np.repeat(["a", "b"], 40)
     model = LogisticRegression().fit(X[:, 1:], y)
-    settings = {"sensitive_features": group, "measures": ["brier_score", "roc_auc", "recall"]}
+    settings = {"sensitive_features": group, "metrics": ["brier_score", "roc_auc", "recall"]}
     estimated = GroupRateDisplay.from_estimator(model, X[:, 1:], y, **settings)
     predicted = GroupRateDisplay.from_predictions(
         y, model.predict(X[:, 1:]), y_proba=model.predict_proba(X[:, 1:])[:, 1], **settings

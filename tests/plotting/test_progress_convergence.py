@@ -34,8 +34,12 @@ def monitor():
     return SimpleNamespace(log=log_of([1.0, 0.1, 0.0], [1.0, 0.2]))
 
 
+def draw(monitor, ax=None, **settings):
+    return ConvergenceDisplay({"": monitor.log}, **settings).plot(ax=ax)
+
+
 def test_each_run_is_a_line_of_what_was_recorded(monitor):
-    display = ConvergenceDisplay.from_monitor(monitor)
+    display = draw(monitor)
     objective, violation = display.ax_
     assert [ax.get_ylabel() for ax in display.ax_] == ["objective", "excess over the tolerance"]
     assert [line.get_xydata().tolist() for line in violation.lines] == [
@@ -47,15 +51,13 @@ def test_each_run_is_a_line_of_what_was_recorded(monitor):
 
 
 def test_time_may_be_the_horizontal_axis(monitor):
-    (ax,) = ConvergenceDisplay.from_monitor(
-        monitor, quantities=["objective"], against="seconds"
-    ).ax_
+    (ax,) = draw(monitor, quantities=["objective"], against="seconds").ax_
     assert ax.lines[0].get_xdata().tolist() == [0, 0.5, 1]
     assert ax.get_xlabel() == "seconds"
 
 
 def test_what_goes_to_zero_is_logarithmic_and_shows_zero(monitor):
-    objective, violation = ConvergenceDisplay.from_monitor(monitor).ax_
+    objective, violation = draw(monitor).ax_
     assert objective.get_yscale() == "linear"
     assert violation.get_yscale() == "symlog"
     assert violation.get_ylim()[0] == 0
@@ -64,13 +66,13 @@ def test_what_goes_to_zero_is_logarithmic_and_shows_zero(monitor):
 
 def test_a_violation_that_never_was_is_drawn_flat():
     monitor = SimpleNamespace(log=log_of([0.0, 0.0]))
-    (ax,) = ConvergenceDisplay.from_monitor(monitor, quantities=["violation"]).ax_
+    (ax,) = draw(monitor, quantities=["violation"]).ax_
     assert ax.get_yscale() == "linear"
 
 
 def test_logs_are_distinct_and_named_once(monitor):
     monitors = {"one": monitor, "two": SimpleNamespace(log=log_of([0.5, 0.4]))}
-    display = ConvergenceDisplay.from_monitors(monitors)
+    display = ConvergenceDisplay({n: m.log for n, m in monitors.items()}).plot()
     (legend,) = display.figure_.legends
     assert [text.get_text() for text in legend.get_texts()] == ["one", "two"]
     first, second, other = display.ax_[0].lines
@@ -79,7 +81,7 @@ def test_logs_are_distinct_and_named_once(monitor):
 
 
 def test_the_legend_stands_above_the_axes(monitor):
-    display = ConvergenceDisplay.from_monitors({"one": monitor})
+    display = ConvergenceDisplay({"one": monitor.log}).plot()
     display.figure_.draw_without_rendering()
     legend = display.figure_.legends[0].get_window_extent()
     assert all(legend.y0 >= ax.get_window_extent().y1 - 1 for ax in display.ax_)
@@ -91,28 +93,26 @@ def test_plot_draws_on_axes(monitor):
     assert display.plot(ax=axes) is display
     assert list(display.ax_) == list(axes) and display.figure_ is figure
     _, single = plt.subplots()
-    assert ConvergenceDisplay.from_monitor(monitor, quantities=["objective"], ax=single).ax_ == [
-        single
-    ]
+    assert draw(monitor, quantities=["objective"], ax=single).ax_ == [single]
 
 
 def test_a_row_of_axes_must_fit(monitor):
     with pytest.raises(ValueError, match="one axes for each of the 2 quantities"):
-        ConvergenceDisplay.from_monitor(monitor, ax=plt.subplots()[1])
+        draw(monitor, ax=plt.subplots()[1])
 
 
 def test_nothing_recorded_is_explained():
     pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
     with pytest.raises(ValueError, match="set_callbacks"):
-        ConvergenceDisplay.from_monitor(FitMonitor())
+        FitMonitor().plot()
 
 
 @pytest.mark.parametrize("quantities", [["loss"], []])
 def test_unknown_quantities_are_refused(monitor, quantities):
     with pytest.raises(ValueError, match="quantities must be among"):
-        ConvergenceDisplay.from_monitor(monitor, quantities=quantities)
+        draw(monitor, quantities=quantities)
 
 
 def test_unknown_horizontal_axes_are_refused(monitor):
     with pytest.raises(ValueError, match='"iteration" or "seconds"'):
-        ConvergenceDisplay.from_monitor(monitor, against="minutes")
+        draw(monitor, against="minutes")

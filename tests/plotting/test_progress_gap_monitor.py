@@ -21,15 +21,15 @@ def monitor():
 
 
 def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
-    display = GapMonitorDisplay.from_monitor(monitor)
+    display = monitor.plot()
     summary = monitor.summary()
-    np.testing.assert_array_equal(display.line_.get_ydata(), summary["gap"])
+    np.testing.assert_array_equal(display.line_.get_ydata(), summary["batch_gap"])
     lines = {line.get_label(): line for line in display.ax_.lines}
     assert lines["tolerance"].get_ydata()[0] == 0.1
-    above = summary[summary["gap"] > 0.1]
+    above = summary[summary["batch_gap"] > 0.1]
     triangles = lines["gap above the tolerance"]
     np.testing.assert_array_equal(triangles.get_xdata(), above["time"].to_numpy())
-    np.testing.assert_array_equal(triangles.get_ydata(), above["gap"])
+    np.testing.assert_array_equal(triangles.get_ydata(), above["batch_gap"])
     # The bands of the three statuses cover the months that have them.
     bands = {band.get_label(): band for band in display.ax_.collections}
     assert set(bands) == {f"interval: {status}" for status in summary["status"]}
@@ -46,8 +46,8 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
         {
             "batch": [1, 2, 3],
             "time": [None] * 3,
-            "gap": [0.02, 0.3, 0.04],
-            "estimate": [0.02, 0.05, 0.04],
+            "batch_gap": [0.02, 0.3, 0.04],
+            "gap": [0.02, 0.05, 0.04],
             "low": 0.0,
             "high": [0.3, 0.09, 0.09],
             "status": ["monitoring", "certified", "certified"],
@@ -72,6 +72,6 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
 def test_without_times_batches_are_numbered():
     monitor = GapMonitor("demographic_parity", 0.1)
     monitor.update([1, 0], sensitive_features=["a", "b"])
-    display = GapMonitorDisplay.from_monitor(monitor)
+    display = monitor.plot()
     assert display.ax_.get_xlabel() == "batch"
     assert display.line_.get_xdata().tolist() == [1]

@@ -5,7 +5,7 @@ import sys
 import pytest
 from matplotlib.colors import to_rgb
 
-from skfair.plotting import ClusterCompositionDisplay, ConvergenceDisplay, GroupRateDisplay
+from skfair.plotting import ClusterCompositionDisplay, GroupRateDisplay
 from skfair.plotting._display import COLORS, HATCHES, LINE_STYLES, MARKERS
 
 
@@ -29,7 +29,7 @@ def test_colours_are_colours():
         lambda: GroupRateDisplay.from_predictions(
             [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb")
         ),
-        lambda: ConvergenceDisplay.from_monitor(make_monitor()),
+        lambda: make_monitor().plot(),
     ],
     ids=["composition", "rates", "convergence"],
 )

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skfair import ranking
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import RankingParity
 from skfair.datasets import make_ranking
@@ -80,9 +81,10 @@ def test_solvers_draw_pairs(documents):
     assert gap(ranker, documents) <= 0.1
 
 
-def test_max_pairs_limits_the_number_of_pairs(documents):
+def test_the_number_of_pairs_is_limited(documents, monkeypatch):
     X, y, metadata = documents
-    ranker = ConstrainedRanker(max_pairs=500, tolerance=0.05, random_state=0).fit(X, y, **metadata)
+    monkeypatch.setattr(ranking, "MAX_PAIRS", 500)
+    ranker = ConstrainedRanker(tolerance=0.05, random_state=0).fit(X, y, **metadata)
     assert ranker.n_pairs_ == 500
     assert ranker.constraint_report_["n"].sum() <= 500
     assert ranker.constraint_violation_ == 0.0

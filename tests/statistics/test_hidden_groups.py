@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.statistics import HiddenGap, gap_interval, hidden_gap_interval
+from skfair.audit import SensitiveFeatures
+from skfair.statistics import HiddenGap, gap_interval
 from skfair.statistics import _hidden_groups as hidden
 
 
@@ -30,18 +31,18 @@ def hide(groups, is_recorded):
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_groups_that_are_all_recorded_have_the_interval_of_their_gap(n_groups):
     groups, X, decisions = draw(2000, np.random.default_rng(0), n_groups)
-    gap = hidden_gap_interval(decisions, sensitive_features=groups, X=X)
+    gap = SensitiveFeatures(groups, X=X, missing="at_random").gap_interval(decisions)
     expected = gap_interval(decisions, sensitive_features=groups)
     assert (gap.estimate, gap.low, gap.high) == pytest.approx(expected)
     assert (gap.possible_low, gap.possible_high) == pytest.approx(expected[1:])
     assert gap.largest_odds_ratio == np.inf
 
 
-def test_within_compares_rates_over_the_samples_of_a_mask():
+def test_rates_may_be_over_the_samples_of_a_mask():
     rng = np.random.default_rng(0)
     groups, X, decisions = draw(3000, rng)
     y = rng.random(3000) < 0.4
-    gap = hidden_gap_interval(decisions, sensitive_features=groups, X=X, within=y)
+    gap = SensitiveFeatures(groups, X=X, missing="at_random").gap_interval(decisions, where=y)
     expected = gap_interval(decisions[y], sensitive_features=groups[y])
     assert (gap.estimate, gap.low, gap.high) == pytest.approx(expected)
 
@@ -65,7 +66,9 @@ def test_no_choice_of_missing_groups_leaves_the_bounds():
     rng = np.random.default_rng(2)
     groups, X, decisions = draw(400, rng)
     is_recorded = rng.random(400) < 0.9
-    gap = hidden_gap_interval(decisions, sensitive_features=hide(groups, is_recorded), X=X)
+    gap = SensitiveFeatures(hide(groups, is_recorded), X=X, missing="at_random").gap_interval(
+        decisions
+    )
     for _ in range(50):
         filled = np.where(is_recorded, groups, rng.random(400) < rng.random())
         rates = [decisions[filled == g].mean() for g in (0, 1)]
@@ -104,7 +107,9 @@ def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
     groups, X, decisions = draw(4000, rng)
     recorded = hide(groups, rng.random(4000) < 0.3)
     gaps = [
-        hidden_gap_interval(decisions, sensitive_features=recorded, X=X, odds_ratio=ratio)
+        SensitiveFeatures(recorded, X=X, odds_ratio=ratio, missing="at_random").gap_interval(
+            decisions
+        )
         for ratio in (1.0, 1.5, 3.0, np.inf)
     ]
     assert np.all(np.diff([gap.low for gap in gaps]) <= 0.0)
@@ -114,9 +119,9 @@ def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
     largest = gaps[0].largest_odds_ratio
     assert 1.0 < largest < np.inf
     for factor, is_positive in ((0.999, True), (1.001, False)):
-        at = hidden_gap_interval(
-            decisions, sensitive_features=recorded, X=X, odds_ratio=factor * largest
-        )
+        at = SensitiveFeatures(
+            recorded, X=X, odds_ratio=factor * largest, missing="at_random"
+        ).gap_interval(decisions)
         assert (at.low > 0.0) == is_positive
 
 
@@ -134,10 +139,12 @@ def test_probabilities_of_0_and_1_are_groups():
     probabilities = pd.DataFrame(np.eye(3)[groups], columns=list("abc"))
     expected = gap_interval(decisions, sensitive_features=groups)
     for missing in ("sufficient", "independent"):
-        gap = hidden_gap_interval(decisions, group_probabilities=probabilities, missing=missing)
+        gap = SensitiveFeatures(probabilities=probabilities, missing=missing).gap_interval(
+            decisions
+        )
         assert gap.estimate == pytest.approx(expected.estimate)
         assert (gap.low, gap.high) == pytest.approx(expected[1:], abs=0.002)
-    bounds = hidden_gap_interval(decisions, group_probabilities=probabilities)
+    bounds = SensitiveFeatures(probabilities=probabilities).gap_interval(decisions)
     assert np.isnan(bounds.estimate)
     assert (bounds.low, bounds.high) == pytest.approx(expected[1:], abs=0.002)
 
@@ -168,7 +175,7 @@ def test_assumptions_on_probabilities_that_are_true(missing):
     means = [np.average(levels, weights=weights) for weights in (1 - levels, levels)]
     truth = 0.5 * (np.ptp(means) if missing == "sufficient" else 1.0)
     probabilities = np.column_stack([1 - z, z])
-    gap = hidden_gap_interval(values, group_probabilities=probabilities, missing=missing)
+    gap = SensitiveFeatures(probabilities=probabilities, missing=missing).gap_interval(values)
     assert gap.estimate == pytest.approx(truth, abs=0.015)
     assert gap.low < truth < gap.high
     assert gap.possible_low <= truth <= gap.possible_high
@@ -181,8 +188,8 @@ def test_probabilities_help_where_groups_are_missing():
     z = np.where(groups == 1, 0.9, 0.1)
     recorded = hide(groups, rng.random(n) < 0.1)
     alone, both = (
-        hidden_gap_interval(decisions, sensitive_features=recorded, X=X, **more)
-        for more in ({}, {"group_probabilities": np.column_stack([1 - z, z])})
+        SensitiveFeatures(recorded, missing="at_random", X=X, **more).gap_interval(decisions)
+        for more in ({}, {"probabilities": np.column_stack([1 - z, z])})
     )
     assert both.high - both.low < 0.7 * (alone.high - alone.low)
 
@@ -195,7 +202,7 @@ def test_coverage_if_groups_are_missing_at_random():
         groups, X, decisions = draw(2000, rng)
         odds = 0.2 * np.exp(0.7 * X[:, 0].clip(-2, 2) + decisions)
         recorded = hide(groups, rng.random(2000) < odds / (1.0 + odds))
-        gap = hidden_gap_interval(decisions, sensitive_features=recorded, X=X)
+        gap = SensitiveFeatures(recorded, X=X, missing="at_random").gap_interval(decisions)
         hits += gap.low <= truth <= gap.high
     assert hits / 100 >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 100)
 
@@ -221,46 +228,48 @@ VALUES = [0, 1, 1, 0, 0] * 40
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sensitive_features": None}, "Pass sensitive_features, .* got neither"),
         ({"values": [0.5, 1.0] * 100}, "values must be 0 or 1"),
-        ({"missing": "sufficient"}, "is about probabilities alone"),
+        ({"missing": "exclude", "X": None}, "missing must be 'at_random' for the gap"),
         ({"odds_ratio": 0.5}, "odds_ratio must be a number from 1 on"),
-        ({"within": [0, 1] * 100}, "within must be a mask of booleans"),
-        ({"within": [False] * 200}, "within must be a mask"),
+        ({"where": [0, 1] * 100}, "where must be a mask of booleans"),
+        ({"where": [False] * 200}, "where must be a mask"),
         ({"confidence_level": 95}, "confidence_level must be a probability"),
-        ({"group_probabilities": [[0.4, 0.4]] * 200}, "sum to 1"),
-        ({"sensitive_features": ["a", None] * 100}, "Two groups or more must have 30"),
-        ({"sensitive_features": [None] * 200}, "all of them are missing"),
+        ({"probabilities": [[0.4, 0.4]] * 200}, "sum to 1"),
+        ({"labels": ["a", None] * 100}, "Two groups or more must have 30"),
+        ({"labels": [None] * 200}, "all of them are missing"),
         ({"X": [[0.0]] * 100}, "inconsistent numbers of samples"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(change, message):
-    inputs = {"values": VALUES, "sensitive_features": GROUPS, "X": np.zeros((200, 1))} | change
+    groups = {"labels": GROUPS, "missing": "at_random", "X": np.zeros((200, 1))}
+    call = {"values": VALUES}
+    for name, value in change.items():
+        (groups if name in {*groups, "odds_ratio", "probabilities"} else call)[name] = value
     with pytest.raises(ValueError, match=message):
-        hidden_gap_interval(inputs.pop("values"), **inputs)
+        SensitiveFeatures(**groups).gap_interval(**call)
 
 
 def test_arguments_that_do_not_go_with_probabilities_alone():
     probabilities = np.full((200, 2), 0.5)
-    with pytest.raises(ValueError, match="X and odds_ratio are about groups that are missing"):
-        hidden_gap_interval(VALUES, group_probabilities=probabilities, odds_ratio=2.0)
+    with pytest.raises(ValueError, match="odds_ratio is about samples whose group is missing"):
+        SensitiveFeatures(probabilities=probabilities, odds_ratio=2.0).gap_interval(VALUES)
     with pytest.raises(ValueError, match="missing must be one of"):
-        hidden_gap_interval(VALUES, group_probabilities=probabilities, missing="other")
+        SensitiveFeatures(probabilities=probabilities, missing="other").gap_interval(VALUES)
     with pytest.raises(ValueError, match="nearly collinear"):
-        hidden_gap_interval(VALUES, group_probabilities=probabilities, missing="independent")
+        SensitiveFeatures(probabilities=probabilities, missing="independent").gap_interval(VALUES)
 
 
 def test_warnings_name_what_is_left_out():
     with pytest.warns(UserWarning, match="Without X groups are assumed"):
-        hidden_gap_interval(VALUES, sensitive_features=GROUPS)
+        SensitiveFeatures(GROUPS, missing="at_random").gap_interval(VALUES)
     groups = [*GROUPS[:-10], *["c"] * 10]
     with pytest.warns(UserWarning, match="fewer than 30 samples .* not compared: 'c'"):
-        hidden_gap_interval(VALUES, sensitive_features=groups, X=np.zeros((200, 1)))
+        SensitiveFeatures(groups, X=np.zeros((200, 1)), missing="at_random").gap_interval(VALUES)
 
 
 def test_labels_of_unknown_groups_are_missing():
     X = np.arange(200.0)[:, np.newaxis]
     named = [group or "Unknown" for group in GROUPS]
-    assert hidden_gap_interval(
-        VALUES, sensitive_features=named, X=X, unknown=["unknown"]
-    ) == hidden_gap_interval(VALUES, sensitive_features=GROUPS, X=X)
+    known = SensitiveFeatures(named, X=X, unknown=["unknown"], missing="at_random")
+    expected = SensitiveFeatures(GROUPS, X=X, missing="at_random").gap_interval(VALUES)
+    assert known.gap_interval(VALUES) == expected

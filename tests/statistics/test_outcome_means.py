@@ -109,7 +109,7 @@ def test_the_sentence_says_how_many_costly_outcomes_there_are():
 
 def test_reports_and_certificates_of_a_cost_have_the_same_limit():
     y, d, g = draw(np.random.default_rng(3), 0.02, 150)
-    report = group_report(y, d, sensitive_features=g, measures=[COST], confidence_level=0.9)
+    report = group_report(y, d, sensitive_features=g, metrics=[COST], confidence_level=0.9)
     certificate = certify_predictions(y, d, sensitive_features=g, constraint=MaximumRate(COST, 1.0))
     assert certificate.high == pytest.approx(report["cost_high"].iloc[:2].max())
 
@@ -118,7 +118,7 @@ def test_a_cost_per_positive_knows_the_values_of_positives_alone():
     cost = Rate("cost per positive", {"tp": 1, "fn": 20}, {"tp": 1, "fn": 1})
     assert cost.known_values.tolist() == [1.0, 20.0]
     y, d, g = draw(np.random.default_rng(4), 0.02, 150)
-    report = group_report(y, d, sensitive_features=g, measures=[cost], confidence_level=0.9)
+    report = group_report(y, d, sensitive_features=g, metrics=[cost], confidence_level=0.9)
     constraint = MaximumRate(cost, 5.0)
     certificate = certify_predictions(y, d, sensitive_features=g, constraint=constraint)
     high = report["cost per positive_high"].iloc[:2].max()

@@ -87,9 +87,9 @@ def test_a_plan_is_the_smallest_size_where_all_is_well_and_refused_where_nothing
     X, y, groups, _ = make_data(2000)
     pilot = FitPilot(Threshold(), X, y, sensitive_features=groups)
     assert (pilot.smallest_size, pilot.largest_size) == (80, 1000)
-    assert required_sample_size(pilot=pilot, max_accuracy_loss=0.15, kind="fit") == 80
+    assert required_sample_size(pilot=pilot, max_accuracy_loss=0.15, purpose="fit") == 80
     with pytest.raises(ValueError, match="Pass a larger pilot"):
-        required_sample_size(pilot=pilot, max_accuracy_loss=0.05, kind="fit")
+        required_sample_size(pilot=pilot, max_accuracy_loss=0.05, purpose="fit")
 
 
 def test_draws_are_repeated_by_their_seed():
@@ -119,7 +119,7 @@ def test_planned_fits_are_guaranteed_and_accurate():
         FitPilot(classifier, X, y, sensitive_features=groups)
         for X, y, groups in (draw(16_000, 1), draw(30_000, 2))
     ]
-    n = required_sample_size(pilot=pilots[0], max_accuracy_loss=0.02, kind="fit")
+    n = required_sample_size(pilot=pilots[0], max_accuracy_loss=0.02, purpose="fit")
 
     def power(n):
         fits = pilots[1].redraw(n, 40)
@@ -135,15 +135,15 @@ def test_what_a_pilot_cannot_plan_is_refused():
         FitPilot(Threshold(confidence_level=None), X, y, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"n_samples must be from 1 to 100, .* got 101"):
         pilot.redraw(101)
-    with pytest.raises(ValueError, match="pass kind='fit'"):
+    with pytest.raises(ValueError, match="pass purpose='fit'"):
         required_sample_size(pilot=pilot, max_accuracy_loss=0.1)
     with pytest.raises(ValueError, match="pass max_accuracy_loss"):
-        required_sample_size(pilot=pilot, kind="fit")
+        required_sample_size(pilot=pilot, purpose="fit")
     with pytest.raises(ValueError, match=r"max_accuracy_loss depends on the data; pass pilot"):
-        required_sample_size(0.1, max_accuracy_loss=0.1, kind="fit")
+        required_sample_size(0.1, max_accuracy_loss=0.1, purpose="fit")
     with pytest.raises(
         ValueError, match=r"exactly one of .* and pilot; got tolerance=0\.1, pilot="
     ):
-        required_sample_size(0.1, pilot=pilot, max_accuracy_loss=0.1, kind="fit")
+        required_sample_size(0.1, pilot=pilot, max_accuracy_loss=0.1, purpose="fit")
     with pytest.raises(ValueError, match="max_accuracy_loss"):
-        required_sample_size(pilot=pilot, max_accuracy_loss=1.5, kind="fit")
+        required_sample_size(pilot=pilot, max_accuracy_loss=1.5, purpose="fit")

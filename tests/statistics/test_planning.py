@@ -223,7 +223,7 @@ PLANNED_FITS = {2: 492, 4: 845, 10: 1283}  # tolerance .05, rate .2, a training 
 @pytest.mark.parametrize("n_groups", PLANNED_FITS)
 def test_a_fit_of_equal_rates_needs_the_size_of_the_table(n_groups):
     """Hardly any power: out-of-fold rates as equal as those of the training data."""
-    n = required_sample_size(0.05, n_groups=n_groups, rate=0.2, power=1e-12, kind="fit")
+    n = required_sample_size(0.05, n_groups=n_groups, rate=0.2, power=1e-12, purpose="fit")
     noise = 0.6 * stats.studentized_range.ppf(1e-12, n_groups, np.inf)
     certain = stats.studentized_range.ppf(0.95, n_groups, np.inf)
     assert n * (certain / (certain + noise)) ** 2 == pytest.approx(PLANNED_FITS[n_groups], rel=4e-3)
@@ -235,7 +235,7 @@ def test_a_fit_of_equal_rates_needs_the_size_of_the_table(n_groups):
 def test_the_size_of_a_fit_is_enough_for_noisy_rates(n_groups, power):
     """Two routes: the formula, and posteriors of rates that are drawn with their noise."""
     rate, tolerance, n_draws = 0.3, 0.1, 300
-    n = required_sample_size(tolerance, n_groups=n_groups, rate=rate, power=power, kind="fit")
+    n = required_sample_size(tolerance, n_groups=n_groups, rate=rate, power=power, purpose="fit")
     rates = np.random.default_rng(0).binomial(n, rate, size=(n_draws, n_groups)) / n
     sizes = np.full(n_groups, n)
     share = np.mean([range_probability(one, sizes, tolerance) >= 0.95 for one in rates])
@@ -244,14 +244,14 @@ def test_the_size_of_a_fit_is_enough_for_noisy_rates(n_groups, power):
 
 @pytest.mark.parametrize("n_groups", [2, 5])
 def test_half_the_tolerance_of_a_fit_takes_four_times_as_many_samples(n_groups):
-    sizes = [required_sample_size(t, n_groups=n_groups, kind="fit") for t in (0.04, 0.02)]
+    sizes = [required_sample_size(t, n_groups=n_groups, purpose="fit") for t in (0.04, 0.02)]
     assert sizes[1] == pytest.approx(4 * sizes[0], rel=0.01)
 
 
 def test_the_size_of_a_fit_is_the_smallest():
     """At rates near 0 and 1 too, where the prior counts."""
     for rate in (0.5, 0.01, 0.995):
-        n = required_sample_size(0.1, rate=rate, kind="fit")
+        n = required_sample_size(0.1, rate=rate, purpose="fit")
         certain, noise = stats.studentized_range.ppf([0.95, 0.8], 2, np.inf)
         width = 0.1 * certain / (certain + 0.6 * noise)
         rates = np.full(2, rate)
@@ -261,7 +261,7 @@ def test_the_size_of_a_fit_is_the_smallest():
 
 def test_sizes_of_fits_grow_with_groups_level_and_power():
     sizes = [
-        required_sample_size(0.1, kind="fit", **params)
+        required_sample_size(0.1, purpose="fit", **params)
         for params in (
             {"confidence_level": 0.8},
             {"power": 0.5},
@@ -275,15 +275,15 @@ def test_sizes_of_fits_grow_with_groups_level_and_power():
     assert sizes[2] < sizes[5]
 
 
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match="kind must be 'certificate' or 'fit'; got 'fits'"):
-        required_sample_size(0.1, kind="fits")
+def test_an_unknown_purpose_is_refused():
+    with pytest.raises(ValueError, match="purpose must be 'certificate' or 'fit'; got 'fits'"):
+        required_sample_size(0.1, purpose="fits")
 
 
 def test_a_fit_is_guaranteed_at_the_planned_size():
     """Four draws, of which most are guaranteed; at a third of the size none is."""
     tolerance, n_groups = 0.12, 2
-    n = n_groups * required_sample_size(tolerance, n_groups=n_groups, kind="fit")
+    n = n_groups * required_sample_size(tolerance, n_groups=n_groups, purpose="fit")
     arguments = n_groups, "demographic_parity", 10, tolerance, 4
     assert guaranteed_share(n, *arguments) >= 0.5
     assert guaranteed_share(n // 3, *arguments) == 0.0
@@ -353,7 +353,7 @@ def test_what_no_sample_can_show_is_refused():
     with pytest.raises(ValueError, match=r"exactly one of tolerance, .*; got none\."):
         required_sample_size()
     with pytest.raises(ValueError, match="plans for a tolerance, but minimum=0.5 was passed"):
-        required_sample_size(minimum=0.5, rate=0.6, kind="fit")
+        required_sample_size(minimum=0.5, rate=0.6, purpose="fit")
     with pytest.raises(ValueError, match="n_groups must be a whole number from 1 on; got 0"):
         required_sample_size(minimum=0.5, rate=0.6, n_groups=0)
 

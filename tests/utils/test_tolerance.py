@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import certify, fairness_front, limit_metric
+from skfair.audit import certify, fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialGroupAUC
+from skfair.metrics import make_limit_metric
 from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
 from skfair.statistics import required_sample_size
@@ -67,7 +68,7 @@ PERCENT = {
     "certify a share": lambda: certify(
         MODEL, NEW, Y, tolerance=3, constraint="partial_statistical_parity", **GROUPED
     ),
-    "limit_metric": lambda: limit_metric(DemographicParity(tolerance=3))(Y, Y, **GROUPED),
+    "make_scorer": lambda: make_limit_metric(DemographicParity(tolerance=3), 0.95)(Y, Y, **GROUPED),
     "fairness_front": lambda: fairness_front(
         ConstrainedERMClassifier(), X, Y, tolerances=[3], **GROUPED
     ),

@@ -355,36 +355,14 @@ class AlternatingSwaps(BaseEstimator):
         n_iter = 3000 // (n_kmeans_updates + n_swap_updates)
         return cls(n_kmeans_updates, n_swap_updates, n_iter=n_iter)
 
-    def solve(
+    def _solve(
         self,
         problem: ClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
     ) -> tuple[ClusteringPoint, int, Literal["feasible"]]:
-        """The clustering that Algorithm 2 ends with, from random labels.
-
-        Parameters
-        ----------
-        problem : ClusteringProblem
-            The algorithm does not aim at its limits.
-        runs : Runs
-            Only its number of clusters is used.
-        random_state : RandomState
-        watch : callable
-            Called with the point at the end.
-
-        Returns
-        -------
-        point : ClusteringPoint
-        n_iter : int
-        status : {"feasible"}
-
-        Raises
-        ------
-        ValueError
-            If the data are partitioned.
-        """
+        """The clustering that Algorithm 2 ends with, from random labels; `watch` sees it."""
         validate_params(self)
         if not isinstance(problem, ClusteringProblem):
             raise ValueError(
@@ -496,29 +474,14 @@ class AlternatingFront(BaseEstimator):
             raise ValueError(f"name must be one of {sorted(EXPERIMENTS)}, got {name!r}.")
         return cls(init="random", **EXPERIMENTS[name])
 
-    def front(
+    def _front(
         self,
         samples: ClusteringProblem,
         runs: RunSettings,
         n_levels: int,
         random_state: np.random.RandomState,
     ) -> list[Route]:
-        """The clusterings that Algorithm 3 ends with.
-
-        Parameters
-        ----------
-        samples : ClusteringProblem
-        runs : Runs
-            Only its number of clusters is used.
-        n_levels
-            Not used: the algorithm has its own number of starts.
-        random_state : RandomState
-
-        Returns
-        -------
-        routes : list of Route
-            One without moves per clustering.
-        """
+        """The clusterings that Algorithm 3 ends with; it has its own number of starts."""
         validate_params(self)
         X, weights = _dense_samples(samples), samples.weights
         codes = _attribute_codes(samples)

@@ -793,7 +793,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, N_STARTS)
         # Solve on centred data, then describe the solution in the units of X.
-        point, n_iter, status = algorithm.solve(data.problem, runs, random_state, watch)
+        point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
         return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}
 
     def _label_attributes(self, data, labels):

@@ -59,7 +59,7 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
 from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
-from skfair.utils._parameters import NonNegativeInt, PositiveInt, validate_params
+from skfair.utils._parameters import PositiveInt, validate_params
 
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._assignment import RunSettings
@@ -383,6 +383,8 @@ SUBSAMPLE_GROWTH = 10  # of the size of subsamples, until all samples are taken
 COMPARISON_SAMPLES = 5000  # samples on which starts are compared ...
 SIZED_COMPARISON_SAMPLES = 2000  # ... and those with bounds on sizes
 ROUGH_TOL = 1e-3  # of k-means, enough to compare starts
+N_FOLLOWED = 2  # cheaper starts, from which on a start is not finished within the limits
+N_RELOCATIONS = 100  # moves of centres, drawn at once, by which the first start is improved
 MIN_LEAD = 5e-3  # share of the cost on a subsample by which a start has to lead to go on to more
 MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search gains the rest
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
@@ -408,14 +410,6 @@ class Homotopy(BaseEstimator):
     ----------
     n_levels : int, default=4
         Number of balances from that of plain k-means to the required one.
-    n_followed : int, default=2
-        A start is a rough run of plain k-means. It is followed, which means finished within the
-        limits, if fewer than ``n_followed`` of the starts before it are cheaper; without limits, if
-        none is. The first always is. One that costs nearly the same as one before it, and on more
-        than ``max_samples`` samples one that does not lead on the subsample, is not.
-    n_relocations : int, default=100
-        The first start tries to leave its local minimum by moving one centre at a time. So many
-        moves are drawn at once, of which the cheapest are tried; it gives up where all fail.
     max_samples : int, default=5000
         The balance rises on a subsample of about this size, drawn by group, with all samples so far
         out that clusters depend on single ones. Ten times as many are taken next, and so on until
@@ -442,39 +436,22 @@ class Homotopy(BaseEstimator):
         self,
         n_levels: PositiveInt = 4,
         *,
-        n_followed: PositiveInt = 2,
-        n_relocations: NonNegativeInt = 100,
         max_samples: PositiveInt = 5000,
     ):
         self.n_levels = n_levels
-        self.n_followed = n_followed
-        self.n_relocations = n_relocations
         self.max_samples = max_samples
 
-    def solve(
+    def _solve(
         self,
         problem: ClusteringProblem | PartitionedClusteringProblem,
         runs: RunSettings,
         random_state: np.random.RandomState,
         watch: Callable,
     ) -> tuple[ClusteringPoint, int, str]:
-        """The cheapest clustering found that keeps the limits of a problem.
+        """The cheapest clustering found that keeps the limits of a problem, rounds, and status.
 
-        Parameters
-        ----------
-        problem : ClusteringProblem or PartitionedClusteringProblem
-        runs : Runs
-        random_state : RandomState
-        watch : callable
-            Called with the point after every round on all samples; True ends the rounds.
-
-        Returns
-        -------
-        point : ClusteringPoint
-        n_iter : int
-            Rounds on all samples, from all starts that are followed.
-        status : {"optimal", "feasible", "max_iter"}
-            See `search_locally`; "max_iter" also if ``watch`` ended the rounds.
+        `watch` is called with the point after every round on all samples; True ends the rounds. The
+        status is that of `search_locally`, and "max_iter" also if `watch` ended the rounds.
         """
         validate_params(self)
         level = problem.limits.level
@@ -483,9 +460,7 @@ class Homotopy(BaseEstimator):
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
-            point, n_iter, status = solve_sizes(
-                problem, runs, self.n_relocations, random_state, watch
-            )
+            point, n_iter, status = solve_sizes(problem, runs, N_RELOCATIONS, random_state, watch)
             if runs.n_clusters < MANY_CLUSTERS and status == "feasible":
                 point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
             return point, n_iter, status
@@ -563,10 +538,12 @@ class Homotopy(BaseEstimator):
             clustering = problem.distribute_clustering(samples.numbers, point.clustering)
             return point._replace(clustering=clustering, cost=cost)
 
-        point, *others = self.solve(samples, runs, random_state, lambda point: watch(spread(point)))
+        point, *others = self._solve(
+            samples, runs, random_state, lambda point: watch(spread(point))
+        )
         return spread(point), *others
 
-    def front(
+    def _front(
         self,
         samples: ClusteringProblem,
         runs: RunSettings,
@@ -575,25 +552,15 @@ class Homotopy(BaseEstimator):
     ) -> list[Route]:
         """Clusterings from plain k-means to the best attainable balance, each with a path upward.
 
-        Parameters
-        ----------
-        samples, runs, random_state
-            As in `solve`.
-        n_levels : int
-            Number of balances at which a fair clustering is computed.
-
-        Returns
-        -------
-        routes : list of Route
-            From plain k-means, from every level and from the best balance found; each leads by
-            single moves past the next levels, or as far as moves go.
+        One is computed for each of the levels. Each route leads by single moves past the next
+        levels, or as far as moves go.
         """
         validate_params(self)
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         converge = partial(self._converge, subsample, runs)
         points = _map_in_threads(samples.n_jobs, converge, starts)
-        lowest, *others = sorted(points, key=attrgetter("cost"))[: self.n_followed]
+        lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
         points, levels = trace_levels(subsample, lowest, others, n_levels, runs.tol)
@@ -642,11 +609,11 @@ class Homotopy(BaseEstimator):
         # Plain k-means gains little from starts that are not the cheapest so far.
         is_plain = samples.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
-        chosen = choose_followed_starts(costs, 1 if is_plain else self.n_followed, ROUGH_TOL)
+        chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
         # Relocations would lead all starts to the same local minimum: only the first has them.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
-        ends[0] = improve_by_swaps(subsample, rough[0], self.n_relocations, generators[0], lead)
+        ends[0] = improve_by_swaps(subsample, rough[0], N_RELOCATIONS, generators[0], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
             # Relocations compare costs before repair: the start without them is followed as well.

@@ -410,7 +410,7 @@ class LandmarkProblem:
             coordinates, summary, self.requirements, n_jobs=parameters.n_jobs
         )
         runs = RunSettings(n_clusters, n_init=parameters.n_init)
-        point, n_iter, status = Homotopy().solve(problem, runs, random_state, lambda point: False)
+        point, n_iter, status = Homotopy()._solve(problem, runs, random_state, lambda point: False)
         labels = point.clustering.labels.keep()
         counts = point.clustering.counts[:, requirements.group_positions]
         links = self.blocks.reduce(_links, labels, embedding.landmarks, n_clusters)

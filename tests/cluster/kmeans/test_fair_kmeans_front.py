@@ -212,8 +212,8 @@ def test_missing_groups_warn(blobs):
     [
         ({"n_levels": 0}, "n_levels must be a positive int, got 0"),
         ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
-        ({"criterion": "shares"}, "criterion must be one of .*, got 'shares'"),
-        ({"criterion": "share_ratio", "algorithm": "alternating"}, "Use algorithm='homotopy'"),
+        ({"metric": "shares"}, "metric must be one of .*, got 'shares'"),
+        ({"metric": "share_ratio", "algorithm": "alternating"}, "Use algorithm='homotopy'"),
         ({"algorithm": "fairlets"}, "one of .*'alternating', 'homotopy'.*got 'fairlets'"),
         ({"algorithm": AlternatingSwaps()}, "AlternatingFront; got AlternatingSwaps"),
         ({"n_clusters": 0}, "'n_clusters' parameter"),
@@ -266,7 +266,7 @@ def shares(uneven_groups):
         X,
         sensitive_features=groups,
         n_levels=10,
-        criterion="share_ratio",
+        metric="share_ratio",
     )
 
 
@@ -329,7 +329,7 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
         sensitive_features=draw_problem,
         sample_weight=weights,
         n_levels=3,
-        criterion="share_ratio",
+        metric="share_ratio",
     )
     assert (np.diff(front.share_ratio) > 0).all()
     present = weights > 0
@@ -352,8 +352,8 @@ def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
 
 
 @pytest.mark.parametrize("attributes", ["intersections", "each"])
-@pytest.mark.parametrize("criterion", ["balance", "share_ratio"])
-def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, criterion):
+@pytest.mark.parametrize("metric", ["balance", "share_ratio"])
+def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, metric):
     rng = np.random.default_rng(0)
     groups = np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200)])
     sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 200)
@@ -363,7 +363,7 @@ def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, cr
         sensitive_features=groups,
         sample_weight=sample_weight,
         n_levels=6,
-        criterion=criterion,
+        metric=metric,
     )
     assert len(front) > 20
     for i in range(len(front)):

@@ -56,7 +56,7 @@ def test_a_front_of_share_ratios_rises_in_them(front, problem):
         adjacency,
         sensitive_features=groups,
         n_levels=4,
-        criterion="share_ratio",
+        metric="share_ratio",
     )
     assert (np.diff(front.share_ratio) > 0).all()
     for i in range(len(front)):

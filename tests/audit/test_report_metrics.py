@@ -1,4 +1,4 @@
-"""Reports with measures of one's own, and within strata."""
+"""Reports with metrics of one's own, and within strata."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef, r2_score
 
 from skfair.__main__ import main
 from skfair.audit import Audit, FairnessReport
-from skfair.metrics import Measure, Rate, group_report, reliability_table
+from skfair.metrics import GroupMetric, Rate, group_report, reliability_table
 from skfair.statistics import gap_interval
 from tests.audit.doors import report_predictions
 
@@ -30,46 +30,46 @@ def make_report(data=DATA, **settings):
     return report_predictions(data["y"], data["p"], **settings)
 
 
-def rows_of(report, attribute, measure):
+def rows_of(report, attribute, metric):
     frame = report.to_frame()
-    frame = frame[(frame["attribute"] == attribute) & (frame["measure"] == measure)]
+    frame = frame[(frame["attribute"] == attribute) & (frame["metric"] == metric)]
     return frame.set_index("group")
 
 
 @pytest.fixture(scope="module")
 def report():
-    mcc = Measure(matthews_corrcoef, name="phi", n_draws=200)
+    mcc = GroupMetric(matthews_corrcoef, name="phi")
     return make_report(metrics=["f1", "recall", COST, mcc])
 
 
 @pytest.mark.parametrize("name", ["f1_score", "cost", "phi"])
 def test_values_and_intervals_are_those_of_the_group_report(report, name):
-    measure = {"f1_score": "f1_score", "cost": COST}.get(
-        name, Measure(matthews_corrcoef, name="phi", n_draws=200)
+    metric = {"f1_score": "f1_score", "cost": COST}.get(
+        name, GroupMetric(matthews_corrcoef, name="phi")
     )
     table = group_report(
         DATA["y"],
         DATA["p"],
         sensitive_features=DATA["sex"],
-        measures=[measure],
+        metrics=[metric],
         confidence_level=0.95,
     )
     rows = rows_of(report, "sex", name)
-    for column, ending in (("value", ""), ("low", "_low"), ("high", "_high")):
+    for column, ending in (("estimate", ""), ("low", "_low"), ("high", "_high")):
         expected = table.loc[["f", "m"], name + ending]
         np.testing.assert_allclose(rows.loc[["f", "m"], column], expected, rtol=1e-12)
     assert set(rows["interval"]) == {table.attrs["intervals"][name]}
 
 
-def test_a_measure_of_every_report_is_not_repeated(report):
-    assert (report.gaps["measure"] == "true_positive_rate").sum() == 1
-    assert "recall" not in set(report.gaps["measure"])
+def test_a_metric_of_every_report_is_not_repeated(report):
+    assert (report.gaps["metric"] == "true_positive_rate").sum() == 1
+    assert "recall" not in set(report.gaps["metric"])
 
 
 def test_the_gap_of_a_cost_is_that_of_a_mean(report):
     cost = np.where(DATA["y"] == 1, 5.0 * (DATA["p"] == 0), DATA["p"] == 1)
     expected = gap_interval(cost, sensitive_features=DATA["sex"])
-    gap = report.gaps.set_index("measure").loc["cost"]
+    gap = report.gaps.set_index("metric").loc["cost"]
     assert gap["gap"] == pytest.approx(expected.estimate)
     # Limits of means of any values are others.
     assert gap[["gap_low", "gap_high"]].tolist() == pytest.approx(list(expected[1:]), rel=0.03)
@@ -78,9 +78,9 @@ def test_the_gap_of_a_cost_is_that_of_a_mean(report):
 @pytest.mark.parametrize("name", ["phi", "cost"])
 def test_gaps_combine_the_limits_of_groups(report, name):
     rows = rows_of(report, "sex", name)
-    gap = report.gaps.set_index("measure").loc[name]
+    gap = report.gaps.set_index("metric").loc[name]
     low, high = rows.loc[gap["lowest"]], rows.loc[gap["highest"]]
-    margin = np.hypot(high["high"] - high["value"], low["value"] - low["low"])
+    margin = np.hypot(high["high"] - high["estimate"], low["estimate"] - low["low"])
     assert gap["gap_high"] == pytest.approx(gap["gap"] + margin)
 
 
@@ -102,7 +102,7 @@ def test_strata_are_reports_of_their_samples():
     for region, rows in DATA.groupby("region"):
         alone = make_report(rows).to_frame().query("attribute == 'sex'")
         within = report.to_frame().query(f"attribute == 'sex | region = {region}'")
-        columns = ["group", "measure", "n", "value", "low", "high"]
+        columns = ["group", "metric", "n", "estimate", "low", "high"]
         pd.testing.assert_frame_equal(
             within[columns].reset_index(drop=True), alone[columns].reset_index(drop=True)
         )
@@ -131,7 +131,7 @@ def test_rates_of_several_classes_are_those_of_each():
     female = (DATA["sex"] == "f").to_numpy()
     row = rows_of(report, "sex", "f1_score of class x").loc["f"]
     expected = f1_score(y_true[female] == "x", y_pred[female] == "x")
-    assert row["value"] == pytest.approx(expected)
+    assert row["estimate"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_refused_settings(settings, message):
         make_report(**settings)
 
 
-def test_measures_that_need_outcomes_are_refused_without_them():
+def test_metrics_that_need_outcomes_are_refused_without_them():
     with pytest.raises(ValueError, match="recall compares predictions with outcomes"):
         report_predictions(None, DATA["p"], sensitive_features=DATA[["sex"]], metrics=["recall"])
 
@@ -163,7 +163,7 @@ def path(tmp_path, monkeypatch):
     DATA.to_csv(tmp_path / "predictions.csv", index=False)
     monkeypatch.chdir(tmp_path)
     text = "def hits(y_true, y_pred):\n    return float(y_true @ y_pred)\n\nlimit = 3\n"
-    (tmp_path / "own_measures.py").write_text(text, encoding="utf-8")
+    (tmp_path / "own_metrics.py").write_text(text, encoding="utf-8")
     return tmp_path / "predictions.csv"
 
 
@@ -171,26 +171,26 @@ COMMAND = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--out", 
 
 
 def test_the_command_takes_names_functions_and_strata(path):
-    more = ["--measure", "f1", "own_measures:hits", "--control", "region"]
+    more = ["--metric", "f1", "own_metrics:hits", "--control", "region"]
     main(["report", str(path), *COMMAND, *more])
     report = FairnessReport.from_json(path.parent / "report.json")
     assert "sex | region = south" in report.attributes
-    hits = rows_of(report, "sex", "hits")["value"]
+    hits = rows_of(report, "sex", "hits")["estimate"]
     assert hits["f"] == DATA[DATA["sex"] == "f"].eval("y * p").sum()
 
 
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("own_measures:miss", "--measure must name a function"),
+        ("own_metrics:miss", "--metric must name a function"),
         ("no_such_module:f", "cannot be imported"),
-        ("own_measures:limit", "but own_measures:limit is 3"),
+        ("own_metrics:limit", "but own_metrics:limit is 3"),
         ("recal", "Did you mean 'recall'"),
     ],
 )
 def test_the_command_refuses_other_names(path, capsys, name, message):
     with pytest.raises(SystemExit):
-        main(["report", str(path), *COMMAND, "--measure", name])
+        main(["report", str(path), *COMMAND, "--metric", name])
     assert message in " ".join(capsys.readouterr().err.split())
 
 
@@ -206,12 +206,12 @@ def test_reports_of_the_highest_scores():
         y_score=SCORES,
         k=100,
         sensitive_features=DATA["sex"],
-        measures=["selection_rate", "f1_score"],
+        metrics=["selection_rate", "f1_score"],
         confidence_level=0.95,
     )
     for name in ("selection_rate", "f1_score"):
         rows = rows_of(report, "sex", name)
-        np.testing.assert_allclose(rows.loc[["f", "m"], "value"], table.loc[["f", "m"], name])
+        np.testing.assert_allclose(rows.loc[["f", "m"], "estimate"], table.loc[["f", "m"], name])
         np.testing.assert_allclose(
             rows.loc[["f", "m"], "low"], table.loc[["f", "m"], f"{name}_low"]
         )
@@ -226,10 +226,10 @@ def test_the_highest_scores_need_no_outcomes():
     report = report_predictions(
         None, None, y_score=scores, k=0.25, sensitive_features=DATA[["sex"]]
     )
-    assert report.to_frame()["measure"].unique().tolist() == ["selection_rate"]
+    assert report.to_frame()["metric"].unique().tolist() == ["selection_rate"]
     selected = scores >= 450
     rows = rows_of(report, "sex", "selection_rate")
-    assert rows.loc["f", "value"] == pytest.approx(selected[DATA["sex"] == "f"].mean())
+    assert rows.loc["f", "estimate"] == pytest.approx(selected[DATA["sex"] == "f"].mean())
     assert report.counts_samples and len(report.adverse_impact()) == 2
 
 
@@ -237,7 +237,7 @@ def test_the_highest_scores_need_no_outcomes():
     "settings, message",
     [
         ({"subgroups": True}, "scores without decisions"),
-        ({"kind": "regression"}, "k makes decisions of scores"),
+        ({"task": "regression"}, "k makes decisions of scores"),
         ({"k": 0}, "k must be a number of places"),
     ],
 )
@@ -252,7 +252,7 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     main(["report", str(path), *COMMAND, "--top", "100"])
     report = FairnessReport.from_json(path.parent / "report.json")
     overall = rows_of(report, "overall", "selection_rate")
-    assert overall["value"].item() == pytest.approx(100 / N)
+    assert overall["estimate"].item() == pytest.approx(100 / N)
     assert report.provenance["threshold"].startswith("the 100 highest scores; ")
     with pytest.raises(SystemExit):
         main(["report", str(path), *COMMAND, "--top", "ten"])
@@ -264,7 +264,7 @@ def test_reports_of_probabilities_have_a_reliability_table():
     settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}
     report = report_predictions(DATA["y"], DATA["p"], **settings)
     expected = reliability_table(DATA["y"], probability, sensitive_features=DATA["sex"])
-    columns = ["n", "mean_probability", "observed", "low", "high"]
+    columns = ["n", "mean_probability", "estimate", "low", "high"]
     table = report.reliability.set_index("group")
     for group in ("f", "m"):
         np.testing.assert_allclose(table.loc[group, columns], expected.loc[group, columns])
@@ -286,12 +286,12 @@ def test_estimators_are_reported_at_the_highest_scores():
     pd.testing.assert_frame_equal(report.to_frame(), expected.to_frame())
 
 
-def test_numbers_have_measures_of_errors_and_no_rates():
+def test_numbers_have_metrics_of_errors_and_no_rates():
     y_true, y_pred = RNG.normal(size=(2, N))
     settings = {"sensitive_features": DATA[["sex"]]}
     report = report_predictions(y_true, y_pred, **settings, metrics=[r2_score])
     female = (DATA["sex"] == "f").to_numpy()
-    value = rows_of(report, "sex", "r2_score").loc["f", "value"]
+    value = rows_of(report, "sex", "r2_score").loc["f", "estimate"]
     assert value == pytest.approx(r2_score(y_true[female], y_pred[female]))
     with pytest.raises(ValueError, match="recall is a rate of decisions"):
         report_predictions(y_true, y_pred, **settings, metrics=["recall"])

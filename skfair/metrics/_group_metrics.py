@@ -1,4 +1,4 @@
-"""Measures: numbers of a group, each with its interval, that reports and scorers take by name."""
+"""Metrics: numbers of a group, each with its interval, that reports and scorers take by name."""
 
 from __future__ import annotations
 
@@ -42,8 +42,17 @@ RESPONSES = {
     "scores": "y_score",
     "probabilities": "y_proba",
 }
-"""What a measure takes of a model -> the argument that holds it."""
+"""What a metric takes of a model -> the argument that holds it."""
 
+RESPONSES_BY_METHOD = {
+    "predict": "decisions",
+    "decision_function": "scores",
+    "predict_proba": "probabilities",
+}
+"""Response methods of scikit-learn -> keys of `RESPONSES`."""
+
+_N_RESAMPLES = 500
+"""Resamples of each group, of which bootstrap intervals are made."""
 
 _UNDEFINED_MESSAGES = (
     "No positive class found in y_true",
@@ -53,15 +62,20 @@ _UNDEFINED_MESSAGES = (
 """Beginnings of scikit-learn's plain warnings of values that need a class which has no samples."""
 
 
+ResponseMethod = Literal["predict", "decision_function", "predict_proba"]
+
+
 @dataclass(frozen=True)
-class Measure:
+class GroupMetric:
     """A number of each group, computed by any function of true and predicted values.
 
-    The function is called with the samples of one group at a time. Its intervals are
-    bias-corrected bootstrap intervals within each group. Those of differences combine the intervals
-    of two groups, as for rates. Where the function divides by zero, or warns that it is undefined,
-    its value is nan. Such are :class:`sklearn.exceptions.UndefinedMetricWarning` and scikit-learn's
-    warnings of a class without samples, as of :func:`~sklearn.metrics.average_precision_score`.
+    Reports and scorers take functions too. This class gives a function another name, and says which
+    output of a model it takes. The function is called with the samples of one group at a time. Its
+    intervals are bias-corrected bootstrap intervals within each group. Those of differences combine
+    the intervals of two groups, as for rates. Where the function divides by zero, or warns that it
+    is undefined, its value is nan. Such are :class:`sklearn.exceptions.UndefinedMetricWarning` and
+    scikit-learn's warnings of a class without samples, as of
+    :func:`~sklearn.metrics.average_precision_score`.
 
     Bootstrap intervals of combinations of rates near 0 or 1, such as Youden's index or the
     geometric mean of two rates, hold less often than stated in groups of some dozens of samples: a
@@ -70,24 +84,22 @@ class Measure:
 
     Parameters
     ----------
-    function : callable
-        Called as ``function(y_true, response)``, and with ``sample_weight=`` where samples have
+    metric : callable
+        Called as ``metric(y_true, response)``, and with ``sample_weight=`` where samples have
         weights. It returns one number. Of two classes ``y_true`` and decisions are 0 and 1, and 1
         is the positive class. Of more classes they are the labels.
     name : str, default=None
         What reports and messages call it; None takes the name of the function.
-    response : {"decisions", "scores", "probabilities"}, default="decisions"
+    response_method : {"predict", "decision_function", "predict_proba"}, default="predict"
         What the function takes: predicted classes or values, scores of any unit, or probabilities
         of the positive class.
-    n_draws : int, default=500
-        Resamples of each group, of which intervals are made.
 
     Raises
     ------
     TypeError
         If the function cannot be called, or has no name and none is passed.
     ValueError
-        If there is no such response, or there are fewer than 100 draws.
+        If there is no such response method.
 
     See Also
     --------
@@ -97,12 +109,12 @@ class Measure:
     --------
     >>> from sklearn.metrics import fbeta_score
     >>> from functools import partial
-    >>> from skfair.metrics import Measure, group_report
-    >>> f2_score = Measure(partial(fbeta_score, beta=2), name="f2_score")
+    >>> from skfair.metrics import GroupMetric, group_report
+    >>> f2_score = GroupMetric(partial(fbeta_score, beta=2), name="f2_score")
     >>> y_true = [1, 1, 0, 0, 1, 1, 0, 0]
     >>> y_pred = [1, 1, 1, 0, 1, 0, 0, 0]
     >>> group_report(
-    ...     y_true, y_pred, sensitive_features=[*"aaaabbbb"], measures=[f2_score]
+    ...     y_true, y_pred, sensitive_features=[*"aaaabbbb"], metrics=[f2_score]
     ... ).round(3)
                n  f2_score
     a        4.0     0.909
@@ -110,30 +122,28 @@ class Measure:
     overall  8.0     0.750
     """
 
-    function: Callable
+    metric: Callable
     name: Any = None
-    response: Literal["decisions", "scores", "probabilities"] = "decisions"
-    n_draws: int = 500
+    response_method: ResponseMethod = "predict"
 
     def __post_init__(self):
-        if not callable(self.function):
+        if not callable(self.metric):
             raise TypeError(
-                "The function of a measure must be callable, as function(y_true, y_pred); got "
-                f"{self.function!r}."
+                "The metric of a GroupMetric must be callable, as metric(y_true, y_pred); got "
+                f"{self.metric!r}."
             )
-        if self.response not in RESPONSES:
-            raise ValueError(
-                f"response must be one of {join_names(map(repr, RESPONSES))}; got "
-                f"{self.response!r}." + spelling_hint(str(self.response), RESPONSES)
-            )
-        if self.n_draws < 100:
-            raise ValueError(f"n_draws must be at least 100; got {self.n_draws}.")
+        check_response_method(self.response_method)
         if self.name is None:
-            object.__setattr__(self, "name", _function_name(self.function))
+            object.__setattr__(self, "name", _function_name(self.metric))
+
+    @property
+    def response(self) -> str:
+        """What the metric takes of a model, a key of `RESPONSES`."""
+        return RESPONSES_BY_METHOD[self.response_method]
 
     @property
     def needs_target(self) -> bool:
-        """Whether the measure compares predictions with outcomes."""
+        """Whether the metric compares predictions with outcomes."""
         return True
 
     def estimate(
@@ -162,7 +172,7 @@ class Measure:
                 f"{self.name} is a function of single samples, whose bootstrap draws them, but "
                 "these are counts of samples. Pass the samples one by one, or leave it out."
             )
-        takes_weights = _takes_weights(self.function)
+        takes_weights = _takes_weights(self.metric)
         if not takes_weights and np.ptp(weights):
             raise ValueError(
                 f"Samples have weights, but {self.name} takes none. Pass a function with a "
@@ -173,7 +183,7 @@ class Measure:
             _booleans_to_integers(columns[self.response]),
         ]
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
-        return estimate_by_bootstrap(function, groups, self.n_draws)
+        return estimate_by_bootstrap(function, groups, _N_RESAMPLES)
 
     def _evaluate(self, columns, weights):
         """Value of the function as a float; nan where it is undefined."""
@@ -181,12 +191,12 @@ class Measure:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                value = self.function(*columns, **params)
+                value = self.metric(*columns, **params)
             except ZeroDivisionError:
                 return np.nan
         if np.ndim(value) or np.asarray(value).dtype.kind not in "biuf":
             raise TypeError(
-                f"A measure must return one number of a group, but {self.name} returned "
+                f"A metric must return one number of a group, but {self.name} returned "
                 f"{value!r}. Functions of scikit-learn with an average return one with "
                 f"functools.partial({self.name}, average='macro')."
             )
@@ -200,14 +210,23 @@ class Measure:
         return np.nan if undefined else float(value)
 
 
+def check_response_method(response_method):
+    """Raise unless it is one of scikit-learn's names of methods."""
+    if response_method not in RESPONSES_BY_METHOD:
+        raise ValueError(
+            f"response_method must be one of {join_names(map(repr, RESPONSES_BY_METHOD))}; got "
+            f"{response_method!r}." + spelling_hint(str(response_method), RESPONSES_BY_METHOD)
+        )
+
+
 def _function_name(function):
     """The name of a function; a TypeError if it has none."""
     inner = function.func if isinstance(function, partial) else function
     name = getattr(inner, "__name__", "<lambda>")
     if name == "<lambda>":
         raise TypeError(
-            "A function without a name needs one as a measure, as in Measure(function, "
-            "name='my measure')."
+            "A function without a name needs one as a metric, as in GroupMetric(function, "
+            "name='my metric')."
         )
     return name
 
@@ -227,7 +246,7 @@ def _booleans_to_integers(column):
 
 
 @dataclass(frozen=True)
-class MeanMeasure(Measure):
+class MeanMetric(GroupMetric):
     """A mean over the samples of a group, of what the function returns for each sample.
 
     Intervals are those of means. The function is called once, as ``function(y_true, response)``, on
@@ -237,26 +256,26 @@ class MeanMeasure(Measure):
     needs_target: bool = True
 
     def estimate(self, columns, groups, weights, units=None):
-        """As `Measure.estimate`; samples of equal code in `units` depend on one another."""
-        values = self.function(columns.get("y_true"), columns[self.response])
+        """As `GroupMetric.estimate`; samples of equal code in `units` depend on one another."""
+        values = self.metric(columns.get("y_true"), columns[self.response])
         return estimate_means(values, None, groups, weights, units)
 
 
 @dataclass(frozen=True)
-class _AreaUnderCurve(Measure):
+class _AreaUnderCurve(GroupMetric):
     """The area under the ROC curve, with DeLong's limits."""
 
     def estimate(self, columns, groups, weights):
-        """As `Measure.estimate`."""
+        """As `GroupMetric.estimate`."""
         return estimate_areas(columns["y_true"].astype(bool), columns["scores"], groups, weights)
 
 
 @dataclass(frozen=True)
-class _BalancedAccuracy(Measure):
+class _BalancedAccuracy(GroupMetric):
     """The mean of the recalls of all classes, with limits made of theirs; nan without a class."""
 
     def estimate(self, columns, groups, weights):
-        """As `Measure.estimate`."""
+        """As `GroupMetric.estimate`."""
         truth = columns["y_true"]
         is_right = truth == columns["decisions"]
         classes = (False, True) if truth.dtype == bool else np.unique(truth)
@@ -264,7 +283,7 @@ class _BalancedAccuracy(Measure):
         return estimate_averages(recalls)
 
 
-# Measures by name.
+# Metrics by name.
 
 
 def _matthews_corrcoef(y_true, y_pred, *, sample_weight=None):
@@ -296,21 +315,21 @@ def _absolute_errors(y_true, response):
     return np.abs(_errors(y_true, response))
 
 
-MEASURES = {
-    measure.name: measure
-    for measure in (
+GROUP_METRICS = {
+    metric.name: metric
+    for metric in (
         _BalancedAccuracy(estimate_averages, "balanced_accuracy"),
-        Measure(_matthews_corrcoef, "matthews_corrcoef"),
-        _AreaUnderCurve(estimate_areas, "roc_auc", "scores"),
-        Measure(average_precision_score, "average_precision", "scores"),
-        MeanMeasure(_squared_errors, "brier_score", "probabilities"),
-        Measure(expected_calibration_error, "expected_calibration_error", "probabilities"),
-        MeanMeasure(_errors, "mean_error"),
-        MeanMeasure(_absolute_errors, "mean_absolute_error"),
-        MeanMeasure(_squared_errors, "mean_squared_error"),
+        GroupMetric(_matthews_corrcoef, "matthews_corrcoef"),
+        _AreaUnderCurve(estimate_areas, "roc_auc", "decision_function"),
+        GroupMetric(average_precision_score, "average_precision", "decision_function"),
+        MeanMetric(_squared_errors, "brier_score", "predict_proba"),
+        GroupMetric(expected_calibration_error, "expected_calibration_error", "predict_proba"),
+        MeanMetric(_errors, "mean_error"),
+        MeanMetric(_absolute_errors, "mean_absolute_error"),
+        MeanMetric(_squared_errors, "mean_squared_error"),
     )
 }
-"""Measures that are no rates, by name."""
+"""Metrics that are no rates, by name."""
 
 _SYNONYMS = {
     "balanced_accuracy_score": "balanced_accuracy",
@@ -323,53 +342,77 @@ _SYNONYMS = {
 }
 
 
-def find_measure(measure):
-    """The measure of a name, a synonym or a function, or the measure passed."""
-    known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | MEASURES
-    known |= {synonym: MEASURES[name] for synonym, name in _SYNONYMS.items()}
-    if isinstance(measure, Rate | Measure):
-        return measure
-    if callable(measure):
-        return Measure(measure)
-    if not isinstance(measure, str) or measure not in known:
+def get_metric_names() -> list[str]:
+    """List the names of metrics of one group, which reports and scorers take.
+
+    Returns
+    -------
+    names : list of str
+        Sorted names, without synonyms such as "recall".
+
+    See Also
+    --------
+    group_report : The metrics of every group.
+    get_scorer_names : Names of metrics that compare groups.
+
+    Examples
+    --------
+    >>> from skfair.metrics import get_metric_names
+    >>> get_metric_names()[:3]
+    ['accuracy', 'average_precision', 'balanced_accuracy']
+    """
+    return sorted(RATES | GROUP_METRICS)
+
+
+def find_group_metric(metric):
+    """The metric of a name, a synonym or a function, or the metric passed."""
+    known = (
+        RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | GROUP_METRICS
+    )
+    known |= {synonym: GROUP_METRICS[name] for synonym, name in _SYNONYMS.items()}
+    if isinstance(metric, Rate | GroupMetric):
+        return metric
+    if callable(metric):
+        return GroupMetric(metric)
+    if not isinstance(metric, str) or metric not in known:
         raise ValueError(
-            f"A measure must be one of {sorted(known)}, a Rate, a function of y_true and y_pred or "
-            f"a Measure(function, response=...) of scores or probabilities; got {measure!r}."
-            + spelling_hint(str(measure), known)
+            f"A metric must be one of {sorted(known)}, a Rate, a function of y_true and y_pred or "
+            "a GroupMetric(function, response_method=...) of scores or probabilities; got "
+            f"{metric!r}." + spelling_hint(str(metric), known)
         )
-    return known[measure]
+    return known[metric]
 
 
-def _rename(measure, name):
-    """A measure under another name, also of a function without one."""
-    if callable(measure) and not isinstance(measure, Rate | Measure):
-        return Measure(measure, name)
-    return replace(find_measure(measure), name=name)
+def _rename(metric, name):
+    """A metric under another name, also of a function without one."""
+    if callable(metric) and not isinstance(metric, Rate | GroupMetric):
+        return GroupMetric(metric, name)
+    return replace(find_group_metric(metric), name=name)
 
 
-def find_measures(measures):
-    """Measures by the names under which they were requested; a mapping gives them names."""
-    if isinstance(measures, Mapping):
-        return {str(name): _rename(one, str(name)) for name, one in measures.items()}
-    if isinstance(measures, str | Rate | Measure) or callable(measures):
-        measures = [measures]
+def find_group_metrics(metrics):
+    """Metrics by the names under which they were requested; a mapping gives them names."""
+    if isinstance(metrics, Mapping):
+        return {str(name): _rename(one, str(name)) for name, one in metrics.items()}
+    if isinstance(metrics, str | Rate | GroupMetric) or callable(metrics):
+        metrics = [metrics]
     by_name = {}
-    for one in measures:
-        measure = find_measure(one)
-        name = one if isinstance(one, str) else measure.name
+    for one in metrics:
+        metric = find_group_metric(one)
+        name = one if isinstance(one, str) else metric.name
         if name in by_name:
             raise ValueError(
-                f"Measures must have different names, but two are called {name!r}. Pass a dict of "
-                "names to measures."
+                f"Metrics must have different names, but two are called {name!r}. Pass a dict of "
+                "names to metrics."
             )
-        by_name[name] = measure
+        by_name[name] = metric
     if not by_name:
-        raise ValueError("measures must hold at least one measure, such as 'selection_rate'.")
+        raise ValueError("metrics must hold at least one metric, such as 'selection_rate'.")
     return by_name
 
 
 def encode_columns(columns, positive):
-    """Columns as measures take them: ``"y_true"`` and the responses, from those that users pass.
+    """Columns as metrics take them: ``"y_true"`` and the responses, from those that users pass.
 
     Classes become booleans, whether they are the positive class; None leaves them as they are.
     """
@@ -386,14 +429,14 @@ def encode_columns(columns, positive):
     return encoded
 
 
-def decide_top_k(columns, measures, samples, k):
-    """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
+def decide_top_k(columns, metrics, samples, k):
+    """Columns with decisions for the k highest scores, metrics of them, and the ties as text."""
     if "scores" not in columns:
         raise argument_error("k selects the highest scores, so pass them as y_score= or y_proba=.")
     selection = select_top(columns["scores"], samples, k)
     of_decisions = [
         name
-        for name, one in measures.items()
+        for name, one in metrics.items()
         if not isinstance(one, Rate) and one.response == "decisions"
     ]
     if selection.n_tied and of_decisions:
@@ -402,7 +445,7 @@ def decide_top_k(columns, measures, samples, k):
             "Pass rates, another k, or scores without ties."
         )
     decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
-    top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}
+    top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in metrics.items()}
     return columns | {"decisions": decisions}, top, selection.describe_ties()
 
 
@@ -419,15 +462,15 @@ def to_numbers(column, name):
         ) from error
 
 
-def check_columns_of(measures, columns):
-    """Raise for a measure that takes a column which was not passed."""
-    for name, measure in measures.items():
-        if measure.response not in columns:
+def check_columns_of(metrics, columns):
+    """Raise for a metric that takes a column which was not passed."""
+    for name, metric in metrics.items():
+        if metric.response not in columns:
             raise ValueError(
-                f"{name} takes {measure.response}, but {RESPONSES[measure.response]} was not "
-                f"passed. Pass {RESPONSES[measure.response]}=, or leave {name} out."
+                f"{name} takes {metric.response}, but {RESPONSES[metric.response]} was not "
+                f"passed. Pass {RESPONSES[metric.response]}=, or leave {name} out."
             )
-        if measure.needs_target and "y_true" not in columns:
+        if metric.needs_target and "y_true" not in columns:
             raise ValueError(
                 f"{name} compares predictions with outcomes, so y_true is needed. Pass y_true, or "
                 f"leave {name} out."
@@ -439,49 +482,49 @@ def check_columns_of(measures, columns):
 
 @dataclass(frozen=True)
 class GroupComparison:
-    """One number of the values of a measure in all groups, called as the metrics are.
+    """One number of the values of a metric in all groups, called as the metrics are.
 
     `transform` is a key of `COMPARISONS`, or None for the value of one `group`. Groups without a
     value are named in a warning, and the others are compared.
     """
 
-    measure: Any
+    metric: Any
     transform: str | None
     group: Any = None
     k: Any = None
 
     def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
-        """The number, from outcomes and what the measure takes of a model."""
-        name = "y_score" if self.k is not None else RESPONSES[self.measure.response]
+        """The number, from outcomes and what the metric takes of a model."""
+        name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
         samples, (y_true, response) = check_metric_input(
             sensitive_features, sample_weight, y_true=y_true, **{name: response}
         )
         columns = {"y_true": y_true, name: response}
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
-        groups, by_name = samples.groups, {self.__name__: self.measure}
+        groups, by_name = samples.groups, {self.__name__: self.metric}
         if self.k is not None:
             columns, by_name, _ = decide_top_k(columns, by_name, samples, self.k)
-        (measure,) = by_name.values()
-        estimates, present = measure.estimate(columns, groups, samples.weights)
+        (metric,) = by_name.values()
+        estimates, present = metric.estimate(columns, groups, samples.weights)
         values = np.full(len(groups.labels), np.nan)
         if estimates is not None:
             values[present] = estimates.values
         if self.transform is None:
             return self._value_of_group(values, groups.names)
         if len(values) > 1:
-            message = f"{self.measure.name} is unknown for some groups"
+            message = f"{self.metric.name} is unknown for some groups"
             warn_of_unknown_rates(~np.isnan(values), groups.names, message)
         return COMPARISONS[self.transform](values)
 
     @property
     def __name__(self):
-        return self.measure.name
+        return self.metric.name
 
     def _positive_class(self, columns, pos_label):
         """The positive class of two; None of several classes whose labels a function takes."""
         labels = [columns[name] for name in ("y_true", "y_pred") if name in columns]
         if (
-            not isinstance(self.measure, Rate)
+            not isinstance(self.metric, Rate)
             and self.k is None
             and needs_raw_labels(labels, pos_label)
         ):

@@ -1,7 +1,6 @@
-"""Measures of groups: names, rates, functions, weights, strata, intervals."""
+"""Metrics of groups: names, rates, functions, weights, strata, intervals."""
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
@@ -13,8 +12,8 @@ from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups
-from skfair.metrics import MEASURES, Measure, Rate, find_measure, group_report
-from skfair.metrics._measures import GroupComparison
+from skfair.metrics import GROUP_METRICS, GroupMetric, Rate, find_group_metric, group_report
+from skfair.metrics._group_metrics import GroupComparison
 from skfair.statistics import rate_limits
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None
@@ -57,7 +56,7 @@ ORACLES = {
     "mcc": sk.matthews_corrcoef,
     "cost": cost,
 }
-"""Twelve measures and their values by scikit-learn."""
+"""Twelve metrics and their values by scikit-learn."""
 
 MEASURED = {name: COST if name == "cost" else name for name in ORACLES}
 
@@ -115,7 +114,7 @@ def check_equal_tables(seeds, oracle):
             sensitive_features=group,
             control_features=stratum,
             sample_weight=weights,
-            measures=MEASURED,
+            metrics=MEASURED,
         )
         expected = oracle(y_true, y_pred, group, stratum, weights)
         values = report.loc[list(expected.index), list(expected.columns)]
@@ -145,8 +144,8 @@ PREDICTED = np.array([1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0])
 GROUP = np.repeat(["a", "b"], 6)
 
 
-def report_of(*measures, **params):
-    return group_report(TRUE, PREDICTED, sensitive_features=GROUP, measures=measures, **params)
+def report_of(*metrics, **params):
+    return group_report(TRUE, PREDICTED, sensitive_features=GROUP, metrics=metrics, **params)
 
 
 def test_empty_denominators_are_nan():
@@ -154,7 +153,7 @@ def test_empty_denominators_are_nan():
     assert report.loc["b"].isna().tolist() == [False, True, True, True]
     assert report.loc["a", "precision"] == pytest.approx(2 / 3)
     one_class = group_report(
-        [1, 1, 0, 1], [1, 0, 0, 1], sensitive_features=[*"aabb"], measures=["balanced_accuracy"]
+        [1, 1, 0, 1], [1, 0, 0, 1], sensitive_features=[*"aabb"], metrics=["balanced_accuracy"]
     )
     assert one_class["balanced_accuracy"].isna().tolist() == [True, False, False]
 
@@ -167,19 +166,19 @@ def test_a_division_by_zero_is_undefined():
 
 
 @pytest.mark.parametrize(
-    "measure",
+    "metric",
     [
         "average_precision",
-        Measure(sk.average_precision_score, response="scores"),
+        GroupMetric(sk.average_precision_score, response_method="decision_function"),
         "roc_auc",
-        Measure(sk.balanced_accuracy_score),
-        Measure(sk.recall_score),
-        Measure(sk.d2_brier_score, response="probabilities"),
+        GroupMetric(sk.balanced_accuracy_score),
+        GroupMetric(sk.recall_score),
+        GroupMetric(sk.d2_brier_score, response_method="predict_proba"),
     ],
     ids=lambda one: one if isinstance(one, str) else one.name,
 )
 @pytest.mark.parametrize("is_selected", [False, True])
-def test_a_group_without_positives_has_no_value_that_needs_them(measure, is_selected):
+def test_a_group_without_positives_has_no_value_that_needs_them(metric, is_selected):
     rng = np.random.default_rng(0)
     group, proba = np.repeat(["a", "b"], 40), rng.uniform(0.1, 0.9, 80)
     y_true = np.where(group == "a", rng.random(80) < proba, 0)
@@ -187,13 +186,13 @@ def test_a_group_without_positives_has_no_value_that_needs_them(measure, is_sele
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report = group_report(
-            y_true, y_pred, sensitive_features=group, y_proba=proba, measures={"value": measure}
+            y_true, y_pred, sensitive_features=group, y_proba=proba, metrics={"value": metric}
         )
     assert report["value"].isna().tolist() == [False, True, False]
 
 
 def test_a_comparison_leaves_a_group_without_positives_out():
-    difference = GroupComparison(find_measure("average_precision"), "difference")
+    difference = GroupComparison(find_group_metric("average_precision"), "difference")
     scores, group = np.array([0.1, 0.2, 0.3, 0.4, 0.7, 0.6]), np.repeat(["a", "b", "c"], 2)
     with pytest.warns(UndefinedMetricWarning, match="unknown for some groups: 'b'"):
         value = difference([1, 0, 0, 0, 1, 0], scores, sensitive_features=group)
@@ -215,13 +214,17 @@ def test_standard_errors_are_those_of_the_bootstrap(name):
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.random((2, 3000)) < 0.4
     group = rng.integers(2, size=3000)
-    measures = [name, Measure(ORACLES[name], name="drawn")]
+    metrics = [name, GroupMetric(ORACLES[name], name="drawn")]
     report = group_report(
-        y_true, y_pred, sensitive_features=group, measures=measures, confidence_level=0.9
+        y_true, y_pred, sensitive_features=group, metrics=metrics, confidence_level=0.9
     )
-    assert report["drawn_se"].to_numpy() == pytest.approx(report[f"{name}_se"].to_numpy(), rel=0.1)
+    assert report["drawn_standard_error"].to_numpy() == pytest.approx(
+        report[f"{name}_standard_error"].to_numpy(), rel=0.1
+    )
     for end in ("low", "high"):
-        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report["drawn_se"]
+        distance = (report[f"drawn_{end}"] - report[f"{name}_{end}"]) / report[
+            "drawn_standard_error"
+        ]
         assert distance.abs().max() < 0.4
 
 
@@ -231,7 +234,7 @@ def test_the_quotient_of_overlapping_groups_is_that_of_each():
         TRUE,
         1 - PREDICTED,
         sensitive_features=sparse.csr_array(members),
-        measures=["treatment_equality", "mcc"],
+        metrics=["treatment_equality", "mcc"],
         confidence_level=0.9,
     )
     for column, member in enumerate(members.T):
@@ -239,7 +242,7 @@ def test_the_quotient_of_overlapping_groups_is_that_of_each():
             TRUE[member],
             1 - PREDICTED[member],
             sensitive_features=np.zeros(member.sum()),
-            measures=["treatment_equality", "mcc"],
+            metrics=["treatment_equality", "mcc"],
             confidence_level=0.9,
         )
         names = ["treatment_equality", "treatment_equality_low", "treatment_equality_high", "mcc"]
@@ -261,9 +264,9 @@ def test_functions_without_weights_have_the_draws_of_those_with_weights():
     def count_without_weights(y_true, y_pred):
         return sk.accuracy_score(y_true, y_pred)
 
-    measures = [Measure(f, n_draws=100) for f in (count_without_weights, sk.accuracy_score)]
-    report = report_of(*measures, confidence_level=0.9)
-    for ending in ("", "_se", "_low", "_high"):
+    metrics = [GroupMetric(f) for f in (count_without_weights, sk.accuracy_score)]
+    report = report_of(*metrics, confidence_level=0.9)
+    for ending in ("", "_standard_error", "_low", "_high"):
         same = report[f"accuracy_score{ending}"].to_numpy()
         np.testing.assert_allclose(report[f"count_without_weights{ending}"], same)
 
@@ -273,7 +276,7 @@ def test_constant_draws_have_no_limits():
         [1, 0] * 20,
         [1, 0] * 20,
         sensitive_features=[*"ab"] * 10 + [*"ba"] * 10,
-        measures=[sk.accuracy_score],
+        metrics=[sk.accuracy_score],
         confidence_level=0.95,
     )
     assert report["accuracy_score"].tolist() == [1, 1, 1]
@@ -284,11 +287,11 @@ def test_scores_and_probabilities():
     rng = np.random.default_rng(0)
     y_true, y_proba = rng.integers(2, size=200), rng.random(200)
     groups, weights = rng.integers(2, size=200), rng.random(200)
-    measures = {
+    metrics = {
         "auc": "roc_auc",
         "precision": "average_precision",
         "brier": "brier_score",
-        "logloss": Measure(sk.log_loss, response="probabilities"),
+        "logloss": GroupMetric(sk.log_loss, response_method="predict_proba"),
     }
     report = group_report(
         y_true,
@@ -296,15 +299,15 @@ def test_scores_and_probabilities():
         y_proba=y_proba,
         sensitive_features=groups,
         sample_weight=weights,
-        measures=measures,
+        metrics=metrics,
     )
     oracles = [sk.roc_auc_score, sk.average_precision_score, sk.brier_score_loss, sk.log_loss]
     for group in (0, 1):
         rows = groups == group
         expected = [f(y_true[rows], y_proba[rows], sample_weight=weights[rows]) for f in oracles]
-        assert report.loc[group, list(measures)].tolist() == pytest.approx(expected, abs=1e-12)
+        assert report.loc[group, list(metrics)].tolist() == pytest.approx(expected, abs=1e-12)
     with pytest.raises(ValueError, match=r"roc_auc takes scores, but y_score was not passed"):
-        group_report(y_true, y_proba > 0.5, sensitive_features=groups, measures=["roc_auc"])
+        group_report(y_true, y_proba > 0.5, sensitive_features=groups, metrics=["roc_auc"])
 
 
 def test_functions_of_several_classes_take_labels():
@@ -312,19 +315,19 @@ def test_functions_of_several_classes_take_labels():
     y_true, y_pred = rng.choice([*"xyz"], (2, 300))
     groups = rng.integers(2, size=300)
     macro = partial(sk.f1_score, average="macro")
-    report = group_report(y_true, y_pred, sensitive_features=groups, measures=[macro])
+    report = group_report(y_true, y_pred, sensitive_features=groups, metrics=[macro])
     rows = groups == 1
     assert report.loc[1, "f1_score"] == macro(y_true[rows], y_pred[rows])
     with pytest.raises(TypeError, match="must return one number.*average='macro'"):
         per_class = partial(sk.f1_score, average=None)
-        group_report(y_true, y_pred, sensitive_features=groups, measures=[per_class])
+        group_report(y_true, y_pred, sensitive_features=groups, metrics=[per_class])
 
 
 def test_one_of_several_classes_is_compared_with_the_rest():
     y_true, y_pred = np.random.default_rng(0).choice([*"xyz"], (2, 100))
     settings = {
         "sensitive_features": np.arange(100) % 2,
-        "measures": ["recall", "mcc", sk.f1_score],
+        "metrics": ["recall", "mcc", sk.f1_score],
     }
     report = group_report(y_true, y_pred, pos_label="x", **settings)
     expected = group_report(y_true == "x", y_pred == "x", **settings)
@@ -337,8 +340,8 @@ def test_numbers_of_a_regressor():
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.normal(size=(2, 100))
     groups = rng.integers(2, size=100)
-    measures = ["mean_absolute_error", "mean_squared_error", sk.r2_score]
-    report = group_report(y_true, y_pred, sensitive_features=groups, measures=measures)
+    metrics = ["mean_absolute_error", "mean_squared_error", sk.r2_score]
+    report = group_report(y_true, y_pred, sensitive_features=groups, metrics=metrics)
     rows = groups == 0
     expected = [
         f(y_true[rows], y_pred[rows])
@@ -351,13 +354,13 @@ def test_strata_are_reports_of_their_samples():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"region": rng.choice([*"ns"], 200), "sex": rng.choice([*"fm"], 200)})
     y_true, y_pred = rng.integers(2, size=(2, 200))
-    measures = ["recall", "mcc"]
+    metrics = ["recall", "mcc"]
     report = group_report(
         y_true,
         y_pred,
         sensitive_features=data["sex"],
         control_features=data[["region"]],
-        measures=measures,
+        metrics=metrics,
         confidence_level=0.9,
     )
     assert report.index.names == ["region", "sex"]
@@ -366,33 +369,33 @@ def test_strata_are_reports_of_their_samples():
             y_true[rows],
             y_pred[rows],
             sensitive_features=data["sex"].iloc[rows],
-            measures=measures,
+            metrics=metrics,
             confidence_level=0.9,
         )
         pd.testing.assert_frame_equal(report.loc[region], alone)
 
 
 @pytest.mark.parametrize(
-    "measures, message",
+    "metrics, message",
     [
         (["recal"], "Did you mean 'recall'"),
-        ([], "at least one measure"),
+        ([], "at least one metric"),
         (["recall", "recall"], "two are called 'recall'"),
-        ([3], "a function of y_true and y_pred or a Measure"),
+        ([3], "a function of y_true and y_pred or a GroupMetric"),
     ],
 )
-def test_unknown_measures_are_refused(measures, message):
+def test_unknown_metrics_are_refused(metrics, message):
     with pytest.raises(ValueError, match=message):
-        report_of(*measures)
+        report_of(*metrics)
 
 
-def test_measures_without_a_name_or_a_response_are_refused():
-    with pytest.raises(TypeError, match="needs one as a measure"):
-        find_measure(lambda y_true, y_pred: 0.0)
-    with pytest.raises(ValueError, match="Did you mean 'scores'"):
-        Measure(sk.roc_auc_score, response="score")
+def test_metrics_without_a_name_or_a_response_are_refused():
+    with pytest.raises(TypeError, match="needs one as a metric"):
+        find_group_metric(lambda y_true, y_pred: 0.0)
+    with pytest.raises(ValueError, match="response_method must be one of 'predict'"):
+        GroupMetric(sk.roc_auc_score, response_method="score")
     with pytest.raises(TypeError, match="must be callable"):
-        Measure("recall")
+        GroupMetric("recall")
 
 
 def test_warnings_of_a_function_that_is_defined_are_no_concern():
@@ -411,24 +414,24 @@ def test_warnings_of_a_function_that_is_defined_are_no_concern():
 @pytest.mark.parametrize("value", [None, "a", [0.5, 0.5]])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match="must return one number of a group, but f returned"):
-        report_of(Measure(lambda y_true, y_pred: value, "f"))
+        report_of(GroupMetric(lambda y_true, y_pred: value, "f"))
 
 
 @pytest.mark.parametrize("value", [np.array(0.5), np.float32(0.5), True, np.inf])
 def test_any_number_is_taken(value):
-    report = report_of(Measure(lambda y_true, y_pred: value, "f"), confidence_level=0.9)
+    report = report_of(GroupMetric(lambda y_true, y_pred: value, "f"), confidence_level=0.9)
     assert (report["f"] == float(value)).all() and report["f_low"].isna().all()
 
 
 def test_decisions_need_no_outcomes():
-    report = group_report(None, PREDICTED, sensitive_features=GROUP, measures=["selection_rate"])
+    report = group_report(None, PREDICTED, sensitive_features=GROUP, metrics=["selection_rate"])
     assert report["selection_rate"].tolist() == [0.5, 0.0, 0.25]
     with pytest.raises(ValueError, match="recall compares predictions with outcomes"):
-        group_report(None, PREDICTED, sensitive_features=GROUP, measures=["recall"])
+        group_report(None, PREDICTED, sensitive_features=GROUP, metrics=["recall"])
 
 
-def test_every_registered_measure_has_its_name():
-    assert all(measure.name == name for name, measure in MEASURES.items())
+def test_every_registered_metric_has_its_name():
+    assert all(metric.name == name for name, metric in GROUP_METRICS.items())
 
 
 def fast_f1(y_true, y_pred, sample_weight=None):
@@ -454,7 +457,7 @@ def test_limits_of_balanced_accuracy_are_made_of_those_of_both_rates():
     is_true, group = rng.random(90) < 0.3, np.arange(90) % 3
     is_positive = np.where(rng.random(90) < 0.9, is_true, ~is_true)
     is_positive[group == 0] = is_true[group == 0]  # no errors, of which resamples show no spread
-    settings = {"measures": ["balanced_accuracy"], "confidence_level": 0.95}
+    settings = {"metrics": ["balanced_accuracy"], "confidence_level": 0.95}
     report = group_report(is_true, is_positive, sensitive_features=group, **settings)
     assert report.attrs["intervals"] == {"balanced_accuracy": "Wilson or exact, combined"}
     names = ["balanced_accuracy", "balanced_accuracy_low", "balanced_accuracy_high"]
@@ -474,7 +477,7 @@ def test_limits_of_balanced_accuracy_are_made_of_those_of_both_rates():
 
 def test_balanced_accuracy_of_overlapping_groups_is_that_of_each():
     members = np.column_stack((GROUP == "a", np.arange(12) > 2, PREDICTED * TRUE == 1))
-    settings = {"measures": ["balanced_accuracy"], "confidence_level": 0.9}
+    settings = {"metrics": ["balanced_accuracy"], "confidence_level": 0.9}
     together = group_report(
         TRUE, PREDICTED, sensitive_features=sparse.csr_array(members), **settings
     )
@@ -486,7 +489,7 @@ def test_balanced_accuracy_of_overlapping_groups_is_that_of_each():
 
 def test_balanced_accuracy_of_several_classes_is_their_mean_recall():
     y_true, y_pred = np.random.default_rng(0).choice([*"xyz"], (2, 200))
-    settings = {"sensitive_features": np.zeros(200), "measures": ["balanced_accuracy"]}
+    settings = {"sensitive_features": np.zeros(200), "metrics": ["balanced_accuracy"]}
     report = group_report(y_true, y_pred, **settings)
     expected = sk.balanced_accuracy_score(y_true, y_pred)
     assert report.iloc[0]["balanced_accuracy"] == pytest.approx(expected)
@@ -503,7 +506,7 @@ def misses_of_balanced_accuracy(size, n_groups, weighted=False):
     columns = {"y_true": y_true, "decisions": np.where(is_right, y_true, ~y_true)}
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
     groups = Groups(np.arange(n_groups)[:, np.newaxis], codes=codes)
-    estimates, present = MEASURES["balanced_accuracy"].estimate(columns, groups, weights)
+    estimates, present = GROUP_METRICS["balanced_accuracy"].estimate(columns, groups, weights)
     truth, (low, high) = recalls.mean(axis=0)[present], estimates.limits(0.975)
     pairs = sparse.eye_array(len(truth)) - sparse.eye_array(len(truth), k=1)
     pairs = sparse.csr_array(pairs)[:-1:2]
@@ -533,9 +536,9 @@ def test_bootstrap_limits_hold(n):
     """Intervals at .9 of F1, MCC and treatment equality of one group."""
     rng, held = np.random.default_rng(0), []
     names = {"f1": 2 * 0.35 / 1.0, "matthews_corrcoef": 0.4, "treatment_equality": 1.0}
-    measures = [
-        Measure(fast_f1, "f1", n_draws=200),
-        replace(MEASURES["matthews_corrcoef"], n_draws=200),
+    metrics = [
+        GroupMetric(fast_f1, "f1"),
+        GROUP_METRICS["matthews_corrcoef"],
     ]
     for _ in range(200):
         y_true = rng.random(n) < 0.5
@@ -544,7 +547,7 @@ def test_bootstrap_limits_hold(n):
             y_true,
             y_pred,
             sensitive_features=np.zeros(n),
-            measures=[*measures, "treatment_equality"],
+            metrics=[*metrics, "treatment_equality"],
             confidence_level=0.9,
         ).iloc[0]
         held.append([report[f"{m}_low"] <= v <= report[f"{m}_high"] for m, v in names.items()])

@@ -1,0 +1,107 @@
+"""Constraints bound to predictions that were made, and limits of their gaps as metrics."""
+
+from functools import partial
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from skfair.constraints._constraint import Constraint, bind_all
+from skfair.groups import check_metric_input
+from skfair.losses import LogisticLoss, step_function
+from skfair.metrics import METRICS, Metric, find_positive, make_limit_metric, to_numbers
+from skfair.statistics import check_level, gap_upper_limit
+from skfair.utils._checks import join_names, warn
+from skfair.utils._sklearn import safe_indexing
+
+
+def metric_kind(constraint):
+    """The predictions that the constraint's metric takes, as `Metric.kind`.
+
+    A constraint without a public metric takes classes and values of the decision function.
+    """
+    if constraint.counts_decisions:
+        return "classification"
+    return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
+
+
+def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=False):
+    """Targets and scores that a constraint can be bound to, both (n_samples,).
+
+    `columns` are the positional arguments of a metric of this `Metric.kind`. Scores are shifted by
+    the threshold, so that decisions are made at 0. With `is_real` these are real targets and
+    predictions of them.
+    """
+    if is_real:
+        return tuple(map(to_numbers, columns, ("y", "predictions")))
+    if kind == "classification":
+        truth, predicted = columns
+        positive = find_positive(truth, predicted, pos_label=pos_label)
+        return tuple(np.where(column == positive, 1.0, -1.0) for column in (truth, predicted))
+    # Move the threshold to 0, where constraints decide.
+    scores = np.asarray(columns[-1], dtype=np.float64) - threshold
+    if len(columns) == 1:
+        return np.ones(len(scores)), scores
+    positive = find_positive(columns[0], pos_label=pos_label)
+    return np.where(columns[0] == positive, 1.0, -1.0), scores
+
+
+def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
+    """The constraint bound to the held-out samples, and their scores.
+
+    `predictions` are the positional arguments of the constraint's metric, `params` those of
+    `target_and_scores`. X is for constraints that use features.
+    """
+    rows = np.arange(len(predictions[0]))
+    # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
+    columns = {f"prediction {i}": column for i, column in enumerate(predictions)}
+    samples, (*columns, rows) = check_metric_input(
+        sensitive_features, sample_weight, **columns, rows=rows
+    )
+    if samples.groups.multiplicity is not None and not constraint.counts_decisions:
+        raise ValueError(
+            f"{constraint} compares scores of single samples, but these are counts of samples. "
+            "Pass a constraint on decisions, or the samples one by one."
+        )
+    target, scores = target_and_scores(metric_kind(constraint), columns, **params)
+    if X is not None:
+        check_consistent_length(predictions[0], X)
+        if len(rows) < len(predictions[0]):
+            X = safe_indexing(X, rows)
+    return bind_decisions(constraint, samples._replace(target=target, X=X)), scores
+
+
+def bind_decisions(constraint, samples):
+    """The constraint bound to held-out samples, without a surrogate."""
+    settings = step_function, LogisticLoss(), 1.0, _warn_of_left_out
+    return bind_all([constraint], [samples], *settings)[0][0]
+
+
+def _warn_of_left_out(min_group_size, sizes, is_one_left=False):
+    """Warn of groups of which a claim says nothing, with their sizes by name."""
+    named = join_names(f"{name!r} ({size})" for name, size in sizes.items())
+    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
+    warn(
+        f"{len(sizes)} group(s) with fewer than min_group_size={min_group_size} samples are left "
+        f"out, and nothing is said of them: {named}.{nothing} Pass min_group_size=1 to compare all "
+        "groups."
+    )
+
+
+# The upper limit of a gap as a metric, for scorers.
+
+
+@make_limit_metric.register(Constraint)
+def _make_limit_metric(constraint, confidence_level):
+    """The metric whose value is the upper confidence limit of the gap of a constraint."""
+    function = partial(_gap_upper_limit, constraint=constraint, level=check_level(confidence_level))
+    return Metric(function, metric_kind(constraint), greater_is_better=False, best=0.0)
+
+
+def _gap_upper_limit(
+    *predictions, sensitive_features, constraint, level, sample_weight=None, **params
+):
+    """Upper limit of the gap of predictions, as a metric computes it."""
+    bound, scores = bind_constraint(
+        constraint, predictions, sensitive_features, sample_weight, **params
+    )
+    return gap_upper_limit(*bound.estimates(scores), level)
