@@ -159,16 +159,11 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         random_state: RandomState = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.min_group_size = min_group_size
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
         self.max_pairs = max_pairs
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     @restore_on_failure(one_blas_thread=True)
@@ -371,7 +366,7 @@ def _pair_groups(groups, query, better, worse):
     for row, q, a, b in zip(labels, queries, first, second, strict=True):
         row[:] = [query.names[q], groups.names[a], groups.names[b]]
     ranks = np.ravel_multi_index((queries, groups.ranks[first], groups.ranks[second]), shape)
-    return Groups.disjoint(codes, labels, ranks=ranks)
+    return Groups(labels, codes=codes, ranks=ranks)
 
 
 # Rankers whose orders are fair.

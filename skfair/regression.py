@@ -34,7 +34,13 @@ from skfair.fitting import (
 )
 from skfair.losses import LOSSES
 from skfair.partitions import is_partitioned, row_by_row
-from skfair.postprocessing import ConstrainedCV, Folds, check_rule_format, write_rule
+from skfair.postprocessing import (
+    ConstrainedCV,
+    Folds,
+    check_exportable,
+    check_rule_format,
+    write_rule,
+)
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name
@@ -222,18 +228,13 @@ class ConstrainedERMRegressor(LinearRegressor):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.missing = missing
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.enforcement = enforcement
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -413,18 +414,13 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.interval = interval
-        self.tolerance = tolerance
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -604,8 +600,6 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     (2,)
     """
 
-    _oof_attribute = "oof_prediction_"
-
     def __init__(
         self,
         estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None,
@@ -748,7 +742,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         >>> sorted(rule)
         ['intercept', 'prediction', 'weights']
         """
-        self._check_exportable()
+        check_exportable(self)
         center, spread = self._unit
         _, (constant, _, slope, _) = self._event_features.weights(self.coef_)
         # The linear model applies to predictions in units of the target's spread: undo this.
@@ -772,10 +766,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
     def _make_problems(self, training, constraints):
         # Tolerances must not depend on the unit of y: fit it in standard deviations.
-        return [standardize_target(training, is_centered=True)]
-
-    def _loss_and_weights(self, training):
-        return resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
+        objective = resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
+        return [standardize_target(training, is_centered=True)], objective
 
     def _fit_score_columns(self, scores, problems):
         return {"target_scale_": problems[0].unit.spread}, scores
@@ -794,8 +786,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
             "oof_prediction_": unit.from_unit(candidate.scores),
         }
-        status = status_of(candidate, "auto")
-        return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
+        return fitted, report, status_of(candidate, "auto")
 
     def _warn_after_fit(self, problem, guarantee, training):
         warn_of_outcome(self, problem.constraint, guarantee)

@@ -205,6 +205,26 @@ def methods_of_entered_classes():
     }
 
 
+MANY_MEMBERS = 20
+
+
+def large_classes():
+    """Numbers of own members, methods and names of the body, of classes with more than many."""
+    numbers = {f"{node.name}, {describe(path)}": len(_members(node)) for path, node in classes()}
+    return {name: number for name, number in numbers.items() if number > MANY_MEMBERS}
+
+
+def _members(node):
+    """Names that the body of a class defines or assigns."""
+    assigned = (target for child in node.body for target in _targets(child))
+    return {*_names_of_functions(node), *map(ast.unparse, assigned)}
+
+
+def _targets(node):
+    """What a statement assigns to."""
+    return getattr(node, "targets", [node.target] if isinstance(node, ast.AnnAssign) else [])
+
+
 def _names_of_functions(node):
     return [child.name for child in node.body if isinstance(child, ast.FunctionDef)]
 
@@ -234,6 +254,7 @@ def main():
     for importer, module in private_imports():
         print(f"    {importer}: {module}")
     print(f"switches over classes of groups  {group_switches() or 'none'}")
+    print(f"classes of many members          {len(large_classes())} {large_classes()}")
     print(f"largest file, lines              {largest(file_lengths())}")
     print(f"longest function, lines of code  {largest(functions)}")
 

@@ -2,9 +2,12 @@
 
 from tests import maintainability, words
 
-MAX_CODE_LINES = 42_017
+MAX_CODE_LINES = 41_858
 """Code lines of the package, as the report counts them. A commit that raises this number says why
 the lines cannot be saved elsewhere; one that removes lines lowers it."""
+
+MAX_LARGE_CLASSES = 5
+"""Classes with more own members than `maintainability.MANY_MEMBERS`; no commit raises it."""
 
 
 def test_the_package_has_no_more_code_than_its_budget():
@@ -12,6 +15,13 @@ def test_the_package_has_no_more_code_than_its_budget():
     assert n_lines <= MAX_CODE_LINES, (
         f"{n_lines - MAX_CODE_LINES} code lines more than the budget: let an existing noun own the "
         "fact, or raise MAX_CODE_LINES in a commit that says why"
+    )
+
+
+def test_few_classes_have_many_members():
+    names = maintainability.large_classes()
+    assert len(names) <= MAX_LARGE_CLASSES, (
+        f"{names}: let another noun own a fact, and move what needs no state into functions"
     )
 
 

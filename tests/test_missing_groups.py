@@ -65,7 +65,7 @@ def gap(model, X, sex):
 
 def partly_recorded(matrix):
     labels = np.array([[name] for name in "abc"[: matrix.shape[1]]], dtype=object)
-    return Groups.overlapping(sparse.csr_array(matrix), labels)
+    return Groups(labels, matrix=sparse.csr_array(matrix))
 
 
 def test_expected_means_by_hand():

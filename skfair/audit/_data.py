@@ -36,7 +36,6 @@ from skfair.audit._report_input import (
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.groups import (
     MISSING,
-    Groups,
     Samples,
     check_group_probabilities,
     check_metric_input,
@@ -519,8 +518,7 @@ class AuditData:
         weights = np.ones(len(rows))
         if groups.multiplicity is None:
             weights = self.samples.weights[rows]
-        groups = Groups.disjoint(groups.codes, groups.labels, groups.attributes, groups.ranks)
-        groups = groups.take(rows)
+        groups = groups.copy_with_multiplicity(None).take(rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return self.samples._replace(groups=groups, weights=weights), columns, rows
 

@@ -254,8 +254,11 @@ def stratify(by_name, codes, strata):
         for name, groups in by_name.items():
             matrix = sparse.csr_array(inside @ groups.matrix)
             matrix.eliminate_zeros()
-            members = Groups.overlapping(
-                matrix.astype(bool), groups.labels, groups.ranks, multiplicity=groups.multiplicity
+            members = Groups(
+                groups.labels,
+                matrix=matrix.astype(bool),
+                ranks=groups.ranks,
+                multiplicity=groups.multiplicity,
             )
             within[f"{name}{STRATUM_SEPARATOR}{text}"] = members.select(
                 np.flatnonzero(members.counts)

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
@@ -29,18 +28,15 @@ from skfair.fitting import (
 from skfair.losses import LogisticLoss
 from skfair.partitions import row_by_row
 from skfair.postprocessing import (
-    MAX_NARROW_COLUMNS,
     ConstrainedCV,
-    FoldModel,
     Folds,
-    JointProbabilities,
     calibrated_log_odds,
+    check_exportable,
     check_multiclass_support,
     check_rule_format,
     fit_platt_scaling,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
-    suits_joint_probabilities,
     write_number,
     write_rule,
 )
@@ -56,12 +52,8 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import (
     HasMethods,
-    count_samples,
     with_callbacks,
 )
-
-_N_FOLDS_OF_LARGE, _LARGE = 3, 10_000
-"""Folds by default of many samples or columns, and the samples from which on they are many."""
 
 
 @estimator_docs
@@ -259,13 +251,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     (2,)
     """
 
-    _record_types = (*ConstrainedCV._record_types, FoldModel, JointProbabilities)
-
     __metadata_request__fit = {"group_probabilities": True}
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
-
-    _oof_attribute = "oof_decision_function_"
 
     def __init__(
         self,
@@ -365,22 +353,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     def _make_problems(self, training, constraints):
         problems = training.one_vs_rest()
         check_multiclass_support(problems, constraints, self.confidence_level)
-        return problems
-
-    def _count_folds(self, X):
-        # Two thirds of many samples are enough, and wide data take long.
-        shape = (count_samples(X), *getattr(X, "shape", ())[1:])
-        is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
-        return _N_FOLDS_OF_LARGE if is_wide or shape[0] >= _LARGE else super()._count_folds(X)
-
-    def _suits_joint_probabilities(self, problems, events, constraints):
-        settings = self.group_estimator, self.confidence_level, self.class_weight
-        is_default = all(one is None for one in settings) and self.missing == "error"
-        return is_default and suits_joint_probabilities(problems, events, constraints)
-
-    def _loss_and_weights(self, training):
         # Weights of classes count in the loss; rates of groups keep the sample weights.
-        return LogisticLoss(), loss_weights(self.class_weight, training)
+        return problems, (LogisticLoss(), loss_weights(self.class_weight, training))
 
     def _fit_score_columns(self, scores, problems):
         # Platt scaling of the out-of-fold scores, class by class.
@@ -422,7 +396,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         }
         if self.missing != "error":
             fitted |= assumption_attributes(problems[0], self.missing)
-        return fitted | self._solution_attributes(problem, guarantee, problems, report, status)
+        return fitted, report, status
 
     def _warn_after_fit(self, problem, guarantee, training):
         # A slope of 0 or less: higher scores do not mean more of the class.
@@ -586,7 +560,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         >>> sorted(rule)
         ['intercept', 'log_odds', 'offset', 'pos_label', 'slope', 'weights']
         """
-        self._check_exportable()
+        check_exportable(self)
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
         log_odds, weights = self._event_features.weights(self.coef_)
@@ -619,11 +593,3 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         return HistGradientBoostingClassifier(
             learning_rate=0.12, max_iter=70, early_stopping=False, random_state=0
         )
-
-    def _check_exportable(self):
-        super()._check_exportable()
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"A rule describes the decision between 2 classes, but there are "
-                f"{len(self.classes_)}. Serve the fitted estimator itself."
-            )

@@ -306,21 +306,16 @@ class ConstrainedERMClassifier(LinearClassifier):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.confidence_level = confidence_level
         self.missing = missing
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.solver = solver
         self.class_weight = class_weight
         self.pos_label = pos_label
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -500,20 +495,15 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
         n_jobs: int | None = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.interval = interval
-        self.tolerance = tolerance
         self.confidence_level = confidence_level
         self.group_interactions = group_interactions
         self.handle_unknown = handle_unknown
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
         self.fit_intercept = fit_intercept
-        self.solver = solver
         self.pos_label = pos_label
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 

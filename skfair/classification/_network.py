@@ -201,22 +201,17 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         random_state: RandomState = None,
         verbose: Verbose = 0,
     ):
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.confidence_level = confidence_level
-        self.enforcement = enforcement
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
-        self.loss = loss
-        self.alpha = alpha
-        self.solver = solver
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.pos_label = pos_label
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     def _model(self, training):

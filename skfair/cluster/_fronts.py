@@ -135,17 +135,12 @@ class ParetoFront:
         return len(self.cost)
 
     def __repr__(self):
-        lowest, highest = self._criterion_values[[0, -1]]
+        lowest, highest = getattr(self, self.criterion)[[0, -1]]
         of_data = f" of {self.data_balance:.3g}" if self.criterion == "balance" else ""
         return (
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
             f"{self.criterion} {lowest:.3g} to {highest:.3g}{of_data})"
         )
-
-    @property
-    def _criterion_values(self):
-        """What rises along the front, balance or the ratio of shares, (n_points,)."""
-        return getattr(self, self.criterion)
 
     @property
     def relative_balance(self) -> np.ndarray:
@@ -225,28 +220,11 @@ class ParetoFront:
         if (lacking > 0).all():
             nearest = int(np.argmin(lacking))
             warn(
-                self._unreachable_message(nearest, min_balance, min_share_ratio),
+                _explain_unreachable(self, nearest, min_balance, min_share_ratio),
                 InfeasibleConstraintWarning,
             )
             return nearest
         return int(np.argmax(lacking <= 0))
-
-    def _unreachable_message(self, i, min_balance, min_share_ratio):
-        """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
-        required, reached = [], []
-        if min_balance > 0:
-            required.append(f"min_balance={min_balance}")
-            reached.append(f"{self.relative_balance[i]:.4f} of the data's balance")
-        if min_share_ratio > 0:
-            required.append(f"min_share_ratio={min_share_ratio}")
-            reached.append(f"a ratio of shares of {self.share_ratio[i]:.4f}")
-        advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
-        if min_share_ratio > 0 and self.criterion == "balance":
-            advice = "This front is one of balances: ask for one with criterion='share_ratio'."
-        return (
-            f"No point of the front reaches {' and '.join(required)}; the nearest has "
-            f"{' and '.join(reached)} and is selected. {advice}"
-        )
 
     def hypervolume(
         self, *, reference: tuple[float, float], ideal: tuple[float, float] | None = None
@@ -260,7 +238,9 @@ class ParetoFront:
         ideal : tuple of (cost, criterion), default=None
             The best corner; with it the area is a share of the box between the two.
         """
-        return hypervolume(self.cost, self._criterion_values, reference=reference, ideal=ideal)
+        return hypervolume(
+            self.cost, getattr(self, self.criterion), reference=reference, ideal=ideal
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """The front as a table.
@@ -284,6 +264,24 @@ class ParetoFront:
                 "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
             }
         )
+
+
+def _explain_unreachable(front, i, min_balance, min_share_ratio):
+    """A message that no point reaches the required ratios, of which point ``i`` is nearest."""
+    required, reached = [], []
+    if min_balance > 0:
+        required.append(f"min_balance={min_balance}")
+        reached.append(f"{front.relative_balance[i]:.4f} of the data's balance")
+    if min_share_ratio > 0:
+        required.append(f"min_share_ratio={min_share_ratio}")
+        reached.append(f"a ratio of shares of {front.share_ratio[i]:.4f}")
+    advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
+    if min_share_ratio > 0 and front.criterion == "balance":
+        advice = "This front is one of balances: ask for one with criterion='share_ratio'."
+    return (
+        f"No point of the front reaches {' and '.join(required)}; the nearest has "
+        f"{' and '.join(reached)} and is selected. {advice}"
+    )
 
 
 def cluster_front(

@@ -45,6 +45,8 @@ from skfair.constraints._partial import (
 )
 from skfair.constraints._partial_bound import condense as condense
 from skfair.constraints._partial_bound import share_moments as share_moments
+from skfair.constraints._partial_rows import bucket_curvatures as bucket_curvatures
+from skfair.constraints._partial_rows import place_buckets as place_buckets
 from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS as OPTIONAL_ROWS_MEMBERS
 from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity

@@ -403,9 +403,6 @@ class Constraint(BaseEstimator):
     metric: Any = None
     """Name of the public metric that the gap is, in :data:`skfair.metrics.METRICS`."""
 
-    ratio_metric: Any = None
-    """Name of the public metric that the ratio is, of rates of decisions."""
-
     ratio: Any = None  # of constraints without this parameter
 
     table: Any = None
@@ -460,12 +457,7 @@ class Constraint(BaseEstimator):
 
         A constraint of one's own may set it, as in ``gap = RatioGap``.
         """
-        return self._requested_gap
-
-    @property
-    def _requested_gap(self):
-        """The class of gaps that the parameters ask for."""
-        return AGGREGATES[self.reference, self.aggregate] if self.ratio is None else RatioGap
+        return _requested_gap(self)
 
     @property
     def compared_rate(self) -> Any:
@@ -558,31 +550,17 @@ class Constraint(BaseEstimator):
         # Events of the groups within the cells, and of all samples of a cell if that is the
         # reference.
         large, small = groups
-        tolerance = self._resolve_tolerance(tolerance)
+        tolerance = resolve_tolerance(self, tolerance)
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
-        if events.empty:
-            self._check_empty_cells(events)
-
+        _check_empty_cells(self.name, events)
         others = None if small is None else cell_events(cells, samples, small)
         of_others = None
         if others and others.labels:
-            of_others = self._make_sums(others, samples, surrogate, loss)
-        sums = self._make_sums(events, samples, surrogate, loss)
+            of_others = _make_sums(self, others, samples, surrogate, loss)
+        sums = _make_sums(self, events, samples, surrogate, loss)
         gap = self.gap.from_cells(events, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
-
-    def _make_sums(self, events, samples, surrogate, loss):
-        """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
-        smooth = self.terms(surrogate, loss)
-        if not smooth:
-            raise ValueError(
-                f"{self} must say what is averaged over its cells, but it has neither a table nor "
-                "a method terms(surrogate, loss); define one of them."
-            )
-        exact = self.terms(step_function, loss)
-        metric_input = "decisions" if self.counts_decisions else "values"
-        return Sums(self.name, events, samples.target, smooth, exact, metric_input)
 
     def _check_parameters(self):
         """Raise for parameters that are out of range, or do not fit one another."""
@@ -593,7 +571,7 @@ class Constraint(BaseEstimator):
                 f"aggregate={self.aggregate!r} needs reference={needed!r}, but {self} has "
                 f"reference={self.reference!r}; change one of them."
             )
-        self._check_declarations()
+        _check_declarations(self)
         if self.ratio is None:
             return
         if not self.counts_decisions:
@@ -613,41 +591,6 @@ class Constraint(BaseEstimator):
                 "tolerance instead."
             )
 
-    def _check_declarations(self):
-        """Raise for terms, a metric and a gap of one's own that clients cannot use."""
-        terms = self.terms(step_function, LogisticLoss())
-        if not isinstance(terms, tuple):
-            raise TypeError(
-                f"terms of {self} must return a tuple of functions (scores, target) -> Pointwise, "
-                f"one for a mean and two for a quotient, but it returns {terms!r}; return "
-                "(function,)."
-            )
-        self._check_denominator(terms)
-        # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
-        if not self.counts_decisions and self.metric and self.metric not in METRICS:
-            raise ValueError(
-                f"metric of {self} must be a name in skfair.metrics.METRICS, but {self.metric!r} "
-                "is not registered; register it, or leave metric = None."
-            )
-        defaults = RangeGap, self.gap
-        if self._requested_gap not in defaults:
-            raise ValueError(
-                f"The gap of {type(self).__name__} is always {self.gap.name}, but {self} asks for "
-                "another one; leave out ratio, reference and aggregate."
-            )
-
-    def _check_denominator(self, terms):
-        """Raise for more than two terms, and for a denominator that may be negative."""
-        scores, target = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
-        sizes = [np.min(term(scores, target).value) for term in terms[1:]]
-        if len(sizes) > 1 or min(sizes, default=0.0) < 0.0:
-            raise ValueError(
-                f"Two terms of {self} are the numerator and the denominator of a quotient, which "
-                f"must be at least 0, but there are {len(terms)} terms, or the second one is "
-                "negative for some scores. A variance, a mean square less a squared mean, is no "
-                "quotient: return the square alone, and pass MeanParity beside it in a list."
-            )
-
     @property
     def largest_gap(self) -> float:
         """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
@@ -656,14 +599,6 @@ class Constraint(BaseEstimator):
         if not self.counts_decisions and self.unit not in ("rate", "area"):
             return np.inf
         return 2.0 if self.aggregate == "sum" else 1.0
-
-    def _resolve_tolerance(self, tolerance):
-        """The tolerance of this constraint, or the one passed if it has none, checked."""
-        # The gap of a ratio is 1 minus it.
-        if self.ratio is not None:
-            return 1.0 - self.ratio
-        tolerance = tolerance if self.tolerance is None else self.tolerance
-        return check_tolerance(tolerance, self.largest_gap, of=self)
 
     def compared_groups(self, samples: Samples) -> tuple[Groups, Groups | None]:
         """The groups that are compared, and those that are too small for it.
@@ -693,18 +628,83 @@ class Constraint(BaseEstimator):
             return groups, None
         return groups.select(np.flatnonzero(is_large)), groups.select(np.flatnonzero(~is_large))
 
-    def _check_empty_cells(self, events):
-        """Warn of cells without members; refuse data in which all are empty."""
-        named = [f"{cell} of group {group!r}" for cell, group in events.empty]
-        if not events.labels:
-            raise ValueError(
-                f"{self.name} has no rate to compare, for there are no "
-                f"{join_names(named)}. Drop the constraint, or fit on data that has such samples."
-            )
-        warn(
-            f"{self.name} cannot bound the rate of an empty group: there are no "
-            f"{join_names(named)}; {len(named)} empty cell(s) are left out of the constraint."
+
+def _requested_gap(constraint):
+    """The class of gaps that the parameters of a constraint ask for."""
+    if constraint.ratio is not None:
+        return RatioGap
+    return AGGREGATES[constraint.reference, constraint.aggregate]
+
+
+def _check_declarations(constraint):
+    """Raise for terms, a metric and a gap of a constraint that clients cannot use."""
+    terms = constraint.terms(step_function, LogisticLoss())
+    if not isinstance(terms, tuple):
+        raise TypeError(
+            f"terms of {constraint} must return a tuple of functions (scores, target) -> "
+            f"Pointwise, one for a mean and two for a quotient, but it returns {terms!r}; return "
+            "(function,)."
         )
+    # A denominator is tried at both classes and decisions.
+    scores, target = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+    sizes = [np.min(term(scores, target).value) for term in terms[1:]]
+    if len(sizes) > 1 or min(sizes, default=0.0) < 0.0:
+        raise ValueError(
+            f"Two terms of {constraint} are the numerator and the denominator of a quotient, which "
+            f"must be at least 0, but there are {len(terms)} terms, or the second one is "
+            "negative for some scores. A variance, a mean square less a squared mean, is no "
+            "quotient: return the square alone, and pass MeanParity beside it in a list."
+        )
+    # Of decisions, metrics may take strata or pairs, and are not asked for their predictions.
+    metric, gap = constraint.metric, constraint.gap
+    if not constraint.counts_decisions and metric and metric not in METRICS:
+        raise ValueError(
+            f"metric of {constraint} must be a name in skfair.metrics.METRICS, but {metric!r} "
+            "is not registered; register it, or leave metric = None."
+        )
+    if _requested_gap(constraint) not in (RangeGap, gap):
+        raise ValueError(
+            f"The gap of {type(constraint).__name__} is always {gap.name}, but {constraint} asks "
+            "for another one; leave out ratio, reference and aggregate."
+        )
+
+
+def resolve_tolerance(constraint, tolerance):
+    """The tolerance of a constraint, or the one passed if it has none, checked."""
+    # The gap of a ratio is 1 minus it.
+    if constraint.ratio is not None:
+        return 1.0 - constraint.ratio
+    tolerance = tolerance if constraint.tolerance is None else constraint.tolerance
+    return check_tolerance(tolerance, constraint.largest_gap, of=constraint)
+
+
+def _make_sums(constraint, events, samples, surrogate, loss):
+    """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
+    smooth = constraint.terms(surrogate, loss)
+    if not smooth:
+        raise ValueError(
+            f"{constraint} must say what is averaged over its cells, but it has neither a table "
+            "nor a method terms(surrogate, loss); define one of them."
+        )
+    exact = constraint.terms(step_function, loss)
+    metric_input = "decisions" if constraint.counts_decisions else "values"
+    return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
+
+
+def _check_empty_cells(name, events):
+    """Warn of cells without members; raise for data in which all are empty."""
+    if not events.empty:
+        return
+    named = [f"{cell} of group {group!r}" for cell, group in events.empty]
+    if not events.labels:
+        raise ValueError(
+            f"{name} has no rate to compare, for there are no {join_names(named)}. Drop the "
+            "constraint, or fit on data that has such samples."
+        )
+    warn(
+        f"{name} cannot bound the rate of an empty group: there are no {join_names(named)}; "
+        f"{len(named)} empty cell(s) are left out of the constraint."
+    )
 
 
 def bind_all(constraints, problems, surrogate, loss, tolerance, warn_of_sizes=None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -50,6 +50,9 @@ class DecisionRateParity(Constraint):
     applies_to = ("decisions",)
     unit = "rate"
     table = SELECTION_RATE_TABLE
+
+    ratio_metric: Any = None
+    """Name of the public metric that the ratio is."""
 
 
 @constraint_docs
@@ -605,7 +608,7 @@ def _merge_queries(groups):
     ones, ends = np.ones(len(merged), dtype=bool), np.arange(len(merged) + 1)
     unions = sparse.csr_array((ones, merged, ends), shape=(len(merged), len(number)))
     unions = sparse.csr_array(groups.matrix @ unions)
-    return Groups.overlapping(unions, labels, np.array([ranks[pair] for pair in number]))
+    return Groups(labels, matrix=unions, ranks=np.array([ranks[pair] for pair in number]))
 
 
 # A check for constraints of one's own: what the tests of registered ones ask of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -18,6 +18,7 @@ from skfair.constraints._constraint import (
     each_class,
     partial_docs,
     positives,
+    resolve_tolerance,
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._gap import IntervalGap
@@ -70,6 +71,12 @@ class PartialParity(Constraint):
     ranks_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
+    def __init__(self, interval: Any, tolerance: Any, width: Any, min_group_size: Any):
+        self.interval = interval
+        self.tolerance = tolerance
+        self.width = width
+        self.min_group_size = min_group_size
+
     def _bind(self, samples, groups, surrogate, loss, tolerance):
         """Bind to groups that are large enough, and to the others for the report alone.
 
@@ -79,7 +86,7 @@ class PartialParity(Constraint):
         # A dict of intervals may lack the name of the only group, which is compared with none.
         is_vacuous = len(large.names) == 1
         interval = (0.0, 1.0) if is_vacuous and isinstance(self.interval, dict) else self.interval
-        tolerance = self._resolve_tolerance(tolerance)
+        tolerance = resolve_tolerance(self, tolerance)
         if small is not None and isinstance(interval, dict):  # nor of those that are too small
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
@@ -233,13 +240,10 @@ class PartialStatisticalParity(PartialParity):
         surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.surrogate = surrogate
         self.n_percentiles = n_percentiles
-        self.width = width
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         return partial_statistical_parity_gap(scored, self.scale)
@@ -303,10 +307,7 @@ class PartialGroupAUC(PartialParity):
         width: Positive = 2.0,
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
-        self.width = width
-        self.min_group_size = min_group_size
+        super().__init__(interval, tolerance, width, min_group_size)
 
     def _measure(self, scored, positive):
         return partial_group_auc_gap(scored)
@@ -417,13 +418,10 @@ class PartialDemographicParity(ThresholdParity):
         surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.threshold = threshold
-        self.width = width
         self.surrogate = surrogate
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         return partial_demographic_parity_gap(scored, self.threshold, self.scale)
@@ -468,13 +466,10 @@ class PartialEqualOpportunity(ThresholdParity):
         width: Positive = 0.5,
         min_group_size: MinGroupSize | None = None,
     ):
-        self.interval = interval
-        self.tolerance = tolerance
+        super().__init__(interval, tolerance, width, min_group_size)
         self.scale = scale
         self.rank_within = rank_within
         self.threshold = threshold
-        self.width = width
-        self.min_group_size = min_group_size
 
     def _measure(self, scored, positive):
         options = self.threshold, self.rank_within, self.scale

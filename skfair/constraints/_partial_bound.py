@@ -269,7 +269,7 @@ def _bind_members(bound, events, weights):
     """The constraint on other samples with given events and weights."""
     ranked = bound.sums.interval_events
     names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
-    samples = Samples(np.ones(len(events)), Groups.disjoint(events, names), weights)
+    samples = Samples(np.ones(len(events)), Groups(names, codes=events), weights)
     # Events become groups of their own, each with the interval that is known for it.
     percentiles = [interval.pairs for interval in ranked.intervals]
     condensed = ranked.copy_for(samples, percentiles, ranked.scores)

@@ -26,7 +26,7 @@ _PERCENTILE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ShareRows:
-    r"""Rows :math:`lower \le S(\theta_0 + Z a) - L a \le upper`, one per event and threshold.
+    r"""Rows :math:`lower \le S(\theta_0 + Z a) + L a \le upper`, one per event and threshold.
 
     S is the share of an event above a threshold, as a difference of `ConvexMeans`. The auxiliary
     unknowns a move thresholds (Z), or the levels around which shares are bounded (L): partial
@@ -42,28 +42,25 @@ class ShareRows:
         :math:`\theta_0`.
     threshold_jacobian : ndarray of shape (n_thresholds, n_aux)
         Z.
-    level_jacobian : ndarray of shape (n_events * n_thresholds, n_aux)
-        L, event by event.
+    aux_jacobian : ndarray of shape (n_events * n_thresholds, n_aux)
+        L, event by event: the derivative of `constant_term` by the auxiliary unknowns.
     lower, upper : ndarray of shape (n_events * n_thresholds,)
         Bounds; infinite where there is none.
     initial_aux : callable
         scores -> auxiliary unknowns to start from, (n_aux,).
     convex_means : type
         The subclass of `ConvexMeans` whose difference the shares are.
-    rounding : float or None
-        Share of the width over which each corner is rounded; None takes that of `convex_means`.
     """
 
     events: Events
     width: float
     origin: np.ndarray
     threshold_jacobian: np.ndarray
-    level_jacobian: np.ndarray
+    aux_jacobian: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     initial_aux: Callable = field(repr=False)
     convex_means: type = MeanExcess
-    rounding: float | None = None
 
     has_batch_majorant = True
     """Whether the majorant is a mean over samples, of which mini-batches can be drawn."""
@@ -73,14 +70,9 @@ class ShareRows:
         """Number of auxiliary unknowns."""
         return self.threshold_jacobian.shape[1]
 
-    @property
-    def aux_jacobian(self):
-        """Derivative of `constant_term` by the auxiliary unknowns, (n_rows, n_aux)."""
-        return -self.level_jacobian
-
     def constant_term(self, aux):
         """Value of the rows where all shares are 0, (n_rows,)."""
-        return -self.level_jacobian @ aux
+        return self.aux_jacobian @ aux
 
     def breakpoints(self, aux):
         """Where ramps begin, then where they end, (2 * n_thresholds,)."""
@@ -89,23 +81,8 @@ class ShareRows:
 
     def convex_at(self, scores, aux):
         """The convex functions of which shares are differences, as `ConvexMeans`."""
-        rounding = self.convex_means.rounding if self.rounding is None else self.rounding
-        corner = rounding * self.width
+        corner = self.convex_means.rounding * self.width
         return self.convex_means(self.events, scores, self.breakpoints(aux), corner)
-
-    def buckets_at(self, aux):
-        """Buckets of scores without samples, as `MeanExcess`; None for other functions."""
-        if self.convex_means is not MeanExcess:
-            return None
-        corner = (MeanExcess.rounding if self.rounding is None else self.rounding) * self.width
-        return MeanExcess.from_breakpoints(self.breakpoints(aux), corner)
-
-    def bucket_curvatures(self, buckets, v, is_exact):
-        """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
-        weights = v.reshape(self.events.n_events, -1) @ np.subtract(*self.ramp_factors)
-        if is_exact:
-            return weights @ buckets.exact().curvatures
-        return np.maximum(0.0, weights) @ buckets.curvatures
 
     def shares(self, scores, aux):
         """Shares of the events above the thresholds, (n_events, n_thresholds)."""
@@ -133,39 +110,19 @@ class ShareRows:
         # A threshold that rises moves both ends of its ramp, and lowers the share.
         moved = -(convex.above @ difference.T)[:, :, np.newaxis] * self.threshold_jacobian
         values = ConstraintValues(
-            (convex.values @ difference.T).ravel() - self.level_jacobian @ aux,
+            (convex.values @ difference.T).ravel() + self.constant_term(aux),
             ScoreJacobian(
                 convex.score_derivative(difference), lambda: convex.basis, convex.basis_adjoint
             ),
-            moved.reshape(self.level_jacobian.shape) - self.level_jacobian,
-            *self.curvatures(convex, difference, minimum=0.0),
+            moved.reshape(self.aux_jacobian.shape) + self.aux_jacobian,
+            *_curvatures(self, convex, difference, minimum=0.0),
         )
 
         def exact():
-            curvature, aux_curvature = self.curvatures(convex.exact(), difference)
+            curvature, aux_curvature = _curvatures(self, convex.exact(), difference)
             return values._replace(curvature=curvature, aux_curvature=aux_curvature)
 
         return values._replace(exact=exact)
-
-    def curvatures(self, convex, factors, minimum=-np.inf):
-        """Curvatures by scores and by unknowns of ``v @ rows``, as in `ConstraintValues`.
-
-        `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows
-        of each event. A `minimum` of 0 for their factors in ``v @ rows`` leaves concave parts out.
-        """
-        # of breakpoints by unknowns
-        moves = np.vstack((self.threshold_jacobian, self.threshold_jacobian))
-
-        def weights(v):
-            # Convexified: negative weights belong to the subtracted functions, whose curvature is
-            # left out.
-            return np.maximum(minimum, v.reshape(self.events.n_events, -1) @ factors)
-
-        def aux_curvature(v):
-            combine, diagonal = convex.breakpoint_second_derivatives(weights(v))
-            return moves.T @ combine, (moves.T * diagonal) @ moves
-
-        return lambda v: convex.curvature(weights(v)), aux_curvature
 
     def residual(self, scores):
         """Shares of decisions at the origin less smooth ones, (n_rows,)."""
@@ -175,6 +132,43 @@ class ShareRows:
     def majorant(self, scores, aux):
         """Convex rows that are nowhere easier to keep, and equal to these at the given point."""
         return ShareMajorant(self, scores, aux)
+
+
+def _curvatures(rows, convex, factors, minimum=-np.inf):
+    """Curvatures of `ShareRows` by scores and by unknowns, as in `ConstraintValues`.
+
+    `factors`, (n_rows_per_event, n_breakpoints), are those of the convex functions in the rows of
+    each event. A `minimum` of 0 for their factors in ``v @ rows`` leaves concave parts out.
+    """
+    # of breakpoints by unknowns
+    moves = np.vstack((rows.threshold_jacobian, rows.threshold_jacobian))
+
+    def weights(v):
+        # Convexified: negative weights belong to the subtracted functions, whose curvature is
+        # left out.
+        return np.maximum(minimum, v.reshape(rows.events.n_events, -1) @ factors)
+
+    def aux_curvature(v):
+        combine, diagonal = convex.breakpoint_second_derivatives(weights(v))
+        return moves.T @ combine, (moves.T * diagonal) @ moves
+
+    return lambda v: convex.curvature(weights(v)), aux_curvature
+
+
+def place_buckets(rows, aux):
+    """Buckets of scores without samples, as `MeanExcess`; None where rows have no disjoint ones."""
+    is_ramp = getattr(rows, "convex_means", None) is MeanExcess
+    if not is_ramp or rows.events.codes_and_mean_weights is None:
+        return None
+    return MeanExcess.from_breakpoints(rows.breakpoints(aux), MeanExcess.rounding * rows.width)
+
+
+def bucket_curvatures(rows, buckets, v, is_exact):
+    """Second derivative of ``v @ rows`` by the score of a share, (n_events, n_buckets)."""
+    weights = v.reshape(rows.events.n_events, -1) @ np.subtract(*rows.ramp_factors)
+    if is_exact:
+        return weights @ buckets.exact().curvatures
+    return np.maximum(0.0, weights) @ buckets.curvatures
 
 
 class ShareMajorant(Majorant):
@@ -221,13 +215,13 @@ class ShareMajorant(Majorant):
         moves = original.breakpoints(aux) - original.breakpoints(self.aux)
         # Tangents of the concave parts, in scores and breakpoints.
         lines = tangent.evaluate_tangents(scores - self.scores, moves)
-        by_level = self._interleave(original.level_jacobian, original.level_jacobian)
+        by_level = self._interleave(original.aux_jacobian, original.aux_jacobian)
         above = convex.above @ of_convex.T + tangent.above @ of_tangent.T
         moved = -above[:, :, np.newaxis] * np.vstack((original.threshold_jacobian,) * 2)
         combine = np.hstack(
             (convex.score_derivative(of_convex), tangent.score_derivative(of_tangent))
         )
-        curvature, convex_aux_curvature = original.curvatures(convex, of_convex, minimum=0.0)
+        curvature, convex_aux_curvature = _curvatures(original, convex, of_convex, minimum=0.0)
 
         def aux_curvature(v):
             # Tangents are linear, so that they have no second derivatives.
@@ -235,9 +229,9 @@ class ShareMajorant(Majorant):
             return np.pad(mixed, ((0, 0), (0, tangent.basis.shape[0]))), hessian
 
         return ConstraintValues(
-            (convex.values @ of_convex.T + lines @ of_tangent.T).ravel() - by_level @ aux,
+            (convex.values @ of_convex.T + lines @ of_tangent.T).ravel() + by_level @ aux,
             ScoreJacobian(combine, sparse.vstack((convex.basis, tangent.basis), format="csr")),
-            moved.reshape(by_level.shape) - by_level,
+            moved.reshape(by_level.shape) + by_level,
             curvature,
             aux_curvature,
         )
@@ -267,7 +261,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
         width,
         origin=np.zeros(n),
         threshold_jacobian=np.eye(n),
-        level_jacobian=np.zeros((lower.size, n)),
+        aux_jacobian=np.zeros((lower.size, n)),
         lower=np.where(lower > _PERCENTILE_TOLERANCE, lower, -np.inf).ravel(),
         upper=np.where(upper < 1.0 - _PERCENTILE_TOLERANCE, upper, np.inf).ravel(),
         initial_aux=midpoints,
@@ -330,7 +324,7 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
         width,
         origin=np.array([threshold]),
         threshold_jacobian=np.zeros((1, len(with_level))),
-        level_jacobian=by_level,
+        aux_jacobian=-by_level,
         lower=lower,
         upper=upper,
         initial_aux=initial_levels,

@@ -15,9 +15,11 @@ from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
+from skfair.fitting._fitter import limit_iterations
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -34,6 +36,12 @@ _MIN_BRACKET = 1e-3
 
 _PATIENCE = 2
 """Number of ramps in a row, none of which comes nearer to a tolerance of 0, that end a search."""
+
+_ROUGH_TOL = 1e-5
+"""Tolerance of the solver for problems after which the metric decides what is solved next."""
+
+_MAX_ROUGH_STEPS = 20
+"""Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
 
 _EXACT_SOLVER = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
@@ -58,12 +66,12 @@ def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
         max_solves = min(max_solves, _MAX_SOLVES_FROM_EARLIER)
     candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
-    if best.result.residual > fitter.tol:
+    if best.result.residual > fitter.solver.tol:
         candidates.append(_refine_fit(fitter, best))
 
     def preference(candidate):
         result = candidate.result
-        return candidate.violation, result.residual > fitter.tol, result.fun
+        return candidate.violation, result.residual > fitter.solver.tol, result.fun
 
     return min(candidates, key=preference)
 
@@ -115,6 +123,9 @@ def _fit_calibrations(fitter, latest, rows):
     ]
     for search in searches:
         next(search)
+    # The metric decides what is solved next: few digits of a solution are enough.
+    rough_solver = clone(limit_iterations(fitter.solver, _MAX_ROUGH_STEPS))
+    rough_solver.set_params(tol=max(_ROUGH_TOL, fitter.solver.tol))
     are_active = np.ones(len(searches), dtype=bool)
     while True:
         is_infeasible = latest.result.status == "infeasible"
@@ -129,9 +140,9 @@ def _fit_calibrations(fitter, latest, rows):
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(one.gap.is_correctable for one in fitter.constraint)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        latest = fitter.fit_roughly(problem, x)
+        latest = fitter.fit(problem, x, rough_solver)
         yield latest
-        is_rough = latest.result.residual > fitter.tol
+        is_rough = latest.result.residual > fitter.solver.tol
         if is_rough and latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
             latest = _refine_fit(fitter, latest)
             yield latest
@@ -147,7 +158,7 @@ def _find_active(fitter, rows, candidate):
     """
     ends = np.cumsum([len(row.rows.lower) for row in rows])[:-1]
     multipliers = np.split(np.abs(candidate.result.multipliers), ends)
-    return np.array([of_rows.max(initial=0.0) > fitter.tol for of_rows in multipliers])
+    return np.array([of_rows.max(initial=0.0) > fitter.solver.tol for of_rows in multipliers])
 
 
 def _are_tolerances_used(fitter, rows, candidate):

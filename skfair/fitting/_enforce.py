@@ -33,7 +33,7 @@ from skfair.fitting._fitter import (
     search_metric,
 )
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
-from skfair.fitting._leave_one_out import LeaveOneOut, Mover, can_leave_one_out
+from skfair.fitting._leave_one_out import LeaveOneOut, can_leave_one_out
 
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
@@ -149,7 +149,7 @@ def enforce(fitter, strategy):
             return plain if plain.has_stable_decisions else search_intercept(fitter, plain)
         # Linear models start at scores of 0, where smooth rates are nearly linear.
         if fitter.problem.model.last_layer(fitter.start) is not fitter.problem.model:
-            fitter = fitter.start_at(fitter.shrink_scores(plain))
+            fitter = replace(fitter, start=fitter.shrink_scores(plain).parameters)
     first = fitter.fit_smooth()
     if first.keeps_bound and not first.result.multipliers.any():
         return first if first.has_stable_decisions else search_intercept(fitter, first)
@@ -221,10 +221,9 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
         of_all = fitter if rows is None or train_without is None else train_without(rows)
         return _FoldFit(of_all, strategy, rows, train_without is not None)
 
-    mover = Mover(fitter)
-    if train_without is None and can_leave_one_out(fitter.problem, clusters):
-        mover = LeaveOneOut(fitter, clusters)
-    return fit_with_guarantee(constraint, confidence, make_fit, clusters, mover)
+    needs_folds = train_without is not None or not can_leave_one_out(fitter.problem, clusters)
+    leave_one_out = None if needs_folds else LeaveOneOut(fitter, clusters)
+    return fit_with_guarantee(constraint, confidence, make_fit, clusters, fitter, leave_one_out)
 
 
 _RANK_FOLD_TOL = 1e-3
@@ -302,7 +301,7 @@ def _warm_start_fitter(fitter, start):
         violations.append(progress.evaluation.violation)
         is_stopped = callback is not None and callback(progress)
         smallest = min(violations[:-_PATIENCE], default=np.inf)
-        return is_stopped or min(violations[-_PATIENCE:]) >= smallest > fitter.tol
+        return is_stopped or min(violations[-_PATIENCE:]) >= smallest > fitter.solver.tol
 
     return replace(fitter, options={**fitter.options, "callback": stop})
 
@@ -325,7 +324,7 @@ def _enforce_partitioned(fitter, strategy):
     if strategy is not None:
         # The plain fit of the subsample shows whether that of all samples may keep the bound.
         plain = on_subsample.fit_unconstrained()
-        on_subsample = on_subsample.start_at(plain)
+        on_subsample = replace(on_subsample, start=plain.parameters)
         if (plain.gaps <= _NEAR_MULTIPLE * fitter.constraint.tolerances + SLACK).all():
             plain = fitter.fit_unconstrained(plain.parameters)
             if plain.keeps_bound:

@@ -18,6 +18,7 @@ from skfair.fitting._counting import (
     make_counter,
     sort_key,
 )
+from skfair.problems import draw_subsample
 from skfair.solvers import SQP
 
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
@@ -32,14 +33,8 @@ _WARM_START_SOLVER = SQP(tol=1e-5)
 _ROUGH_SOLVER = SQP(tol=1e-3)
 """Solver of plain fits from which others start."""
 
-_ROUGH_TOL = 1e-5
-"""Tolerance of the solver for problems after which the metric decides what is solved next."""
-
 _MAX_DEVIATION = 2.0
 """Standard deviation of scores beyond which the slope of a smooth decision is lost."""
-
-_MAX_ROUGH_STEPS = 20
-"""Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
 
 
 def limit_iterations(solver, max_iter):
@@ -47,6 +42,16 @@ def limit_iterations(solver, max_iter):
     if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= max_iter:
         return solver
     return clone(solver).set_params(max_iter=max_iter)
+
+
+def _errors_and_margins(constraint, tol):
+    """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
+
+    Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses, no
+    solver returns the bound to the last digit.
+    """
+    errors = np.array([tol if one.sums.metric_input == "values" else 0.0 for one in constraint])
+    return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,35 +80,21 @@ class Fitter:
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
-    constraint: object = field(init=False)
-    """The constraint, which has the public metrics."""
-    tol: float = field(init=False)
-    """The solver's tolerance."""
 
-    def __post_init__(self):
-        """Store what is constant."""
-        vars(self).update(constraint=self.problem.constraint, tol=self.solver.tol)
+    @property
+    def constraint(self):
+        """The constraint, which has the public metrics."""
+        return self.problem.constraint
 
     @cached_property
     def counter(self):
         """What counts the decisions of models."""
-        errors, margins = self._errors_and_margins(self.constraint)
+        errors, margins = _errors_and_margins(self.constraint, self.solver.tol)
         return make_counter(self.problem, errors - margins)
 
     def evaluate(self, parameters, result):
         """The candidate with these parameters; the result is the solver's that led to them."""
         return self.counter.evaluate([parameters], result)[0]
-
-    def _errors_and_margins(self, constraint):
-        """Solver's error of each gap, and the margin by which its tolerance is tightened for that.
-
-        Searches lead decisions and ranks to their bounds. For other metrics, such as mean losses,
-        no solver returns the bound to the last digit.
-        """
-        errors = np.array(
-            [self.tol if one.sums.metric_input == "values" else 0.0 for one in constraint]
-        )
-        return errors, np.where(constraint.tolerances > errors, errors, 0.0)
 
     def fit(self, problem, x, solver=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
@@ -112,17 +103,12 @@ class Fitter:
         Continuous metrics are solved with a margin, to keep their bounds.
         """
         constraint = problem.constraint
-        _, margins = self._errors_and_margins(constraint)
+        _, margins = _errors_and_margins(constraint, self.solver.tol)
         if margins.any():
             constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
         return self.evaluate(result.x[: problem.n_parameters], result)
-
-    def fit_roughly(self, problem, x):
-        """`fit` to fewer digits, where the metric decides what is solved next."""
-        solver = limit_iterations(self.solver, _MAX_ROUGH_STEPS)
-        return self.fit(problem, x, clone(solver).set_params(tol=max(_ROUGH_TOL, self.tol)))
 
     @cached_property
     def plain_fit(self):
@@ -150,7 +136,10 @@ class Fitter:
         """
         compared = [one for one in self.constraint if one.sums.metric_input == "ranks"]
         width = min((one.gap.criterion.width for one in compared), default=_MAX_DEVIATION)
-        deviation = 0.0 if candidate.scores is None else self._deviation(candidate.scores)
+        deviation = 0.0
+        if candidate.scores is not None:
+            weights = self.problem.mean_weights
+            deviation = np.sqrt(np.cov(candidate.scores, aweights=weights, ddof=0))
         # Rows at one threshold are corrected by scores as they are.
         if deviation <= width or any(one.gap.is_correctable for one in compared):
             return candidate
@@ -158,10 +147,6 @@ class Fitter:
         n_last = self.problem.model.last_layer(parameters).n_parameters
         parameters[-n_last:] *= factor
         return candidate._replace(parameters=parameters, scores=factor * candidate.scores)
-
-    def _deviation(self, scores):
-        """Weighted standard deviation of scores."""
-        return np.sqrt(np.cov(scores, aweights=self.problem.mean_weights, ddof=0))
 
     def make_subsample_fitter(self, start):
         """The fitter of the subsample, from given parameters; None if there is no subsample."""
@@ -183,10 +168,6 @@ class Fitter:
             start = start[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
-    def start_at(self, candidate):
-        """The same fitter, started at the parameters of a candidate."""
-        return replace(self, start=candidate.parameters)
-
     def problem_with_constraint(self, constraint):
         """The problem under another constraint."""
         return replace(self.problem, constraint=constraint)
@@ -198,7 +179,7 @@ class Fitter:
 
     def restrict_to(self, problem, tol=SUBSAMPLE_TOL):
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
-        tol = max(tol, self.tol)
+        tol = max(tol, self.solver.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
 
     def warm_start_from(self, candidate):
@@ -370,7 +351,7 @@ class _LineSearch:
         # same, in a small share of the time.
         on_subsample = evaluation
         if len(problem.target) > _MAX_HESSIAN_SAMPLES:
-            subsample = problem.draw_subsample(_MAX_HESSIAN_SAMPLES)
+            subsample = draw_subsample(problem, _MAX_HESSIAN_SAMPLES)
             on_subsample = subsample.evaluate(x, multipliers)
         newton, effects = _newton_directions(evaluation, on_subsample.hessian(multipliers))
         # The tightest rows of the constraint, and the intercept.

@@ -127,21 +127,23 @@ class Guarantee(NamedTuple):
     limits: np.ndarray | None = None
 
 
-def fit_with_guarantee(constraint, confidence, make_fit, clusters=None, mover=None):
+def fit_with_guarantee(
+    constraint, confidence, make_fit, clusters=None, fitter=None, leave_one_out=None
+):
     """Fit such that the population keeps the tolerances of a system with probability `confidence`.
 
     Several constraints have equal shares of the risk. ``make_fit(rows)`` returns a function
     ``fit(tolerances, latest)`` of these rows, or of all samples where rows are None. It may start
     from its own last fit, or from ``latest``, that of all samples at these tolerances. It returns a
-    candidate with the ``scores`` of all samples. `mover` is the `Mover` of models, a `LeaveOneOut`
-    of those that need no folds. Samples of equal code in `clusters` are in one fold, and their
-    errors are correlated. Where the training data is too small, the guarantee is that of the most
-    certain fit.
+    candidate with the ``scores`` of all samples. The `fitter` evaluates models that are moved
+    within planes, and `leave_one_out` scores samples by models that need no folds. Samples of equal
+    code in `clusters` are in one fold, and their errors are correlated. Where the training data is
+    too small, the guarantee is that of the most certain fit.
     """
     requested = constraint.tolerances
     risk = (1.0 - confidence) / max(1, len(requested))
     aim = 1.0 - _AIMED_RISK_SHARE * risk
-    refits = _Refits(constraint, make_fit, clusters, mover)
+    refits = _Refits(constraint, make_fit, clusters, fitter, leave_one_out)
     rounds = refits.search_planes(confidence, aim)
     if not any(one.probability >= confidence for one in rounds):
         rounds = rounds + _fit_rounds(refits, confidence, aim)
@@ -383,10 +385,9 @@ def _find_level(probability, level, ends, precision):
 class _Refits:
     """Fits of all samples, and what they tell about samples that they were not fitted to."""
 
-    def __init__(self, constraint, make_fit, clusters, mover):
+    def __init__(self, constraint, make_fit, clusters, fitter, leave_one_out):
         self.constraint, self.make_fit, self.clusters = constraint, make_fit, clusters
-        self.mover = mover
-        self.leave_one_out = mover if mover is not None and mover.can_leave_out else None
+        self.fitter, self.leave_one_out = fitter, leave_one_out
         self.ranks = np.array([one.sums.metric_input == "ranks" for one in constraint], dtype=bool)
         self.fit = make_fit(None)
 
@@ -399,12 +400,17 @@ class _Refits:
     def can_move(self):
         """Whether decisions alone are compared, of models that can be moved within planes."""
         counts_decisions = self.constraint.metric_inputs == {"decisions"}
-        return self.mover is not None and counts_decisions and self.mover.has_decisions
+        return self.fitter is not None and counts_decisions and self._has_decisions
+
+    @property
+    def _has_decisions(self):
+        """Whether scores decide between two classes by their sign."""
+        return bool(np.isin(self.fitter.problem.target, (-1.0, 1.0)).all())
 
     @cached_property
     def fold(self):
         """Fold of each sample, (n_samples,)."""
-        scores = self.first.scores if self.mover is None else self.mover.problem.target
+        scores = self.first.scores if self.fitter is None else self.fitter.problem.target
         return _assign_folds(self.constraint, len(scores), self.clusters)
 
     @cached_property
@@ -443,7 +449,7 @@ class _Refits:
         """
         if self.leave_one_out is None or self.constraint.metric_inputs != {"values"}:
             return None
-        if not self.leave_one_out.has_decisions:  # smaller predictions are others
+        if not self._has_decisions:  # smaller predictions are others
             return None
         limits, scores = self._certain_gaps(evidence, excess), evidence.scores
         if (excess == -np.inf).all() or (self.constraint.gaps(0.0 * scores) > limits).any():
@@ -471,7 +477,7 @@ class _Refits:
             return [plain]
         if not plain.can_reach(confidence):
             return []
-        planes = list(find_planes(self.mover.problem, plain_fit))
+        planes = list(find_planes(self.fitter.problem, plain_fit))
         margins = tolerances - self._certain_gaps(plain, plain.excess(aim))
         margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
@@ -504,7 +510,7 @@ class _Refits:
         """The plain fit, as `PlainFit`; None if an event needs a whole fold."""
         if self.leave_one_out is not None:
             return self.leave_one_out.plain
-        candidate, models = self.mover.fitter.fit_unconstrained(), []
+        candidate, models = self.fitter.fit_unconstrained(), []
         scores, folds = np.array(candidate.scores), []
         for number, (_, fit, _) in enumerate(self.fits):
             model, parameters = fit.fit_plain()
@@ -517,7 +523,7 @@ class _Refits:
     def _evaluate_point(self, evidence, plane, k):
         """The evidence of a point of a plane."""
         parameters, scores = plane.point(k)
-        candidate = self.mover.fitter.evaluate(parameters, evidence.candidate.result)
+        candidate = self.fitter.evaluate(parameters, evidence.candidate.result)
         training = self.constraint.gaps(candidate.scores)
         # Counts at single points are fair by chance, or unfair: the smoothed gap is expected.
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
@@ -537,7 +543,8 @@ class _Refits:
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""
-        return self.mover.count_errors(evidence.scores)
+        problem = self.fitter.problem
+        return float(problem.mean_weights @ ((evidence.scores > 0) != (problem.target > 0)))
 
     def _score(self, tolerances, candidate):
         """Scores of samples left out, and of training samples, and mean gaps in training.

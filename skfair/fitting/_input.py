@@ -18,7 +18,12 @@ from skfair.groups import (
 from skfair.losses import LogisticLoss, is_pairwise, step_function
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
-from skfair.problems import PartitionedProblem, PartitionedRankProblem, needs_subsample
+from skfair.problems import (
+    PartitionedProblem,
+    PartitionedRankProblem,
+    draw_subsample,
+    needs_subsample,
+)
 from skfair.solvers import SQP
 from skfair.statistics import (
     ASSUMPTIONS,
@@ -542,7 +547,7 @@ def partition_problem(problem, solver, n_jobs):
     """
     if not (needs_subsample(problem) and is_sum_over_samples(problem, solver)):
         return problem
-    subsample = problem.draw_subsample(SUBSAMPLE_SIZES["linear, blocks"])
+    subsample = draw_subsample(problem, SUBSAMPLE_SIZES["linear, blocks"])
     if subsample is problem:
         return problem
     partitions = make_partitions(blocks(len(problem.target)), n_jobs).map(problem.contribution)

@@ -39,37 +39,14 @@ def can_leave_one_out(problem, clusters=None):
     return is_linear and problem.region is None and "ranks" not in problem.constraint.metric_inputs
 
 
-class Mover:
-    """Evaluates models that are moved within planes, by decisions about samples left out."""
-
-    can_leave_out = False
-    """Whether it knows scores of samples left out from one fit of all samples."""
-
-    def __init__(self, fitter):
-        self.fitter, self.problem = fitter, fitter.problem
-
-    @property
-    def has_decisions(self):
-        """Whether scores decide between two classes by their sign."""
-        return bool(np.isin(self.problem.target, (-1.0, 1.0)).all())
-
-    def count_errors(self, scores):
-        """The weighted share of wrong decisions of some scores."""
-        problem = self.problem
-        return float(problem.mean_weights @ ((scores > 0) != (problem.target > 0)))
-
-
-class LeaveOneOut(Mover):
+class LeaveOneOut:
     """What the fits of a linear model tell about samples that they were not fitted to.
 
     Samples of equal code in `clusters` are left out together; None if all are independent.
     """
 
-    can_leave_out = True
-
     def __init__(self, fitter, clusters=None):
-        super().__init__(fitter)
-        self.clusters = clusters
+        self.fitter, self.problem, self.clusters = fitter, fitter.problem, clusters
 
     @cached_property
     def plain(self):

@@ -311,8 +311,8 @@ def make_representatives(summary, estimator, is_real, is_compared):
     codes = np.array([number.setdefault(group, len(number)) for group, _ in summary.cells])
     labels = np.array([*number], dtype=object)
     # Counts are those of all samples, not of their representatives.
-    groups = Groups.disjoint(
-        codes, labels, summary.attributes, multiplicity=np.asarray(summary.counts)
+    groups = Groups(
+        labels, codes=codes, attributes=summary.attributes, multiplicity=np.asarray(summary.counts)
     )
     warn_of_similar_labels(groups)
     samples = Samples(

@@ -64,7 +64,7 @@ class ConstraintReportMixin(PlainStateMixin):
 class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEstimator):
     """Base of estimators that are trained under constraints.
 
-    A subclass has the parameters named below and `tolerance`, `loss`. Its ``fit`` checks the input
+    A subclass has the parameters named below. Its ``fit`` checks the input
     and calls `_fit`, which calls three hooks: `_model` makes the model of the training data,
     `_enforce` trains it such that the constraints are kept, and `_prediction_attributes` returns
     the fitted attributes that predictions need.
@@ -80,6 +80,26 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     _solver_defaults = {}
     """Settings of a solver chosen by name, where they are not its own defaults."""
+
+    def __init__(
+        self,
+        constraint: Any,
+        tolerance: float | None,
+        enforcement: Any,
+        loss: Any,
+        alpha: float,
+        solver: Any,
+        warm_start: bool,
+        random_state: Any,
+    ):
+        self.constraint = constraint
+        self.tolerance = tolerance
+        self.enforcement = enforcement
+        self.loss = loss
+        self.alpha = alpha
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
 
     @abstractmethod
     def _model(self, training):

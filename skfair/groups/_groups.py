@@ -332,68 +332,13 @@ class Groups:
         ranks: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
     ):
-        self.labels, self.attributes, self.multiplicity = labels, attributes or [], multiplicity
+        names = [] if codes is None else list(range(labels.shape[1]))
+        self.labels, self.attributes, self.multiplicity = labels, attributes or names, multiplicity
         # Position of each group when they are sorted by label.
         self.ranks = np.arange(len(labels)) if ranks is None else np.argsort(np.argsort(ranks))
         self._codes, self.is_disjoint = codes, codes is not None
         if matrix is not None:
             self.matrix = matrix
-
-    @staticmethod
-    def disjoint(
-        codes: np.ndarray,
-        labels: np.ndarray,
-        attributes: list | None = None,
-        ranks: np.ndarray | None = None,
-        multiplicity: np.ndarray | None = None,
-    ) -> Groups:
-        """Each sample in exactly one group.
-
-        Parameters
-        ----------
-        codes : ndarray of intp, shape (n_samples,)
-            Group of each sample, in [0, n_groups).
-        labels : ndarray of object, shape (n_groups, n_attributes)
-            Labels of each group.
-        attributes : list of length n_attributes, default=None
-            Names of the attributes; None numbers them.
-        ranks : ndarray of int, shape (n_groups,), default=None
-            Numbers that sort the groups by label; None if they are sorted.
-        multiplicity : ndarray of int, shape (n_samples,), default=None
-            Number of samples that each row stands for; None means one each.
-        """
-        attributes = attributes or list(range(labels.shape[1]))
-        return Groups(
-            labels, codes=codes, attributes=attributes, ranks=ranks, multiplicity=multiplicity
-        )
-
-    @staticmethod
-    def overlapping(
-        matrix: sparse.csr_array,
-        labels: np.ndarray,
-        ranks: np.ndarray | None = None,
-        attributes: list | None = None,
-        multiplicity: np.ndarray | None = None,
-    ) -> Groups:
-        """Groups that may share samples, or that are partly recorded.
-
-        Parameters
-        ----------
-        matrix : csr_array of bool or float, shape (n_samples, n_groups)
-            Whether a sample belongs to a group, or the probability of it; without stored zeros or
-            duplicates.
-        labels : ndarray of object, shape (n_groups, n_attributes)
-            Labels of each group.
-        ranks : ndarray of int, shape (n_groups,), default=None
-            Numbers that sort the groups by label; None if they are sorted.
-        attributes : list of length n_attributes, default=None
-            Names of the attributes, of groups that are partly recorded.
-        multiplicity : ndarray of int, shape (n_samples,), default=None
-            Number of samples that each row stands for; None means one each.
-        """
-        return Groups(
-            labels, matrix=matrix, ranks=ranks, attributes=attributes, multiplicity=multiplicity
-        )
 
     @staticmethod
     def single(n_samples: int, name: str = "all") -> Groups:
@@ -406,7 +351,7 @@ class Groups:
         name : str, default="all"
             Name of the group.
         """
-        return Groups.disjoint(np.zeros(n_samples, dtype=np.intp), _one_column([name]))
+        return Groups(_one_column([name]), codes=np.zeros(n_samples, dtype=np.intp))
 
     def __len__(self) -> int:
         """Number of rows, each of which may stand for several samples."""
@@ -432,7 +377,7 @@ class Groups:
         labels : ndarray of object, shape (n_groups, n_attributes)
             Labels of each group.
         """
-        return Groups.disjoint(codes, labels, multiplicity=self.multiplicity)
+        return Groups(labels, codes=codes, multiplicity=self.multiplicity)
 
     def merge(self, name: str = "all") -> Groups:
         """All rows in one group.
@@ -452,8 +397,7 @@ class Groups:
         attributes : list
             At least as many names as there are attributes, of which the first ones count.
         """
-        names = attributes[: self.labels.shape[1]]
-        return Groups.disjoint(self.codes, self.labels, names, self.ranks, self.multiplicity)
+        return self._replace(attributes=attributes[: self.labels.shape[1]])
 
     def copy_with_multiplicity(self, multiplicity: np.ndarray | None) -> Groups:
         """The same groups of rows that stand for several samples each.
@@ -463,16 +407,14 @@ class Groups:
         multiplicity : ndarray of int, shape (n_rows,), or None
             Number of samples of each row; None means one each.
         """
+        return self._replace(multiplicity=multiplicity)
+
+    def _replace(self, **changes):
+        """A copy with other arguments of the constructor."""
         matrix = None if self.is_disjoint else self.matrix
-        groups = Groups(
-            self.labels,
-            codes=self._codes,
-            matrix=matrix,
-            attributes=self.attributes,
-            multiplicity=multiplicity,
-        )
-        groups.ranks = self.ranks
-        return groups
+        same = {"labels": self.labels, "codes": self._codes, "matrix": matrix}
+        same |= {name: getattr(self, name) for name in ("attributes", "ranks", "multiplicity")}
+        return Groups(**same | changes)
 
     @property
     def codes(self) -> np.ndarray:
@@ -542,8 +484,7 @@ class Groups:
         probabilities : ndarray of shape (n_samples, n_groups)
             Probability of each group.
         """
-        matrix = sparse.csr_array(probabilities)
-        return self._make_overlapping(matrix, slice(None))
+        return self._replace(codes=None, matrix=sparse.csr_array(probabilities))
 
     def take(self, rows: np.ndarray) -> Groups:
         """Groups of selected samples, without those that have no members there.
@@ -558,7 +499,7 @@ class Groups:
         if not self.is_disjoint:
             return groups if len(present) == len(self.labels) else groups.select(present)
         codes = np.searchsorted(present, groups.codes)
-        return self._disjoint(codes, present, groups.multiplicity)
+        return groups._replace(labels=self.labels[present], codes=codes, ranks=self.ranks[present])
 
     def subset(self, rows: slice | np.ndarray) -> Groups:
         """Groups of selected samples; groups without members there remain, empty.
@@ -570,21 +511,8 @@ class Groups:
         """
         multiplicity = None if self.multiplicity is None else self.multiplicity[rows]
         if self.is_disjoint:
-            return self._disjoint(self.codes[rows], slice(None), multiplicity)
-        return self._make_overlapping(self.matrix[rows], slice(None), multiplicity)
-
-    def _disjoint(self, codes, positions, multiplicity):
-        """Disjoint groups of rows, of which labels and ranks are those at the positions."""
-        return Groups.disjoint(
-            codes, self.labels[positions], self.attributes, self.ranks[positions], multiplicity
-        )
-
-    def _make_overlapping(self, matrix, positions, multiplicity=None):
-        """As `_disjoint`, of groups that may overlap; by default rows stand for as many samples."""
-        multiplicity = self.multiplicity if multiplicity is None else multiplicity
-        return Groups.overlapping(
-            matrix, self.labels[positions], self.ranks[positions], self.attributes, multiplicity
-        )
+            return self._replace(codes=self.codes[rows], multiplicity=multiplicity)
+        return self._replace(matrix=self.matrix[rows], multiplicity=multiplicity)
 
     def reorder(self, order: np.ndarray) -> Groups:
         """The same groups in another order.
@@ -598,7 +526,8 @@ class Groups:
             return self
         if not self.is_disjoint:
             return self.select(order)
-        groups = self._disjoint(np.argsort(order)[self.codes], order, self.multiplicity)
+        codes, labels = np.argsort(order)[self.codes], self.labels[order]
+        groups = self._replace(labels=labels, codes=codes, ranks=self.ranks[order])
         vars(groups)["counts"] = self.counts[order]  # which need not be counted again
         return groups
 
@@ -645,7 +574,7 @@ class Groups:
         one_each = np.ones(codes.size, dtype=bool), codes.ravel(), ends
         values = sparse.csr_array(one_each, shape=(n_groups, len(labels)))
         matrix = sparse.csr_array(self.matrix @ values)
-        return Groups.overlapping(matrix, labels, multiplicity=self.multiplicity)
+        return Groups(labels, matrix=matrix, multiplicity=self.multiplicity)
 
     def attribute_codes_of_groups(self) -> tuple[np.ndarray, np.ndarray]:
         """Values of the single attributes in each group, which is a combination of them.
@@ -674,7 +603,10 @@ class Groups:
         positions : ndarray of int
             Positions of the groups.
         """
-        return self._make_overlapping(self.matrix[:, positions], positions)
+        labels, ranks = self.labels[positions], self.ranks[positions]
+        return self._replace(
+            labels=labels, codes=None, matrix=self.matrix[:, positions], ranks=ranks
+        )
 
 
 def check_groups(
@@ -738,7 +670,7 @@ def check_groups(
         combined, codes = unique_inverse(codes * len(values) + inverse)
         earlier, latest = np.divmod(combined, len(values))
         labels = np.column_stack((labels[earlier], values[latest]))
-    return Groups.disjoint(codes, labels, names)
+    return Groups(labels, codes=codes, attributes=names)
 
 
 MAX_NUMERIC_GROUPS = 30
@@ -875,7 +807,7 @@ def _groups_from_matrix(sensitive_features, n_samples):
     matrix = matrix.astype(bool)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    groups = Groups.overlapping(matrix, _one_column(range(matrix.shape[1])))
+    groups = Groups(_one_column(range(matrix.shape[1])), matrix=matrix)
     empty = np.flatnonzero(groups.counts == 0)
     if len(empty):
         raise ValueError(

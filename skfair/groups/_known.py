@@ -131,7 +131,7 @@ def check_recorded_groups(sensitive_features, n_samples, missing="at_random"):
     matrix = sparse.csr_array(
         (np.ones(len(groups.codes)), groups.codes, ends), shape=(n_samples, len(groups.labels))
     ).astype(float if missing == "at_random" else bool)
-    return Groups.overlapping(matrix, groups.labels, attributes=groups.attributes)
+    return Groups(groups.labels, matrix=matrix, attributes=groups.attributes)
 
 
 # Groups that are known as probabilities.
@@ -158,7 +158,7 @@ def check_group_probabilities(probabilities, data):
 def make_probable_groups(probabilities):
     """`Groups` whose memberships are the probabilities of a DataFrame."""
     labels = probabilities.columns.to_numpy(dtype=object)[:, np.newaxis]
-    return Groups.overlapping(sparse.csr_array(probabilities.to_numpy()), labels)
+    return Groups(labels, matrix=sparse.csr_array(probabilities.to_numpy()))
 
 
 # Groups that were known at fit: new data are encoded by them.
@@ -250,7 +250,7 @@ def _encode_recorded(sensitive_features, n_samples):
     recorded = {name: column[is_recorded] for name, column in zip(names, columns, strict=True)}
     if not is_recorded.any():
         labels = np.empty((0, len(columns)), dtype=object)
-        return is_recorded, Groups.disjoint(np.empty(0, dtype=np.intp), labels)
+        return is_recorded, Groups(labels, codes=np.empty(0, dtype=np.intp))
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
 

@@ -192,8 +192,11 @@ class Samples(NamedTuple):
         positions = np.cumsum(is_large) - 1
         positions[~is_large] = positions[np.argmax(groups.counts)]
         labels = groups.labels[is_large]
-        merged = Groups.disjoint(
-            positions[groups.codes], labels, groups.attributes, multiplicity=groups.multiplicity
+        merged = Groups(
+            labels,
+            codes=positions[groups.codes],
+            attributes=groups.attributes,
+            multiplicity=groups.multiplicity,
         )
         return merged, positions[by_label]
 
@@ -343,7 +346,13 @@ def merge_samples(samples, columns):
         return samples, columns
     counts = merged.pop("n_samples")
     del merged["squared_weight"]
-    groups = Groups.disjoint(codes, groups.labels, groups.attributes, groups.ranks, counts)
+    groups = Groups(
+        groups.labels,
+        codes=codes,
+        attributes=groups.attributes,
+        ranks=groups.ranks,
+        multiplicity=counts,
+    )
     return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}
 
 
@@ -359,7 +368,7 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
     warn_of_continuous_attributes(groups)
     warn_of_similar_labels(groups)
     if occurring is not None:
-        groups = Groups.overlapping(groups.matrix, occurring.astype(object)[:, np.newaxis])
+        groups = Groups(occurring.astype(object)[:, np.newaxis], matrix=groups.matrix)
     rows = np.flatnonzero(weights > 0)
     if len(rows) < len(weights):
         groups, weights = groups.take(rows), weights[rows]
@@ -568,7 +577,7 @@ class SampleSummary:
 
     def intersection_groups(self):
         """Groups of one sample of each cell."""
-        return Groups.disjoint(np.arange(len(self.cells)), np.array(self.cells, dtype=object))
+        return Groups(np.array(self.cells, dtype=object), codes=np.arange(len(self.cells)))
 
     def check_unchanged(self, blocks):
         """Raise for blocks whose samples changed when a lost worker made them be computed again."""

@@ -195,7 +195,7 @@ class OutstandingSamples:
             for label, row in zip(labels, rows, strict=True):
                 label[:] = row
             groups = check_groups(labels, len(rows))
-            groups = Groups.disjoint(groups.codes, groups.labels, attributes)
+            groups = Groups(groups.labels, codes=groups.codes, attributes=attributes)
             yield Cohort(
                 time, Samples(np.array(target), groups, np.array(weights)), np.array(scores)
             )
@@ -412,9 +412,9 @@ def _order_attributes(groups, attributes):
             f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order."
         )
     if set(groups.attributes) != set(attributes):
-        return Groups.disjoint(groups.codes, groups.labels, attributes)
+        return Groups(groups.labels, codes=groups.codes, attributes=attributes)
     labels = groups.labels[:, [groups.attributes.index(name) for name in attributes]]
-    return Groups.disjoint(groups.codes, labels, attributes)
+    return Groups(labels, codes=groups.codes, attributes=attributes)
 
 
 def _are_named(*attributes):

@@ -238,7 +238,7 @@ def _equal(first, second):
 # Monitors as text in JSON.
 
 
-_VERSION = 4
+_VERSION = 5
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
@@ -623,7 +623,7 @@ class GapMonitor(BaseEstimator):
         UserWarning
             If groups join, or outcomes are missing when the delay of their cohort has passed.
         """
-        settings = self._check_settings()
+        settings = _check_settings(self)
         y_pred, y_true, sensitive_features, sample_weight, ids, X = map(
             load_rows, (y_pred, y_true, sensitive_features, sample_weight, ids, X)
         )
@@ -670,7 +670,7 @@ class GapMonitor(BaseEstimator):
         >>> round(monitor.interval().estimate, 3)
         0.05
         """
-        settings = self._check_settings()
+        settings = _check_settings(self)
         check_audit(settings, audit)
         is_late = ids is not None or settings.delay is not None
         X = None if audit.model is None or is_late else audit.model.X
@@ -727,7 +727,7 @@ class GapMonitor(BaseEstimator):
             `update`. The state is then unchanged.
         """
         self._check_updated()
-        settings, state, time = self._check_settings(), self._state, normalize_time(time)
+        settings, state, time = _check_settings(self), self._state, normalize_time(time)
         can_wait = ids is not None or settings.delay is not None
         if can_wait or restore_time(state.time) < restore_time(time):
             raise ValueError(
@@ -764,7 +764,7 @@ class GapMonitor(BaseEstimator):
             state is then unchanged.
         """
         self._check_updated()
-        settings, state = self._check_settings(), self._state
+        settings, state = _check_settings(self), self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
         ids = check_column(load_rows(ids), "ids").tolist()
         outcomes = check_column(load_rows(y_true), "y_true")
@@ -938,19 +938,6 @@ class GapMonitor(BaseEstimator):
         if not hasattr(self, "status_"):
             raise NotFittedError("This GapMonitor has read no batch; call update first.")
 
-    def _check_settings(self):
-        """The parameters, if they are in range, and as they were with the first batch."""
-        params = parameters(self)
-        if not hasattr(self, "status_"):
-            return check_settings(params)
-        if names := self._settings.changed_names(params):
-            first = [f"{name}={getattr(self._settings, name)!r}" for name in names]
-            raise ValueError(
-                "The parameters of a GapMonitor must not change after its first batch, which had "
-                f"{join_names(first)}. Set them back, or create another monitor."
-            )
-        return self._settings
-
     def _set_state(self, settings, state):
         """Replace the state and all attributes at once; whatever fails before leaves them as is."""
         row = state.rows[-1]
@@ -969,3 +956,18 @@ class GapMonitor(BaseEstimator):
             n_outstanding_=row.n_outstanding,
         )
         return self
+
+
+def _check_settings(monitor):
+    """The parameters, if they are in range, and as they were with the first batch."""
+    params = parameters(monitor)
+    if not hasattr(monitor, "status_"):
+        return check_settings(params)
+    settings = monitor._settings
+    if names := settings.changed_names(params):
+        first = [f"{name}={getattr(settings, name)!r}" for name in names]
+        raise ValueError(
+            "The parameters of a GapMonitor must not change after its first batch, which had "
+            f"{join_names(first)}. Set them back, or create another monitor."
+        )
+    return settings

@@ -219,7 +219,9 @@ class CellEvidence:
     """Counts of disjoint groups in one cell, and for each contrast an e-process on the levels.
 
     `levels` of the gap ascend, and `tolerance` is a position among them. Arrays may have leading
-    axes of shape `streams`: one entry per stream that is monitored at once.
+    axes of shape `streams`: one entry per stream that is monitored at once. The `total` has
+    samples, weight and weighted sum of values of each group since a restart, (3, n_groups), and the
+    `block` samples and sums of values that wait for others, until they are enough for a bet.
     """
 
     hypothesis: DifferenceHypotheses | MeanHypotheses
@@ -227,6 +229,8 @@ class CellEvidence:
     tolerance: int
     counts: np.ndarray
     windows: np.ndarray
+    total: np.ndarray
+    block: np.ndarray
     log_e: np.ndarray
     log_max: np.ndarray
 
@@ -234,6 +238,7 @@ class CellEvidence:
         self.hypothesis, self.levels, self.tolerance = hypothesis, levels, tolerance
         self.counts = np.zeros((2, *streams, 0))
         self.windows = np.zeros((2, *streams, len(WINDOWS), 0))
+        self.total, self.block = np.zeros((3, 0)), np.zeros((2, 0))
         self.log_e = np.zeros(
             (*streams, 0, 0 if hypothesis.compares_group_pairs else 1, len(levels))
         )
@@ -242,8 +247,9 @@ class CellEvidence:
     def add_groups(self, n_groups):
         """Let groups join, of which nothing is known."""
         axes = (-3, -2) if self.hypothesis.compares_group_pairs else (-3,)
-        self.counts, self.windows = (
-            _pad(one, [-1], n_groups) for one in (self.counts, self.windows)
+        tables = self.counts, self.windows, self.total, self.block
+        self.counts, self.windows, self.total, self.block = (
+            _pad(one, [-1], n_groups) for one in tables
         )
         self.log_e, self.log_max = (_pad(one, axes, n_groups) for one in (self.log_e, self.log_max))
 
@@ -272,7 +278,9 @@ class CellEvidence:
 
     def restart(self):
         """Forget counts and certificates; recent means remain predictions of the detectors."""
-        self.counts = np.zeros_like(self.counts)
+        self.counts, self.total, self.block = map(
+            np.zeros_like, (self.counts, self.total, self.block)
+        )
         self.log_e, self.log_max = np.zeros_like(self.log_e), np.zeros_like(self.log_max)
 
     def _count(self, n, x):
@@ -428,12 +436,8 @@ class Comparison:
         Name of the attribute.
     groups : list
         Names of the groups in the order in which they joined.
-    totals : dict of str to ndarray of shape (3, n_groups)
-        Samples, weight and weighted sum of values of each group in each cell, since a restart.
-    blocks : dict of str to ndarray of shape (2, n_groups)
-        Samples and sums of values that wait for others, until a block is large enough for a bet.
     cells : dict of str to CellEvidence
-        Evidence of each cell.
+        Totals and evidence of each cell.
     gap : GapEvidence
         Evidence of all cells together, which hold different samples.
     times : list
@@ -448,8 +452,6 @@ class Comparison:
     tolerance: int
     min_group_size: int
     groups: list
-    totals: dict
-    blocks: dict
     cells: dict
     gap: GapEvidence
     times: list
@@ -458,17 +460,13 @@ class Comparison:
     def __init__(self, name, hypothesis, levels, tolerance, min_group_size):
         self.name, self.hypothesis, self.levels = name, hypothesis, levels
         self.tolerance, self.min_group_size = tolerance, min_group_size
-        self.groups, self.times, self.totals, self.blocks, self.cells = [], [], {}, {}, {}
+        self.groups, self.times, self.cells = [], [], {}
         self.gap, self.last_batch = GapEvidence(len(levels), tolerance), 0
 
     def copy(self):
         """A comparison of equal state, which may change while this one stays as it is."""
         other = copy(self)
-        other.totals, other.blocks, other.times = (
-            dict(self.totals),
-            dict(self.blocks),
-            [*self.times],
-        )
+        other.times = [*self.times]
         other.cells = {name: copy(cell) for name, cell in self.cells.items()}
         other.gap = copy(self.gap)
         return other
@@ -481,18 +479,9 @@ class Comparison:
             return self
         other = self.copy()
         other.groups = self.groups + joined
-        for cell in other.cells:
-            other._add_joined_groups(cell)
+        for cell in other.cells.values():
+            cell.add_groups(len(joined))
         return other
-
-    def sort_cells(self, codes, names, cells, values, weights):
-        """Codes among the known groups, values and weights of the samples of each cell, sorted."""
-        position = {name: code for code, name in enumerate(self.groups)}
-        codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
-        return {
-            cell: sort_samples(codes[mask], values[mask], weights[mask])
-            for cell, mask in cells.items()
-        }
 
     def count_and_bet(self, batch, time, codes, names, cells, values, weights):
         """Count samples of known groups, bet on them, and return tables of what was counted.
@@ -501,13 +490,14 @@ class Comparison:
         `names`, `cells` masks of the samples by name, values and weights are between 0 and 1. A
         table holds samples, weight and weighted sum of values of each group, (3, n_groups).
         """
-        columns = self.sort_cells(codes, names, cells, values, weights)
+        columns = _sort_cells(self.groups, codes, names, cells, values, weights)
         n_groups = len(self.groups)
         tables = {cell: tabulate(*one, n_groups) for cell, one in columns.items()}
         for cell, table in tables.items():
             if cell not in self.cells:
-                self._add_cell(cell)
-            self.totals[cell] = self.totals[cell] + table
+                self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
+                self.cells[cell].add_groups(n_groups)
+            self.cells[cell].total = self.cells[cell].total + table
         # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
         # out, and if samples wait until there are enough for a bet.
         is_large, has_bet = self.is_large(), False
@@ -517,11 +507,11 @@ class Comparison:
             rng = make_generator_from_key(batch, time, self.name, cell, *columns[cell])
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
-                self.blocks[cell] = self.blocks[cell] + block
-                if self.blocks[cell][0].sum() >= MIN_BLOCK:
-                    increments = evidence.update(*self.blocks[cell] * is_large)
+                evidence.block = evidence.block + block
+                if evidence.block[0].sum() >= MIN_BLOCK:
+                    increments = evidence.update(*evidence.block * is_large)
                     log_e, log_e_windows = log_e + increments[0], log_e_windows + increments[1]
-                    self.blocks[cell], has_bet = np.zeros_like(self.blocks[cell]), True
+                    evidence.block, has_bet = np.zeros_like(evidence.block), True
         if has_bet:
             self.gap.update(log_e, log_e_windows, is_start=batch > self.last_batch)
             self.times.append(time)
@@ -530,45 +520,30 @@ class Comparison:
 
     def restart(self):
         """Forget totals, certificates and the detector after an alarm."""
-        for cell in self.cells:
-            self.cells[cell].restart()
-            self.totals[cell] = np.zeros_like(self.totals[cell])
-            self.blocks[cell] = np.zeros_like(self.blocks[cell])
+        for cell in self.cells.values():
+            cell.restart()
         self.gap.restart()
-
-    def _add_cell(self, cell):
-        """Let a cell join that has not occurred before."""
-        self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
-        self.totals[cell], self.blocks[cell] = np.zeros((3, 0)), np.zeros((2, 0))
-        self._add_joined_groups(cell)
-
-    def _add_joined_groups(self, cell):
-        """Let the groups that have joined join the tables of a cell."""
-        n_new = len(self.groups) - self.totals[cell].shape[1]
-        self.cells[cell].add_groups(n_new)
-        for tables in (self.totals, self.blocks):
-            tables[cell] = np.pad(tables[cell], ((0, 0), (0, n_new)))
 
     def is_large(self):
         """Whether each group has enough samples so far to be compared."""
-        counts = sum((total[0] for total in self.totals.values()), np.zeros(len(self.groups)))
+        counts = sum((one.total[0] for one in self.cells.values()), np.zeros(len(self.groups)))
         return counts >= self.min_group_size
 
     def is_compared(self, cell):
-        """Whether each group is compared within a cell."""
-        return self.is_large() & (self.totals[cell][1] > 0)
+        """Whether each group is compared within a cell, of which the evidence is passed."""
+        return self.is_large() & (cell.total[1] > 0)
 
     def estimate(self):
         """The largest gap of a cell in all samples so far, between 0 and 1."""
         gaps = [0.0]
-        for cell, (_, weight, weighted_sum) in self.totals.items():
-            compared = self.is_compared(cell)
+        for cell in self.cells.values():
+            (_, weight, weighted_sum), compared = cell.total, self.is_compared(cell)
             gaps.append(self.hypothesis.tested_value(weighted_sum[compared] / weight[compared]))
         return max(gaps)
 
     def log_certificates(self):
         """Evidence that the gap is below each level, (n_levels,); inf without a contrast."""
-        logs = [one.log_certificates(self.is_compared(cell)) for cell, one in self.cells.items()]
+        logs = [one.log_certificates(self.is_compared(one)) for one in self.cells.values()]
         return np.min([np.full(len(self.levels), np.inf), *logs], axis=0)
 
     def start_of_excess(self):
@@ -576,6 +551,15 @@ class Comparison:
         # The first bet that paid was prompted by the one before it.
         best = self.gap.starts[self.gap.log_best.argmax()]
         return self.times[max(best - 1, 0)]
+
+
+def _sort_cells(groups, codes, names, cells, values, weights):
+    """Codes among the known groups, values and weights of the samples of each cell, sorted."""
+    position = {name: code for code, name in enumerate(groups)}
+    codes = np.array([position[name] for name in names], dtype=np.intp)[codes]
+    return {
+        cell: sort_samples(codes[mask], values[mask], weights[mask]) for cell, mask in cells.items()
+    }
 
 
 # State of a monitor: how a batch changes it, and what it says of the tolerance.
@@ -795,7 +779,7 @@ def add_late_cohort(settings, state, cohort):
     tables = {tuple(key): table for *key, table in rows[position].tables}
     for name, *columns in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
-        for cell, one in comparison.sort_cells(*columns, cells, values, weights).items():
+        for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():
             table, key = tabulate(*one, len(comparison.groups)), (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(

@@ -1,6 +1,6 @@
 """Constraints on top of any classifier: out-of-fold scores, a final linear model, rank shifts."""
 
-from skfair.postprocessing._constrained_cv import ConstrainedCV
+from skfair.postprocessing._constrained_cv import ConstrainedCV, check_exportable
 from skfair.postprocessing._events import (
     check_multiclass_support,
     check_training_without_features,
@@ -9,8 +9,6 @@ from skfair.postprocessing._events import (
     route_metadata,
     stratify,
 )
-from skfair.postprocessing._group_models import MAX_NARROW_COLUMNS
-from skfair.postprocessing._joint import FoldModel, JointProbabilities, suits_joint_probabilities
 from skfair.postprocessing._oof import (
     Folds,
     calibrated_log_odds,

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -42,8 +43,13 @@ from skfair.postprocessing._events import (
     warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
-from skfair.postprocessing._group_models import ScreenedClassifier
-from skfair.postprocessing._joint import fit_joint_probabilities
+from skfair.postprocessing._group_models import MAX_NARROW_COLUMNS, ScreenedClassifier
+from skfair.postprocessing._joint import (
+    FoldModel,
+    JointProbabilities,
+    fit_joint_probabilities,
+    suits_joint_probabilities,
+)
 from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
     check_held_out,
@@ -64,8 +70,9 @@ from skfair.utils._sklearn import (
     safe_indexing,
 )
 
-_N_FOLDS = 5
-"""Folds by default."""
+_N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
+"""Folds by default, those of many samples or columns, and the samples from which on they are many.
+"""
 
 
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
@@ -80,6 +87,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         *ConstraintReportMixin._record_types,
         EventFeatures,
         EventModel,
+        FoldModel,
+        JointProbabilities,
         LogisticModel,
         ScreenedClassifier,
     )
@@ -87,21 +96,18 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
 
-    _oof_attribute: Any = None
-    """Name of the fitted attribute with the out-of-fold output of the final linear model."""
-
     @property
     @abstractmethod
     def _base(self):
         """The estimator that is wrapped."""
 
-    def _count_folds(self, X):
-        """Number of folds by default."""
-        return _N_FOLDS
-
     @abstractmethod
     def _make_problems(self, training, constraints):
-        """The problems of the final linear model, one per score; raise for unfit constraints."""
+        """The problems of the final linear model, one per score, and their objective.
+
+        The objective is the loss, and the weight of each sample's loss. Raise for unfit
+        constraints.
+        """
 
     @abstractmethod
     def _fit_score_columns(self, scores, problems):
@@ -111,17 +117,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _score_columns(self, scores):
         """The columns of new samples from their scores, (n_samples, n_problems)."""
 
-    def _suits_joint_probabilities(self, problems, events, constraints):
-        """Whether probabilities of group and class are estimated together."""
-        return False
-
-    @abstractmethod
-    def _loss_and_weights(self, training):
-        """Loss of the final linear model, and the weight of each sample's loss."""
-
     @abstractmethod
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
-        """Fitted attributes of the final linear model, or of those of several classes."""
+        """Fitted attributes of the final linear model, its report, and its status.
+
+        The name of the out-of-fold output, which has the training samples, begins with "oof_".
+        """
 
     @abstractmethod
     def _warn_after_fit(self, problem, guarantee, training):
@@ -136,7 +137,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         constraints = resolve_constraints(self.constraint)
         # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
-        problems = self._make_problems(training, constraints)
+        problems, objective = self._make_problems(training, constraints)
         check_held_out(self._base, self.cv, X, X_fit, rows)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -150,7 +151,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             known = estimators, self.group_estimator
             fit_features = partial(fit_event_features, *known, n_jobs=self.n_jobs, folds=folds)
             training = fill_groups_by_class(training, fit_features, folds)
-            problems = self._make_problems(training, constraints)
+            problems, objective = self._make_problems(training, constraints)
         # New samples are scored by the estimators of the folds, or by one of all samples.
         final = estimators
         if not self.ensemble and len(estimators) > 1:
@@ -161,15 +162,21 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         constraints = [] if training.lacks_groups else constraints
         with Subtask(self, context, "final linear model", max_subtasks=None) as step:
             rule, problem, guarantee = self._fit_rule(
-                training, problems, constraints, scores, (estimators, final), folds, step
+                training, problems, objective, constraints, scores, (estimators, final), folds, step
             )
         # Store what predictions need, and what describes the fit; then warn.
-        outcome = self._outcome_attributes(
+        outcome, report, status = self._outcome_attributes(
             rule["_event_features"], problem, guarantee, problems, constraints
         )
-        scores = outcome[self._oof_attribute]
-        outcome[self._oof_attribute] = _scatter(scores, rows, len(column_or_1d(y)))
-        store_fit(self, rule | outcome | feature_attributes(final[0]))
+        for name in outcome:
+            if name.startswith("oof_"):
+                outcome[name] = _scatter(outcome[name], rows, len(column_or_1d(y)))
+        is_unconstrained = compares_nothing(problems[0], problem.constraint)
+        if is_unconstrained:
+            warn_of_one_group(problems[0], problem.constraint)
+        n_rows, columns = len(problem.lower), columns_of(report)
+        solution = solution_attributes(self, guarantee, status, n_rows, columns, is_unconstrained)
+        store_fit(self, rule | outcome | solution | feature_attributes(final[0]))
         self._warn_after_fit(problem, guarantee, training)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -210,9 +217,10 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             )
         check_out_of_bag(self.cv, groups)
         # Models of events are cross-fitted in folds even if the estimator itself is not.
-        cv = self._count_folds(X) if self.cv is None or isinstance(self.cv, str) else self.cv
+        is_real, is_default = training.classes is None, self.cv is None or isinstance(self.cv, str)
+        cv = _count_folds(X, is_real) if is_default else self.cv
         y = column_or_1d(y)
-        strata, is_real = stratify(training, rows, len(y)), training.classes is None
+        strata = stratify(training, rows, len(y))
         folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
         return check_method_params(y, fit_params, indices=rows), folds
 
@@ -232,12 +240,14 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
                 subtask=step.subtask,
             )
 
-    def _fit_rule(self, training, problems, constraints, scores, estimators, folds, step):
+    def _fit_rule(
+        self, training, problems, objective, constraints, scores, estimators, folds, step
+    ):
         """Fitted attributes of the rule, the problem of its linear model, and its guarantee.
 
         `estimators` are those that scored the samples, and those that score new ones.
         """
-        unit, objective = problems[0].unit, self._loss_and_weights(training)
+        unit = problems[0].unit
         attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
         events = find_events(problems, constraints)
         events.check_folds(folds, training.samples.groups)
@@ -271,7 +281,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         """Features of events, problems with these as X, and `group_class_probabilities`."""
         scoring, final = estimators
         # Out-of-fold probabilities of the events that the constraints compare.
-        if self._suits_joint_probabilities(problems, events, constraints):
+        if suits_joint_probabilities(self, problems, events, constraints):
             features, columns, probabilities = fit_joint_probabilities(
                 scoring, training, columns, events, folds, self.n_jobs
             )
@@ -288,14 +298,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         chances = features.group_class_probabilities(columns, probabilities)
         of_events = features.features(columns, probabilities)
         return features, _replace_features(problems, of_events), chances
-
-    def _solution_attributes(self, problem, guarantee, problems, report, status):
-        """Fitted attributes of multipliers, violation, report and guarantee."""
-        is_unconstrained = compares_nothing(problems[0], problem.constraint)
-        if is_unconstrained:
-            warn_of_one_group(problems[0], problem.constraint)
-        columns, n_rows = columns_of(report), len(problem.lower)
-        return solution_attributes(self, guarantee, status, n_rows, columns, is_unconstrained)
 
     def rule_inputs(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
@@ -328,7 +330,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         ValueError
             If there are more than two classes, or groups are needed and were not passed.
         """
-        self._check_exportable()
+        check_exportable(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
         scores = mean_scores(self.estimators_, X)
         _, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
@@ -357,10 +359,6 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         tags.input_tags.allow_nan = base_tags.input_tags.allow_nan
         return tags
 
-    def _check_exportable(self):
-        """Raise if no rule describes the predictions."""
-        check_is_fitted(self)
-
     def _columns_and_scores(self, X, sensitive_features):
         """Columns of the scores, and scores of the final linear model, (n_samples, n_problems)."""
         check_is_fitted(self)
@@ -374,21 +372,38 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _columns_and_probabilities(self, scores, X, sensitive_features):
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
         columns = self._score_columns(self._unit.to_unit(scores))
-        codes = self._codes(sensitive_features, len(columns))
+        codes = None
+        if self.group_estimator == "sensitive_features":
+            reason = (
+                "With group_estimator='sensitive_features' predictions depend on the group, so "
+                "that they need sensitive_features: with group_estimator=None the group is "
+                "estimated from X."
+            )
+            groups = encode_groups_for_prediction(
+                sensitive_features, len(columns), self.groups_, reason, self.handle_unknown
+            )
+            codes = np.append(self._event_codes, -1)[groups]
         return self._event_features.columns_and_probabilities(columns, X, codes)
 
-    def _codes(self, sensitive_features, n_samples):
-        """Code of each row's group in the features, where it is used."""
-        if self.group_estimator != "sensitive_features":
-            return None
-        reason = (
-            "With group_estimator='sensitive_features' predictions depend on the group, so that "
-            "they need sensitive_features: with group_estimator=None the group is estimated from X."
+
+def check_exportable(estimator):
+    """Raise if no rule describes the predictions."""
+    check_is_fitted(estimator)
+    n_classes = len(getattr(estimator, "classes_", ()))
+    if n_classes > 2:
+        raise ValueError(
+            f"A rule describes the decision between 2 classes, but there are {n_classes}. Serve "
+            "the fitted estimator itself."
         )
-        groups = encode_groups_for_prediction(
-            sensitive_features, n_samples, self.groups_, reason, self.handle_unknown
-        )
-        return np.append(self._event_codes, -1)[groups]
+
+
+def _count_folds(X, is_real):
+    """Number of folds by default: fewer for classes of many samples or columns."""
+    # Two thirds of many samples are enough, and wide data take long.
+    shape = (count_samples(X), *getattr(X, "shape", ())[1:])
+    is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
+    is_large = not is_real and (is_wide or shape[0] >= _LARGE)
+    return _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
 
 
 def _replace_features(problems, features):

@@ -36,7 +36,7 @@ from skfair.postprocessing._group_models import (
     pilot_rows,
 )
 from skfair.postprocessing._group_thresholds import search_thresholds
-from skfair.postprocessing._oof import final_step_features, predict_probabilities
+from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
@@ -248,7 +248,7 @@ def check_multiclass_support(problems, constraints, confidence):
 _REVEALED_SHARE = 0.99
 """Share of a group's members that are recognised, from which on X is said to reveal the group."""
 
-_MIN_PROBABILITY = 1e-4
+MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
 _AFFINE_COEFFICIENTS = {"positives": (0, 1), "negatives": (1, -1)}
@@ -304,16 +304,14 @@ class EventModel(NamedTuple):
         probabilities = np.zeros((count_samples(features), len(self.group_models), n_codes))
         pairs = zip(self.group_models, self.subset_models, strict=True)
         for number, (group_model, subset_model) in enumerate(pairs):
-            # Groups without a training sample in the subset keep probability 0.
-            columns = predict_probabilities(group_model, features)
-            probabilities[:, number, group_model.classes_] = columns
+            # Groups without a training sample in the subset have probability 0.
+            of_groups = predict_label_probabilities(group_model, features, n_codes)
             if codes is not None:
                 is_known = codes >= 0
-                one_hot = codes[is_known, np.newaxis] == np.arange(n_codes)
-                probabilities[is_known, number] = one_hot
+                of_groups[is_known] = codes[is_known, np.newaxis] == np.arange(n_codes)
             if subset_model is not None:
-                inside = predict_probabilities(subset_model, features) @ subset_model.classes_
-                probabilities[:, number] *= inside[:, np.newaxis]
+                of_groups *= predict_label_probabilities(subset_model, features, 2)[:, 1:]
+            probabilities[:, number] = of_groups
         return probabilities
 
 
@@ -344,7 +342,7 @@ def fill_groups_by_class(training, fit_features, folds):
     of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     if training.samples.group_probabilities is not None:
         # A second model combines the first one with the probabilities that were passed.
-        log = np.log(of_class.clip(_MIN_PROBABILITY))
+        log = np.log(of_class.clip(MIN_PROBABILITY))
         of_class = estimate_group_probabilities(training, [log, np.array(subsets, dtype=float).T])
     return fill_groups(training, of_class)
 
@@ -546,7 +544,7 @@ def _fit_default(base, training, events, fold):
         by_subset = model.probabilities(rows, events.table.shape[2])
         likelihoods = by_subset[np.arange(len(test)), :, events.codes[test]]
         inside = np.column_stack(events.subsets)[test]
-        logs = np.log(np.maximum(likelihoods, _MIN_PROBABILITY)) * inside
+        logs = np.log(np.maximum(likelihoods, MIN_PROBABILITY)) * inside
         losses.append(-(training.samples.weights[test] @ logs).sum())
     best = models[int(np.argmin(losses))]
     if len(sampled) == len(train):

@@ -23,6 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skfair.fitting import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
+    MIN_PROBABILITY,
     enforce_and_select,
     group_codes,
     make_fitter,
@@ -35,18 +36,15 @@ from skfair.postprocessing._group_models import (
     small_boosting,
 )
 from skfair.postprocessing._logistic import fit_standardized_logistic
-from skfair.postprocessing._oof import final_step_features, predict_probabilities
+from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
 from skfair.solvers import Progress, Result
-from skfair.utils._sklearn import count_samples, safe_indexing
+from skfair.utils._sklearn import safe_indexing
 
 MAX_JOINT_SAMPLES = 10_000
 """Samples up to which the joint probabilities are worth the time of their model."""
 
 _MAX_OUTCOMES = 12
 """Groups times classes up to which one model of all of them is small."""
-
-_MIN_PROBABILITY = 1e-4
-"""Smallest probability whose logarithm is a column of the stack."""
 
 _STACK_C = 100.0
 """Inverse penalty of the stack, whose columns are few."""
@@ -66,13 +64,23 @@ _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
-def suits_joint_probabilities(problems, events, constraints):
+def suits_joint_probabilities(estimator, problems, events, constraints):
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
     It pays on small data of two classes, where decisions are compared in groups or in their
-    classes.
+    classes, unless a parameter of the estimator asks for other models of the groups.
     """
-    if len(problems) > 1 or not events.subsets or events.compares_scores:
+    parameters = estimator.get_params(deep=False)
+    names = "group_estimator", "confidence_level", "class_weight"
+    is_default = all(parameters.get(name) is None for name in names)
+    if not is_default or parameters.get("missing", "error") != "error":
+        return False
+    if (
+        problems[0].classes is None
+        or len(problems) > 1
+        or not events.subsets
+        or events.compares_scores
+    ):
         return False
     follows = all(source != "learned" for _, source in events.sources)
     is_small = len(events.codes) <= MAX_JOINT_SAMPLES
@@ -118,10 +126,8 @@ class FoldModel(NamedTuple):
         """Logarithms of the probabilities, over that of the first label of each classifier."""
         features, ratios = final_step_features(self.base, X), []
         for classifier, n_labels in zip(self.classifiers, self.n_labels, strict=True):
-            probabilities = np.zeros((count_samples(features), n_labels))
-            columns = predict_probabilities(classifier, features)
-            probabilities[:, classifier.classes_] = columns
-            logs = np.log(np.maximum(probabilities, _MIN_PROBABILITY))
+            probabilities = predict_label_probabilities(classifier, features, n_labels)
+            logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
             ratios.append(logs[:, 1:] - logs[:, :1])
         return np.hstack(ratios)
 
@@ -238,7 +244,7 @@ def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
         joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]
-        loss = -(weights @ np.log(np.maximum(likelihoods, _MIN_PROBABILITY)))
+        loss = -(weights @ np.log(np.maximum(likelihoods, MIN_PROBABILITY)))
         if loss < lowest:
             best, lowest = (joint, *joint.split(probabilities)), loss
     return best

@@ -225,6 +225,14 @@ def predict_probabilities(estimator, X):
     return probabilities.clip(0.0, 1.0)
 
 
+def predict_label_probabilities(classifier, X, n_labels):
+    """Probabilities of labels from 0 on, (n_samples, n_labels); 0 of those that were not fitted."""
+    columns = predict_probabilities(classifier, X)
+    probabilities = np.zeros((len(columns), n_labels))
+    probabilities[:, classifier.classes_.astype(np.intp)] = columns
+    return probabilities
+
+
 def _finite_output(estimator, method, X):
     """What a method of a classifier returns, as finite numbers, one row per sample."""
     name, output = f"{method} of {type(estimator).__name__}", getattr(estimator, method)(X)

@@ -12,8 +12,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.constraints import block_diagonal
-from skfair.losses import Pointwise, as_pointwise, kernel_kind_and_width, kernel_rate_kind
+from skfair.constraints import (
+    ConstraintSystem,
+    block_diagonal,
+    bucket_curvatures,
+    place_buckets,
+)
+from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -79,8 +84,7 @@ class Evaluation:
     @cached_property
     def losses(self) -> Pointwise:
         """Loss of each sample; the objective has their mean."""
-        losses = self.problem.loss(self.scores, *self.problem.loss_arguments)
-        return as_pointwise(losses, len(self.scores), "The loss")
+        return self.problem.losses(self.scores)
 
     @cached_property
     def fun(self) -> float:
@@ -238,20 +242,20 @@ class Evaluation:
 class OnePassEvaluation(Evaluation):
     """A problem at one point, from sums over the samples that one pass has, with one Hessian.
 
-    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. The problem
-    has ``reduce_at(x, multipliers, is_near)``: objective, gradient, rows, Jacobian and Hessian
-    without terms that do not depend on the samples, and ``has_convexified_hessian``.
+    The Hessian is taken at `multipliers`; `is_near` says whether it is the exact one. A call
+    ``reduce(x, multipliers, is_near)`` returns objective, gradient, rows, Jacobian and Hessian
+    without terms that do not depend on the samples.
     """
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
 
-    def __init__(self, problem, x, multipliers, is_near):
+    def __init__(self, problem, reduce, x, multipliers, is_near):
         super().__init__(problem, x)
-        self.multipliers, self.is_near = multipliers, is_near
+        self.reduce, self.multipliers, self.is_near = reduce, multipliers, is_near
 
     @cached_property
     def _sums(self):
-        return self.problem.reduce_at(self.x, self.multipliers, self.is_near)
+        return self.reduce(self.x, self.multipliers, self.is_near)
 
     @cached_property
     def fun(self):
@@ -292,7 +296,7 @@ class OnePassEvaluation(Evaluation):
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
-            there = OnePassEvaluation(self.problem, self.x, multipliers, is_near)
+            there = OnePassEvaluation(self.problem, self.reduce, self.x, multipliers, is_near)
             return there.hessian(multipliers, is_near)
         ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
         return self._sums[4] + np.diag(ridge)
@@ -353,16 +357,28 @@ class CompiledBlock:
         """Arguments, or None where predictions have other columns than those stored."""
         return events if self.block.model.original is None else None
 
-    def evaluate(self, x, multipliers, is_exact, reduce):
+    @cached_property
+    def has_one_pass(self):
+        """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
+        rows = self.block.constraint
+        adds_up = isinstance(rows, ConstraintSystem) and rows.adds_up
+        return adds_up and self.has_mean_kernels(self.block.lower)
+
+    def evaluate(self, x, multipliers, is_exact, reduce=None):
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
 
         Without what does not depend on the samples: penalty, and constant terms of rows. The
-        samples are those of the blocks, of which ``reduce(function, *arguments)`` takes the sum.
+        samples are those of this block, or of all of which ``reduce(function, *arguments)`` takes
+        the sum.
         """
+        if reduce is None:
+
+            def reduce(function, *arguments):
+                return function(self.block, *arguments)
+
         if self.has_mean_kernels(multipliers):
             return self._evaluate_means(x, multipliers, reduce)
-        rows = self.block.rows
-        buckets = rows.buckets_at(x[self.block.n_parameters :]) if _has_buckets(rows) else None
+        buckets = place_buckets(self.block.rows, x[self.block.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
 
     def has_mean_kernels(self, multipliers):
@@ -382,7 +398,7 @@ class CompiledBlock:
     def _evaluate_shares(self, x, multipliers, is_exact, buckets, reduce):
         """Evaluate rows of shares above thresholds by one pass of their kernel."""
         p, rows = self.block.n_parameters, self.block.rows
-        weights = rows.bucket_curvatures(buckets, multipliers, is_exact)
+        weights = bucket_curvatures(rows, buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums
         buckets.integrate_moments(moments)
@@ -462,11 +478,6 @@ class CompiledBlock:
         coefficients = self.block.model.coefficients(parameters)
         totals, moments = sum_block_metrics(self.columns[0], coefficients, self.losses, events)
         return totals, _split_by_constraint(moments, events, axis=1)
-
-
-def _has_buckets(rows):
-    """Whether rows are of shares of disjoint events."""
-    return hasattr(rows, "buckets_at") and rows.events.codes_and_mean_weights is not None
 
 
 def _sum_means(block, parameters, weights):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -51,11 +51,6 @@ class PartitionedProblem(Problem):
     partitions: Any
     subsample: Any = None
     region: Any = None
-    n_parameters: int = field(init=False)
-
-    def __post_init__(self):
-        """Store what is constant."""
-        vars(self).update(n_parameters=self.model.n_parameters)
 
     @classmethod
     def from_problem(
@@ -86,7 +81,8 @@ class PartitionedProblem(Problem):
         """The problem at x, from one pass when it is first used."""
         is_near = multipliers is not None if is_near is None else is_near
         multipliers = np.zeros(len(self.lower)) if multipliers is None else multipliers
-        return OnePassEvaluation(self, x, multipliers, is_near and self.has_convexified_hessian)
+        is_near = is_near and self.has_convexified_hessian
+        return OnePassEvaluation(self, self._reduce_latest, x, multipliers, is_near)
 
     @cached_property
     def compiled(self) -> Any:
@@ -100,7 +96,7 @@ class PartitionedProblem(Problem):
         """Whether curvatures are convexified and exact ones differ, as those of ranks do."""
         return "ranks" in self.constraint.metric_inputs
 
-    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
+    def _reduce_latest(self, x, multipliers, is_near):
         """Sums over all samples, as `OnePassEvaluation` takes them."""
         # The latest ones are stored: a solver and its driver both evaluate the start.
         key = (x.tobytes(), multipliers.tobytes(), is_near)
@@ -125,7 +121,7 @@ class PartitionedProblem(Problem):
         return sums
 
     def _reduce_quotients(self, x, multipliers):
-        """As `reduce_at`, where rows are no sums: one pass for the sums, and one for the rest."""
+        """As `_reduce`, where rows are no sums: one pass for the sums, and one for the rest."""
         p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
             return reduce(_evaluate, x, multipliers, False, self._gaps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._kernels import is_numpy_enough
-from skfair.constraints import ConstraintSystem, DemographicParity, draw_batch
+from skfair.constraints import DemographicParity, draw_batch
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
 from skfair.models import LinearModel
@@ -30,19 +30,17 @@ MAX_WITHOUT_SUBSAMPLE = 1 << 17
 
 OPTIONAL_PROBLEM_MEMBERS = frozenset(
     {
-        "evaluate_decisions",
-        "full_batch",
+        "batches",
         "loss",
-        "majorant",
+        "losses",
         "mean_weights",
-        "sample",
         "single",
         "target",
     }
 )
 """Members of a problem with samples in memory that only some solvers read: those on mini-batches
-(``sample``, ``full_batch``), on one row per gap (``single``), on convex majorants, on decisions,
-and those that estimate step sizes or weigh samples."""
+(``batches``), on one row per gap (``single``), on convex majorants, and those that estimate step
+sizes or weigh samples."""
 
 
 def needs_subsample(problem):
@@ -63,8 +61,6 @@ class Problem(ABC):
         Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object or None
         Closed convex set of model parameters.
-    n_parameters : int
-        Number of model parameters; the auxiliary unknowns follow them in x.
     subsample : Problem
         The problem on a subsample for warm starts; itself where samples are not very many.
     """
@@ -73,8 +69,17 @@ class Problem(ABC):
     alpha: float
     constraint: Any
     region: Any
-    n_parameters: int
     subsample: Any
+
+    @property
+    def has_convexified_hessian(self) -> bool:
+        """Whether Hessians of passes have convexified curvatures of rows, and exact ones differ."""
+        return False
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Number of model parameters; the auxiliary unknowns follow them in x."""
+        return self.model.n_parameters
 
     @cached_property
     def n_unknowns(self) -> int:
@@ -178,16 +183,6 @@ class ConstrainedProblem(Problem):
     constraint: Any
     region: Any = None
     total: float | None = None
-    n_parameters: int = field(init=False)
-    """Number of model parameters; the auxiliary unknowns follow them in x."""
-    compares_pairs: bool = field(init=False)
-    """Whether the loss is one of pairs of samples."""
-
-    def __post_init__(self):
-        """Store what is constant; rows are made when first used, as those of ranks are costly."""
-        vars(self).update(
-            n_parameters=self.model.n_parameters, compares_pairs=is_pairwise(self.loss)
-        )
 
     @cached_property
     def mean_weights(self) -> np.ndarray:
@@ -202,11 +197,6 @@ class ConstrainedProblem(Problem):
         # Each constraint stores the events, their weights, and both again as a sparse array.
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
-    @cached_property
-    def loss_arguments(self) -> tuple:
-        """What a loss takes beside the scores."""
-        return (self.target, self.mean_weights) if self.compares_pairs else (self.target,)
-
     def losses(self, scores: np.ndarray) -> Pointwise:
         """Loss of each sample; the objective has their mean.
 
@@ -219,26 +209,8 @@ class ConstrainedProblem(Problem):
         -------
         losses : Pointwise
         """
-        return as_pointwise(self.loss(scores, *self.loss_arguments), len(scores), "The loss")
-
-    def majorant(self, evaluation: Evaluation) -> ConstrainedProblem:
-        """A convex upper bound of the problem of a linear model, which is equal at one point.
-
-        Parameters
-        ----------
-        evaluation : Evaluation
-            This problem at the point, where concave terms of rows and of a loss of pairs are
-            replaced by their tangents.
-
-        Returns
-        -------
-        problem : ConstrainedProblem
-            In the same unknowns.
-        """
-        loss, scores = self.loss, evaluation.scores
-        if self.compares_pairs:
-            loss = loss.majorant(scores, self.target, self.mean_weights)
-        return replace(self, loss=loss, constraint=self.rows.majorant(scores, evaluation.aux))
+        arguments = (self.target, self.mean_weights) if is_pairwise(self.loss) else (self.target,)
+        return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
 
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
@@ -290,47 +262,14 @@ class ConstrainedProblem(Problem):
         -------
         Evaluation
         """
-        if multipliers is None or not self._has_one_pass:
+        compiled = self.compiled
+        if multipliers is None or compiled is None or not compiled.has_one_pass:
             return Evaluation(self, x)
         # A pass of some 20 steps per sample may not be worth compiling its kernel.
-        n_samples, n_columns = self.compiled.columns[0].shape
+        n_samples, n_columns = compiled.columns[0].shape
         if is_numpy_enough(n_samples * (n_columns + 20)):
             return Evaluation(self, x)
-        return OnePassEvaluation(self, x, multipliers, False)
-
-    @cached_property
-    def _has_one_pass(self):
-        """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
-        rows = self.constraint
-        if not isinstance(rows, ConstraintSystem) or not rows.adds_up or self.compiled is None:
-            return False
-        return self.compiled.has_mean_kernels(self.lower)
-
-    has_convexified_hessian = False
-
-    def reduce_at(self, x: np.ndarray, multipliers: np.ndarray, is_near: bool) -> tuple:
-        """Sums over all samples, as `OnePassEvaluation` takes them, by one kernel.
-
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
-        multipliers : ndarray of shape (n_rows,)
-            Those of the Hessian.
-        is_near : bool
-            Whether curvatures shall be exact; they are.
-
-        Returns
-        -------
-        sums : tuple
-            Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian, without
-            terms that do not depend on the samples.
-        """
-
-        def apply(function, *arguments):
-            return function(self, *arguments)
-
-        return self.compiled.evaluate(x, multipliers, is_near, apply)
+        return OnePassEvaluation(self, compiled.evaluate, x, multipliers, False)
 
     def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Scores as predictions will have them, from which decisions are counted.
@@ -378,28 +317,7 @@ class ConstrainedProblem(Problem):
     @cached_property
     def subsample(self) -> Any:
         """The problem on a subsample for warm starts; itself where samples are not very many."""
-        return self.draw_subsample(SUBSAMPLE_SIZES["linear"]) if needs_subsample(self) else self
-
-    def draw_subsample(self, size: int) -> ConstrainedProblem:
-        """The same problem on a subsample.
-
-        Parameters
-        ----------
-        size : int
-            Number of draws with replacement; repeated samples count once.
-
-        Returns
-        -------
-        problem : ConstrainedProblem
-            The problem itself if an event has no sample among the draws.
-        """
-        # The seed is fixed, so that fits of the same samples are equal.
-        is_drawn = np.zeros(len(self.target), dtype=bool)
-        is_drawn[np.random.default_rng(0).integers(len(self.target), size=size)] = True
-        try:
-            return self.take(np.flatnonzero(is_drawn))
-        except ValueError:
-            return self
+        return draw_subsample(self, SUBSAMPLE_SIZES["linear"]) if needs_subsample(self) else self
 
     def contribution(self, rows: slice) -> ConstrainedProblem:
         """The contribution of a block of samples to the problem, without the penalty.
@@ -427,74 +345,89 @@ class ConstrainedProblem(Problem):
             total=float(self.weights.sum()) if self.total is None else self.total,
         )
 
-    def sample(
-        self, n_samples: int, n_per_event: int, random_state: Any = None
-    ) -> ConstrainedProblem:
-        """The same problem on a mini-batch.
+    @cached_property
+    def batches(self) -> MiniBatches:
+        """Mini-batches of the samples."""
+        return MiniBatches(self)
+
+
+class MiniBatches:
+    """Problems in the same unknowns, on mini-batches of the samples of a problem."""
+
+    def __init__(self, problem):
+        self.problem = problem
+        self._make_batch = getattr(problem.model, "batch", problem.model.take)
+        self._cumulative_weights = np.cumsum(problem.mean_weights)
+
+    @cached_property
+    def full(self):
+        """The problem with all samples as its mini-batch."""
+        problem = self.problem
+        if not hasattr(problem.model, "batch"):
+            return problem
+        return replace(problem, model=self._make_batch(slice(None)))
+
+    def draw(self, n_samples, n_per_event, random_state=None):
+        """The problem on samples drawn for the loss, and samples drawn for the constraint.
 
         Objective and its gradient, and the means that the constraint compares, are those of the
-        problem on average over the draws.
-
-        Parameters
-        ----------
-        n_samples : int
-            Samples drawn for the loss, by their weights, with replacement. With 0, objective and
-            gradient are those of the penalty alone.
-        n_per_event : int
-            Samples drawn for the constraint from each of its events; their loss does not count.
-            With 0, the rows may not be evaluated.
-        random_state : int, RandomState instance or None, default=None
-            Determines the draws.
-
-        Returns
-        -------
-        problem : ConstrainedProblem
-            In the same unknowns.
+        problem on average over the draws. Samples for the loss are drawn by their weights, with
+        replacement; without any, objective and gradient are those of the penalty. Those for the
+        constraint are drawn from each of its events, and their loss does not count; without any,
+        the rows may not be evaluated.
         """
-        random_state = check_random_state(random_state)
+        random_state, target = check_random_state(random_state), self.problem.target
         # Draws for the loss, by the cumulative weights, followed by those for the events.
         keys = random_state.random_sample(n_samples) * self._cumulative_weights[-1]
         positions = np.searchsorted(self._cumulative_weights, keys, side="right")
-        rows = self.rows
+        rows = self.problem.rows
         if n_per_event:
             positions, rows = draw_batch(rows, n_per_event, random_state, first=positions)
         counts = np.zeros(len(positions))
         counts[:n_samples] = 1.0
-        batch = getattr(self.model, "batch", self.model.take)
         return replace(
-            self,
-            model=batch(positions),
-            target=self.target[positions],
+            self.problem,
+            model=self._make_batch(positions),
+            target=target[positions],
             weights=counts,
             constraint=rows,
             total=float(max(1, n_samples)),
         )
 
-    @cached_property
-    def full_batch(self) -> Any:
-        """The same problem with all samples as its mini-batch."""
-        batch = getattr(self.model, "batch", None)
-        return self if batch is None else replace(self, model=batch(slice(None)))
 
-    @cached_property
-    def _cumulative_weights(self):
-        return np.cumsum(self.mean_weights)
+def draw_subsample(problem, size):
+    """The problem on so many draws with replacement, of which repeated samples count once.
 
-    def evaluate_decisions(self, x: np.ndarray) -> Evaluation:
-        """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
+    The problem itself if an event has no sample among the draws.
+    """
+    # The seed is fixed, so that fits of the same samples are equal.
+    is_drawn = np.zeros(len(problem.target), dtype=bool)
+    is_drawn[np.random.default_rng(0).integers(len(problem.target), size=size)] = True
+    try:
+        return problem.take(np.flatnonzero(is_drawn))
+    except ValueError:
+        return problem
 
-        Parameters
-        ----------
-        x : ndarray of shape (n_unknowns,)
-            Model parameters and auxiliary unknowns.
 
-        Returns
-        -------
-        Evaluation
-            Of the problem whose smooth means are offset to the exact ones at x.
-        """
-        smooth = self.evaluate(x)
-        return smooth.replace_constraint(self.rows.correct(smooth.scores))
+def majorize(evaluation):
+    """A convex upper bound of the problem of a linear model, which is equal at the evaluated point.
+
+    Concave terms of rows and of a loss of pairs are replaced by their tangents.
+    """
+    problem, scores = evaluation.problem, evaluation.scores
+    loss = problem.loss
+    if is_pairwise(loss):
+        loss = loss.majorant(scores, problem.target, problem.mean_weights)
+    return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
+
+
+def evaluate_decisions(problem, x):
+    """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
+
+    The problem of the evaluation has smooth means that are offset to the exact ones at x.
+    """
+    smooth = problem.evaluate(x)
+    return smooth.replace_constraint(problem.rows.correct(smooth.scores))
 
 
 def _as_one_row(constraint):

@@ -221,8 +221,7 @@ class Solver(BaseEstimator):
     >>> from skfair.solvers import Iterate, Solver
     >>> class Descent(Solver):
     ...     def __init__(self, max_iter=100, tol=1e-6):
-    ...         self.max_iter = max_iter
-    ...         self.tol = tol
+    ...         super().__init__(max_iter, tol)
     ...
     ...     def _iterate(self, problem, x, random_state):
     ...         while True:
@@ -235,9 +234,6 @@ class Solver(BaseEstimator):
     >>> Descent().solve(problem).status
     'optimal'
     """
-
-    max_iter: PositiveInt
-    tol: NonNegative
 
     requires = ()
     """Requirements of a solver: names in ``REQUIREMENTS``; a property if they depend on the
@@ -258,6 +254,10 @@ class Solver(BaseEstimator):
 
     one_row = False
     """Whether each gap is one piecewise smooth row, without auxiliary unknowns."""
+
+    def __init__(self, max_iter: PositiveInt, tol: NonNegative):
+        self.max_iter = max_iter
+        self.tol = tol
 
     @abstractmethod
     def _iterate(self, problem, x, random_state):

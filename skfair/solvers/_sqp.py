@@ -380,8 +380,7 @@ class SQP(Solver):
         hessian: Literal["exact", "lbfgs"] = "exact",
         memory: PositiveInt = 20,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.hessian = hessian
         self.memory = memory
 
@@ -702,8 +701,7 @@ class AugmentedLagrangian(Solver):
         growth: AtLeastOne = 4.0,
         inner_iter: PositiveInt = 1000,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.rho = rho
         self.growth = growth
         self.inner_iter = inner_iter

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.problems import Evaluation
+from skfair.problems import Evaluation, evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
@@ -48,9 +48,7 @@ class StochasticSolver(Solver):
     >>> from skfair.solvers import StochasticSolver
     >>> class Descent(StochasticSolver):
     ...     def __init__(self, max_iter=100, tol=1e-2, batch_size=1):
-    ...         self.max_iter = max_iter
-    ...         self.tol = tol
-    ...         self.batch_size = batch_size
+    ...         super().__init__(max_iter, tol, batch_size)
     ...
     ...     def _steps(self, problem, x, random_state):
     ...         while True:
@@ -63,8 +61,6 @@ class StochasticSolver(Solver):
     array([1., 0.])
     """
 
-    batch_size: PositiveInt
-
     requires = ("batches",)
 
     advice = "Raise max_iter or batch_size, or take shorter steps."
@@ -72,6 +68,10 @@ class StochasticSolver(Solver):
     check_every = 10
 
     projects = True
+
+    def __init__(self, max_iter: PositiveInt, tol: NonNegative, batch_size: PositiveInt):
+        super().__init__(max_iter, tol)
+        self.batch_size = batch_size
 
     takes_last = False
     """Whether the answer is the last epoch's iterate instead of the best."""
@@ -124,8 +124,8 @@ class StochasticSolver(Solver):
 
     def _draw(self, problem, n_samples, n_per_event, random_state):
         if self.batch_size >= len(problem.target):
-            return problem.full_batch  # a batch has all samples
-        return problem.sample(n_samples, n_per_event, random_state)
+            return problem.batches.full  # a batch has all samples
+        return problem.batches.draw(n_samples, n_per_event, random_state)
 
     def _n_per_event(self, problem):
         """Samples per event of a batch for the constraint."""
@@ -231,10 +231,8 @@ class SGD(StochasticSolver):
         batch_size: PositiveInt = 32,
         rho: NonNegative = 0.0,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.learning_rate = learning_rate
-        self.batch_size = batch_size
         self.rho = rho
 
     @classmethod
@@ -350,12 +348,10 @@ class AdamPrimalDual(StochasticSolver):
         optimizer: Callable | None = None,
         scheduler: Callable | None = None,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.learning_rate = learning_rate
         self.dual_step = dual_step
         self.dual_updates = dual_updates
-        self.batch_size = batch_size
         self.count_decisions = count_decisions
         self.optimizer = optimizer
         self.scheduler = scheduler
@@ -401,7 +397,7 @@ class AdamPrimalDual(StochasticSolver):
 
     def _evaluate(self, problem, x):
         return reset_auxiliary(
-            problem.evaluate_decisions(x) if self.count_decisions else problem.evaluate(x)
+            evaluate_decisions(problem, x) if self.count_decisions else problem.evaluate(x)
         )
 
 

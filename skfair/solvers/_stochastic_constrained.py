@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from numbers import Real
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import original_multipliers
+from skfair.problems import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching
@@ -102,8 +101,7 @@ class SSLALM(StochasticSolver):
         beyond: Literal["clip", "reset"] = "clip",
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.mu = mu
         self.rho = rho
         self.tau = tau
@@ -111,7 +109,6 @@ class SSLALM(StochasticSolver):
         self.beta = beta
         self.u_max = u_max
         self.beyond = beyond
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -347,8 +344,7 @@ class StochasticGhost(StochasticSolver):
         lambda_: Share = 0.5,
         batch_size: PositiveInt = 8,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.p0 = p0
         self.alpha0 = alpha0
         self.alpha_hat = alpha_hat
@@ -356,14 +352,13 @@ class StochasticGhost(StochasticSolver):
         self.tau = tau
         self.beta = beta
         self.lambda_ = lambda_
-        self.batch_size = batch_size
 
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
         one_sided = OneSidedRows(problem.lower, problem.upper)
 
         def linearize_batch(size):
-            return _linearize(problem.sample(size, size, random_state).evaluate(x), one_sided)
+            return _linearize(problem.batches.draw(size, size, random_state).evaluate(x), one_sided)
 
         while True:
             # Unbiased direction, decreasing step.
@@ -467,14 +462,12 @@ class StochasticSwitching(StochasticSolver):
         first_recorded: NonNegativeInt = 0,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.epsilon = epsilon
         self.objective_step = objective_step
         self.constraint_step = constraint_step
         self.output = output
         self.first_recorded = first_recorded
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -607,11 +600,9 @@ class StochasticIDCA(StochasticSolver):
         step: Positive = 3.0,
         batch_size: PositiveInt = 64,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.inner_iter = inner_iter
         self.step = step
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -637,7 +628,7 @@ class StochasticIDCA(StochasticSolver):
         here, Q = self._evaluate(problem, x), 0.0
         while True:
             # Majorise at the iterate and solve the convex problem.
-            convex = replace(problem, constraint=problem.rows.majorant(here.scores, here.aux))
+            convex = majorize(here)
             here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
 
     def _evaluate(self, problem, x):
@@ -739,8 +730,7 @@ class StochasticPLADA(StochasticSolver):
         u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.alpha = alpha
         self.beta = beta
         self.eta = eta
@@ -748,7 +738,6 @@ class StochasticPLADA(StochasticSolver):
         self.gamma0 = gamma0
         self.kappa = kappa
         self.u_max = u_max
-        self.batch_size = batch_size
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:

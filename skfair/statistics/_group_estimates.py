@@ -72,7 +72,7 @@ def estimate_quotients(numerators, denominators, groups, weights, units=None):
         units = np.arange(len(weights))
     units = None if units is None else units[rows]
     counts = None if groups.multiplicity is None else groups.multiplicity[rows]
-    disjoint = Groups.disjoint(codes, groups.labels, multiplicity=counts)
+    disjoint = Groups(groups.labels, codes=codes, multiplicity=counts)
     return estimate_means(z, (total_d > 0)[codes], disjoint, w, units, Means)
 
 

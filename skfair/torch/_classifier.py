@@ -205,21 +205,16 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         verbose: Verbose = 0,
     ):
         self.module = module
-        self.constraint = constraint
-        self.tolerance = tolerance
+        super().__init__(
+            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
+        )
         self.confidence_level = confidence_level
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
-        self.solver = solver
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.device = device
-        self.warm_start = warm_start
-        self.random_state = random_state
         self.verbose = verbose
 
     @staticmethod
@@ -256,7 +251,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
             start = model.initial()
         # Scores of a trained module are of the second class, those of a fit of the positive class.
         if isinstance(self.module, require_torch().nn.Module):
-            start[-model.n_last :] *= training.unit.spread
+            start[-model.network.n_last :] *= training.unit.spread
             model.network.load(start)
         # A module that overflows at its start would fail later, with a message about the solver.
         is_loader = isinstance(training.X, require_torch().utils.data.DataLoader)
@@ -287,7 +282,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         start = model.parameters(self.module_)
         # Stored scores are of the second class, those of a fit of the positive class.
         if self.pos_label_ != self.classes_[1]:
-            start[-model.n_last :] *= -1.0
+            start[-model.network.n_last :] *= -1.0
         return start
 
     def _train(self, problem, strata, watch):
@@ -308,7 +303,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
             self.module, "module_in_front"
         )
-        if self.solver is None and model.n_last == 2 and is_new:
+        if self.solver is None and model.network.n_last == 2 and is_new:
             warn(
                 "solver=None fits the last linear layer again, but the scores are no linear "
                 "function of the outputs of one, so that they are only scaled and shifted: few "
@@ -325,7 +320,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     def _prediction_attributes(self, model, parameters, training):
         # Rescale the last layer, which is linear: stored scores are of the second class.
         parameters = parameters.copy()
-        parameters[-model.n_last :] *= training.unit.spread
+        parameters[-model.network.n_last :] *= training.unit.spread
         return {
             "module_": model.module_at(parameters),
             "_has_new_layer": model.has_new_layer,

@@ -180,8 +180,14 @@ class FlatModule:
         with self.stream:
             return call_module(self.module, inputs).reshape(-1)
 
-    def predict(self, inputs):
+    @property
+    def n_last(self):
+        """Number of parameters of the output layer."""
+        return sum(self.sizes[-2:])
+
+    def predict(self, parameters, inputs):
         """Scores (n_samples,) and inputs of the output layer (n_samples, n_units), as arrays."""
+        self.load(parameters)
         # A hook sees what the output layer gets, wherever in the module it is.
         caught = []
         handle = self.output_layer.register_forward_pre_hook(
@@ -240,8 +246,7 @@ class TorchPoint:
     @property
     def hidden(self):
         """Inputs of the last layer, (n_samples, n_units)."""
-        self.model.network.load(self.parameters)
-        return self.model.network.predict(self.model.inputs())[1]
+        return self.model.network.predict(self.parameters, self.model.inputs())[1]
 
     def pull_back(self, slopes):
         """Gradient with respect to the parameters from one slope per sample, (n_samples,)."""
@@ -391,11 +396,6 @@ class TorchModel:
         """Length of a parameter vector."""
         return sum(self.network.sizes)
 
-    @property
-    def n_last(self) -> int:
-        """Number of parameters of the last layer."""
-        return sum(self.network.sizes[-2:])
-
     def _replace(self, **changes):
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
@@ -436,16 +436,13 @@ class TorchModel:
         if self.is_training:
             return TorchPoint(self, parameters)
         if isinstance(self.samples, LoaderSamples):
-            return self._evaluate_cached(parameters)
+            # Reading all samples is slow: the latest evaluation is stored.
+            if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
+                self._latest = LoaderPoint(self, parameters)
+            return self._latest
         if len(self.samples) > self._n_chunk:
             return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
         return TorchPoint(self, parameters)
-
-    def _evaluate_cached(self, parameters):
-        """The model at parameters, the same object if they are those of the last call."""
-        if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
-            self._latest = LoaderPoint(self, parameters)
-        return self._latest
 
     def ridge(self, alpha: float) -> np.ndarray:
         """Second derivative of ``alpha / 2 * sum(weights ** 2)`` by each parameter."""
@@ -458,7 +455,7 @@ class TorchModel:
         body: Any
         hidden: Any
         body, hidden = self._hidden or (None, None)
-        if body is None or not np.array_equal(body, parameters[: -self.n_last]):
+        if body is None or not np.array_equal(body, parameters[: -self.network.n_last]):
             hidden = self.evaluate(parameters).hidden
         n_units = hidden.shape[1]
         return LinearModel(hidden, np.zeros(n_units), np.ones(n_units), fit_intercept=True)
@@ -509,12 +506,12 @@ class TorchModel:
             # Layers behind the output layer may have been trained, too.
             model = self._replace_output_layer(parameters, _outputs().ensure_output_layer)
             start = model.initial()
-            hidden = model._inputs_of_linear_layer(start)
+            hidden = _inputs_of_linear_layer(model, start)
             if hidden is None:
                 model = self.append_layer(parameters)
                 start = model.initial()
             else:
-                model._hidden = start[: -model.n_last].copy(), hidden
+                model._hidden = start[: -model.network.n_last].copy(), hidden
             self._finished = parameters, (model, start)
         return self._finished[1]
 
@@ -532,44 +529,46 @@ class TorchModel:
         model.has_new_layer |= next(module.children(), None) is network.module
         return model
 
-    def _inputs_of_linear_layer(self, parameters):
-        """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
 
-        It is None if the scores of a sample are not linear, or the inputs depend on the layer.
-        """
-        # Its inputs must be the same with random weights, and scores those of a linear model.
-        moved, rng = parameters.copy(), np.random.default_rng(0)
-        moved[-self.n_last :] = rng.normal(size=self.n_last)
-        is_linear = True
-        all_scores = np.empty(len(self.samples))
-        all_hidden = np.empty((len(self.samples), self.n_last - 1))
-        for rows, inputs in self._iter_chunks():
-            scores, hidden = self._scores_and_hidden(inputs, parameters)
-            self._check_alone(inputs, scores, parameters, rng)
-            is_equal = _are_close(scores, _linear_scores(hidden, parameters))
-            if is_linear and is_equal:
-                moved_scores, moved_hidden = self._scores_and_hidden(inputs, moved)
-                is_equal = _are_close(moved_hidden, hidden)
-                is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
-            is_linear = is_linear and bool(is_equal)
-            all_scores[rows] = scores
-            if is_linear:
-                all_hidden[rows] = hidden
-        check_finite(all_scores)
-        return all_hidden if is_linear else None
+def _inputs_of_linear_layer(model, parameters):
+    """Return the inputs of the last layer, (n_samples, n_inputs), if scores are linear in it.
 
-    def _check_alone(self, inputs, scores, parameters, rng):
-        """Raise if the score of a sample is another one without the others: of one in 64."""
-        rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
-        alone = (take_inputs(inputs, slice(k, k + 1)) for k in rows)
-        values = np.concatenate([self._scores_and_hidden(one, parameters)[0] for one in alone])
-        pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))
-        _outputs().check_batch(self.network.module, *pair)
+    It is None if the scores of a sample are not linear, or the inputs depend on the layer.
+    """
+    # Its inputs must be the same with random weights, and scores those of a linear model.
+    network, n_samples = model.network, len(model.samples)
+    moved, rng = parameters.copy(), np.random.default_rng(0)
+    moved[-network.n_last :] = rng.normal(size=network.n_last)
+    is_linear = True
+    all_scores, all_hidden = np.empty(n_samples), np.empty((n_samples, network.n_last - 1))
+    for rows, inputs in model._iter_chunks():
+        scores, hidden = network.predict(parameters, _copy_inputs(inputs))
+        _check_alone(network, inputs, scores, parameters, rng)
+        is_equal = _are_close(scores, _linear_scores(hidden, parameters))
+        if is_linear and is_equal:
+            moved_scores, moved_hidden = network.predict(moved, _copy_inputs(inputs))
+            is_equal = _are_close(moved_hidden, hidden)
+            is_equal &= _are_close(moved_scores, _linear_scores(hidden, moved))
+        is_linear = is_linear and bool(is_equal)
+        all_scores[rows] = scores
+        if is_linear:
+            all_hidden[rows] = hidden
+    check_finite(all_scores)
+    return all_hidden if is_linear else None
 
-    def _scores_and_hidden(self, inputs, parameters):
-        """Scores, and inputs of the output layer, of samples that the module may change."""
-        self.network.load(parameters)
-        return self.network.predict(map_tensors(inputs, lambda tensor: tensor.clone()))
+
+def _check_alone(network, inputs, scores, parameters, rng):
+    """Raise if the score of a sample is another one without the others: of one in 64."""
+    rows = rng.choice(len(scores), -(-len(scores) // _SAMPLES_PER_CHECK), replace=False)
+    alone = (_copy_inputs(take_inputs(inputs, slice(k, k + 1))) for k in rows)
+    values = np.concatenate([network.predict(parameters, one)[0] for one in alone])
+    pair = (require_torch().from_numpy(one) for one in (values, scores[rows]))
+    _outputs().check_batch(network.module, *pair)
+
+
+def _copy_inputs(inputs):
+    """A copy of inputs for a module that may change them."""
+    return map_tensors(inputs, lambda tensor: tensor.clone())
 
 
 def _linear_scores(hidden, parameters):

@@ -21,12 +21,11 @@ def bound(rounding, seed=0, convex_means=MeanExcess):
         width=1.5,
         origin=np.array([0.1, -0.2]),
         threshold_jacobian=rng.normal(size=(2, 3)),
-        level_jacobian=rng.normal(size=(6, 3)),
+        aux_jacobian=-rng.normal(size=(6, 3)),
         lower=np.full(6, 0.2),
         upper=np.full(6, 0.5),
         initial_aux=lambda scores: np.zeros(3),
-        rounding=rounding,
-        convex_means=convex_means,
+        convex_means=type("Rounded", (convex_means,), {"rounding": rounding}),
     )
 
 

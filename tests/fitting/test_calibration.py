@@ -9,6 +9,7 @@ import pytest
 from skfair.constraints import ConstraintSystem
 from skfair.fitting._calibration import MAX_SOLVES, _are_tolerances_used, calibrate_tolerances
 from skfair.fitting._counting import Candidate
+from skfair.solvers import SQP
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Curve:
         self.rough_gap = plain if rough is None else rough
         self.constraint = ConstraintSystem((BoundConstraint(tolerance),))
         self.tolerances, self.widths, self.n_rows = [], [], []
-        self.tol, self.subsample = 1e-6, subsample
+        self.solver, self.subsample = SQP(tol=1e-6), subsample
 
     def fit_unconstrained_roughly(self):
         return self._candidate(self.rough_gap, 0.0)
@@ -92,9 +93,6 @@ class Curve:
         )
         candidate.result.evaluation = SimpleNamespace(problem=problem)
         return candidate
-
-    def fit_roughly(self, problem, x):
-        return self.fit(problem, x)
 
     def _candidate(self, gap, fun):
         (bound,) = self.constraint
@@ -237,7 +235,7 @@ def test_the_tolerance_of_rows_that_are_not_active_is_halved():
 def test_rows_active_by_rounding_alone_end_the_search():
     """An interior point leaves next to nothing of a multiplier, but not 0."""
     constraint = ConstraintSystem((BoundConstraint(0.1), BoundConstraint(0.5)))
-    fitter = SimpleNamespace(constraint=constraint, tol=1e-6)
+    fitter = SimpleNamespace(constraint=constraint, solver=SQP(tol=1e-6))
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
     candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))

@@ -502,7 +502,7 @@ def misses_of_balanced_accuracy(size, n_groups, weighted=False):
     is_right = rng.random(n) < recalls[y_true.astype(int), codes]
     columns = {"y_true": y_true, "decisions": np.where(is_right, y_true, ~y_true)}
     weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    groups = Groups.disjoint(codes, np.arange(n_groups)[:, np.newaxis])
+    groups = Groups(np.arange(n_groups)[:, np.newaxis], codes=codes)
     estimates, present = MEASURES["balanced_accuracy"].estimate(columns, groups, weights)
     truth, (low, high) = recalls.mean(axis=0)[present], estimates.limits(0.975)
     pairs = sparse.eye_array(len(truth)) - sparse.eye_array(len(truth), k=1)

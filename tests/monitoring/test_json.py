@@ -126,13 +126,13 @@ def test_a_damaged_field_is_named(old, new, match):
         ('{"format": "skfair.FairnessReport", "version": 1}', "this is other JSON"),
         ('{"format": "skfair.GapMonitor"}', "version None"),
         ('{"format": "skfair.GapMonitor", "version": 2, "content": {}}', "version 2"),
-        ('{"format": "skfair.GapMonitor", "version": 4, "content": {}}', "constraint, delay"),
-        ('{"format": "skfair.GapMonitor", "version": 4}', "must have the fields"),
+        ('{"format": "skfair.GapMonitor", "version": 5, "content": {}}', "constraint, delay"),
+        ('{"format": "skfair.GapMonitor", "version": 5}', "must have the fields"),
     ],
 )
 def test_json_of_something_else_is_refused(text, match):
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(seal_text(text) if '"version": 4' in text else text)
+        GapMonitor.from_json(seal_text(text) if '"version": 5' in text else text)
 
 
 def test_a_change_of_any_value_is_refused():

@@ -20,9 +20,8 @@ from skfair.fitting import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.postprocessing import JointProbabilities
 from skfair.postprocessing._events import group_codes, make_fitters
-from skfair.postprocessing._joint import _ExpectedRateProgram, _fit_stack
+from skfair.postprocessing._joint import JointProbabilities, _ExpectedRateProgram, _fit_stack
 
 BASE = LogisticRegression()
 

@@ -108,7 +108,7 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
 
     def results():
         partitioned = divide(full)
-        yield from partitioned.reduce_at(x, multipliers, False)
+        yield from partitioned._reduce(x, multipliers, False)
         (counts,) = partitioned.partitions.reduce(_measure_models, np.array([parameters]))
         yield from (*counts[:3], *(one for moments in counts[3] for one in moments))
         for sums in (_residuals, _smooth_means):

@@ -11,7 +11,7 @@ from skfair.constraints import BoundedGroupLoss, ConstraintSystem, DemographicPa
 from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
 from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.problems import ConstrainedProblem, evaluate_decisions
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 
@@ -185,7 +185,7 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
     problem = make_problem(spec)
     x, rng = random_point(problem), np.random.RandomState(0)
     here = problem.evaluate(x)
-    drawn = [problem.sample(20, 10, rng).evaluate(x) for _ in range(2000)]
+    drawn = [problem.batches.draw(20, 10, rng).evaluate(x) for _ in range(2000)]
     for name in ("fun", "grad"):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
@@ -200,14 +200,14 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
 
 def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_are_in_no_event():
     problem = make_problem("joint")
-    batch = problem.sample(7, 3, random_state=0)
+    batch = problem.batches.draw(7, 3, random_state=0)
     n_events = sum(one.sums.events.n_events for one in problem.constraint)
     assert len(batch.target) == 7 + 3 * n_events
     np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
     for rows in components(batch):
         assert not rows.events.averaging_matrix.toarray()[:, :7].any()
         np.testing.assert_array_equal(rows.bound.sums.cells.counts, 3)
-    again = problem.sample(7, 3, random_state=0)
+    again = problem.batches.draw(7, 3, random_state=0)
     np.testing.assert_array_equal(again.target, batch.target)
     x = random_point(problem)
     assert again.evaluate(x).fun == batch.evaluate(x).fun
@@ -215,7 +215,7 @@ def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_ar
 
 def test_a_mini_batch_without_constraint():
     problem = make_problem("none")
-    batch = problem.sample(5, 2, random_state=0)
+    batch = problem.batches.draw(5, 2, random_state=0)
     assert len(batch.target) == 5
     assert np.isfinite(batch.evaluate(batch.initial_point()).fun)
 
@@ -224,7 +224,7 @@ def test_a_mini_batch_without_constraint():
 def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogate(spec):
     problem = make_problem(spec)
     x = random_point(problem)
-    smooth, counted = problem.evaluate(x), problem.evaluate_decisions(x)
+    smooth, counted = problem.evaluate(x), evaluate_decisions(problem, x)
     for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
         means = constraint.bound.sums.smooth_means(counted.scores) + constraint.bound.offset
         np.testing.assert_allclose(means, rows.bound.sums.exact_means(smooth.scores))
@@ -261,7 +261,7 @@ def test_a_subset_of_a_problem_has_its_means():
 
 def test_a_mini_batch_is_penalised_as_the_problem_is():
     problem = make_problem("parity")
-    drawn, x = problem.sample(5, 4, random_state=0), random_point(problem)
+    drawn, x = problem.batches.draw(5, 4, random_state=0), random_point(problem)
     np.testing.assert_array_equal(drawn.ridge, problem.model.ridge(ALPHA))
     assert np.isfinite(drawn.evaluate(x).grad).all()
 

@@ -52,7 +52,7 @@ def test_batches_are_unbiased(problems):
     problem = problems.fair(n=240)
     x = np.linspace(-1, 1, problem.n_unknowns)
     rng = np.random.RandomState(0)
-    drawn = [problem.sample(20, 20, rng).evaluate(x) for _ in range(800)]
+    drawn = [problem.batches.draw(20, 20, rng).evaluate(x) for _ in range(800)]
     expected = problem.evaluate(x)
     for name, spread in (("fun", 0.01), ("values", 0.01), ("grad", 0.01)):
         mean = np.mean([getattr(one, name) for one in drawn], axis=0)
@@ -62,10 +62,10 @@ def test_batches_are_unbiased(problems):
 def test_a_batch_may_be_for_the_objective_or_for_the_constraint_alone(problems):
     problem = problems.fair(n=240)
     x = np.linspace(-1, 1, problem.n_unknowns)
-    loss_alone = problem.sample(10, 0, 0)
+    loss_alone = problem.batches.draw(10, 0, 0)
     assert len(loss_alone.target) == 10
     assert np.isfinite(loss_alone.evaluate(x).grad).all()
-    rows_alone = problem.sample(0, 10, 0)
+    rows_alone = problem.batches.draw(0, 10, 0)
     penalty = problem.ridge @ x[: problem.n_parameters] ** 2 / 2
     assert rows_alone.evaluate(x).fun == pytest.approx(penalty)
     assert np.isfinite(rows_alone.evaluate(x).values).all()

@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils import check_random_state
 
 from skfair.models import MLPModel
+from skfair.problems import evaluate_decisions
 from skfair.solvers import (
     SGD,
     SOLVERS,
@@ -41,7 +42,7 @@ def two_sided(evaluation):
 def test_sgd(problem):
     rng, x = check_random_state(3), problem.initial_point()
     for _ in range(3):
-        x = x - 0.1 * problem.sample(8, 0, rng).evaluate(x).grad
+        x = x - 0.1 * problem.batches.draw(8, 0, rng).evaluate(x).grad
     np.testing.assert_allclose(unknowns_after(SGD(learning_rate=0.1, batch_size=8), problem, 3), x)
 
 
@@ -50,8 +51,8 @@ def test_sgd_with_a_penalty(problem):
     solver = SGD(learning_rate=0.1, batch_size=8, rho=0.7)
     steps = solver._steps(problem, x, check_random_state(3))
     for _ in range(5):
-        slope = problem.sample(8, 0, rng).evaluate(x).grad
-        G, J = two_sided(problem.sample(0, 4, rng).evaluate(x))
+        slope = problem.batches.draw(8, 0, rng).evaluate(x).grad
+        G, J = two_sided(problem.batches.draw(0, 4, rng).evaluate(x))
         x = x - 0.1 * (slope + 0.7 * (G > 0) @ J)
         np.testing.assert_allclose(next(steps)[0], x, atol=1e-12)
 
@@ -69,12 +70,12 @@ def test_a_larger_penalty_leaves_a_smaller_gap(problems):
 def test_ssl_alm(mu, problem):
     solver = SSLALM(mu=mu, rho=1.5, tau=0.1, eta=0.3, beta=0.5, batch_size=8)
     rng, theta = check_random_state(3), problem.initial_point()
-    G, _ = two_sided(problem.sample(0, 4, rng).evaluate(theta))
+    G, _ = two_sided(problem.batches.draw(0, 4, rng).evaluate(theta))
     u, y = np.maximum(0, -G), np.zeros(2)
     z = theta, u
     for _ in range(4):
-        first = problem.sample(8, 4, rng).evaluate(theta)
-        second = problem.sample(0, 4, rng).evaluate(theta)
+        first = problem.batches.draw(8, 4, rng).evaluate(theta)
+        second = problem.batches.draw(0, 4, rng).evaluate(theta)
         G, J = two_sided(first)
         y = y + 0.3 * (G + u)
         push = y + 1.5 * (two_sided(second)[0] + u)
@@ -101,12 +102,12 @@ def test_switching(problem):
     rng, x, kinds = check_random_state(3), problem.initial_point(), set()
     total = 0.0
     for _ in range(12):
-        G, _ = two_sided(problem.sample(0, 4, rng).evaluate(x))
+        G, _ = two_sided(problem.batches.draw(0, 4, rng).evaluate(x))
         kinds.add(bool(G.max() <= 0.01))
         if G.max() <= 0.01:
-            step, slope = 0.5, problem.sample(8, 0, rng).evaluate(x).grad
+            step, slope = 0.5, problem.batches.draw(8, 0, rng).evaluate(x).grad
         else:
-            G, J = two_sided(problem.sample(0, 4, rng).evaluate(x))
+            G, J = two_sided(problem.batches.draw(0, 4, rng).evaluate(x))
             step, slope = 0.1, J[G.argmax()]
         total += step
         rng.uniform()  # for the iterate that may be drawn
@@ -128,15 +129,15 @@ def test_switching_draws_its_answer_from_the_recorded_iterates(problem):
 def test_plada(problem):
     solver = StochasticPLADA(alpha=2.0, beta=0.5, eta=0.2, tau=0.1, gamma0=0.3, batch_size=8)
     rng, x, rho = check_random_state(3), problem.initial_point(), 1.0
-    u = np.maximum(0, -two_sided(problem.sample(0, 4, rng).evaluate(x))[0])
+    u = np.maximum(0, -two_sided(problem.batches.draw(0, 4, rng).evaluate(x))[0])
     lam = mu = np.zeros(2)
     for k in range(4):
-        batch = problem.sample(8, 4, rng).evaluate(x)
+        batch = problem.batches.draw(8, 4, rng).evaluate(x)
         x = x - 0.2 * (batch.grad + lam @ two_sided(batch)[1])
         u = np.maximum(0, u - 0.1 * lam)
         gamma = min(0.3, rho * (1000.0 / (k + 1)) / (((lam - mu) ** 2).sum() + 1))
         mu = mu + gamma * (lam - mu) / rho
-        lam = mu + rho * (two_sided(problem.sample(0, 4, rng).evaluate(x))[0] + u)
+        lam = mu + rho * (two_sided(problem.batches.draw(0, 4, rng).evaluate(x))[0] + u)
     np.testing.assert_allclose(unknowns_after(solver, problem, 4), x, atol=1e-12)
 
 
@@ -145,8 +146,8 @@ def test_ghost(problem):
     rng, x, alpha = check_random_state(3), problem.initial_point(), 0.05
     for _ in range(4):
         n = rng.geometric(0.4) - 1
-        odd, even = (problem.sample(2**n, 2**n, rng).evaluate(x) for _ in range(2))
-        one = problem.sample(1, 1, rng).evaluate(x)
+        odd, even = (problem.batches.draw(2**n, 2**n, rng).evaluate(x) for _ in range(2))
+        one = problem.batches.draw(1, 1, rng).evaluate(x)
         parts = [(batch.grad, *two_sided(batch)) for batch in (odd, even, one)]
         both = [(a + b) / 2 for a, b in zip(*parts[:2], strict=True)]
         d_odd, d_even, d_one, d_both = (ghost_direction(*part, solver) for part in [*parts, both])
@@ -170,7 +171,7 @@ def test_multipliers_of_adam_count_decisions(problem):
     for _ in range(8):
         x, multipliers = next(steps)
         assert not multipliers.any()
-    expected = 3.0 * np.maximum(0.0, np.abs(problem.evaluate_decisions(x).values) - 0.02)
+    expected = 3.0 * np.maximum(0.0, np.abs(evaluate_decisions(problem, x).values) - 0.02)
     np.testing.assert_allclose(np.abs(next(steps)[1]), expected)
 
 
@@ -200,7 +201,7 @@ def test_multiplier_model(problem):
     phi = network.initial(rng)
     outputs = network.evaluate(phi).scores - 3.0
     multipliers = np.log1p(np.exp(outputs)) / 2
-    batch = problem.sample(8, 4, rng).evaluate(x)
+    batch = problem.batches.draw(8, 4, rng).evaluate(x)
     G, J = two_sided(batch)
     steps = solver._steps(problem, x, check_random_state(3))
     moved, multiplier_estimate = next(steps)

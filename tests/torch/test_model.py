@@ -49,7 +49,7 @@ def test_scores_and_last_layer_are_those_of_the_perceptron_in_numpy(X):
     last = model.last_layer(at.parameters)
     assert isinstance(last, LinearModel)
     last_layer = at.parameters[-last.n_parameters :]
-    assert model.n_last == last.n_parameters
+    assert model.network.n_last == last.n_parameters
     np.testing.assert_allclose(last.scores(last_layer), known.scores, atol=1e-12)
 
 
@@ -170,7 +170,7 @@ def test_one_score_per_sample_is_unchanged_at_the_start(X):
     model = TorchModel(module, X)
     scores = module(torch.as_tensor(X)).detach().numpy()
     np.testing.assert_allclose(model.evaluate(model.initial()).scores, scores, atol=1e-7)
-    assert model.n_last == 2
+    assert model.network.n_last == 2
 
 
 def test_the_module_is_not_changed(X):

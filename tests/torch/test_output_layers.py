@@ -91,8 +91,8 @@ def test_the_start_has_the_scores_of_the_module(name, data):
     expected = scores_of(module, X)
     np.testing.assert_allclose(model.evaluate(start).scores, expected, atol=1e-5)
     last = model.last_layer(start)
-    assert last.n_parameters == model.n_last == N_HIDDEN + 1
-    np.testing.assert_allclose(last.scores(start[-model.n_last :]), expected, atol=1e-5)
+    assert last.n_parameters == model.network.n_last == N_HIDDEN + 1
+    np.testing.assert_allclose(last.scores(start[-model.network.n_last :]), expected, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -18,7 +18,7 @@ from skfair._kernels.fair_assignment import (
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
 from skfair._kernels.limits import allow_slack, intersection_coefficients, required_ratios
-from skfair._kernels.sparse_samples import dense_rows
+from skfair._kernels.sparse_samples import dense_rows, member_distances
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -67,6 +67,13 @@ def zero_solution(n_clusters, limits):
         width=0.0,
         ridge=FIRST_RIDGE,
     )
+
+
+def solution_from_multipliers(multipliers, limits):
+    """A dual solution with the offsets of multipliers of sizes, to start another one from."""
+    n_groups, n_attributes = limits.scales.shape[1], limits.intersections.shape[1]
+    offsets = np.repeat(multipliers[:, np.newaxis], n_groups, axis=1) / n_attributes
+    return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 
 def max_dual_iterations(dual, limits):
@@ -225,7 +232,7 @@ def _move_surplus(problem, centers, labels, rows, surplus):
     for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
         members = rows[problem.codes[rows] == code]
         if excess.any() and len(members):
-            costs = problem.take(members).costs_by_cluster(centers).T
+            costs = assignment_costs(problem.take(members), centers).T
             transport(np.ascontiguousarray(costs), members, labels, excess)
             surplus[:, code] = excess
 
@@ -630,6 +637,27 @@ def occupy_clusters(problem, labels, centers):
     if clustering.sizes.all():
         return clustering
     members = np.bincount(labels, minlength=len(centers))
-    return problem.clustering_from_labels(
-        problem.fill_empty_clusters(labels, members, centers), len(centers)
-    )
+    labels = fill_empty_clusters(problem, labels, members, centers)
+    return problem.clustering_from_labels(labels, len(centers))
+
+
+def fill_empty_clusters(problem, labels, members, centers):
+    """Labels once every empty cluster has got the sample farthest from its own centre.
+
+    ``members`` are numbers by cluster; they may count more samples than these.
+    """
+    labels, members = labels.copy(), members.copy()
+    empty = list(np.flatnonzero(members == 0))
+    distances = problem.masses * member_distances(problem.X, centers, labels)
+    # From the farthest sample on, but never the last one of a cluster.
+    for p in np.argsort(-distances, kind="stable"):
+        if empty and members[labels[p]] > 1:
+            members[labels[p]] -= 1
+            labels[p] = empty.pop(0)
+    return labels
+
+
+def assignment_costs(problem, centers):
+    """Cost, by weight, of assigning each sample to each centre, (n_clusters, n_samples)."""
+    distances = squared_distances_by_cluster(problem.X, centers)
+    return distances if problem.unit_costs is None else distances * problem.unit_costs

@@ -41,6 +41,7 @@ from skfair.cluster.kmeans._problem import (
     order_groups,
     recompute_point,
     sum_by_group,
+    weighted_mean,
 )
 from skfair.groups import (
     GroupSummary,
@@ -137,7 +138,7 @@ class KMeansInput(NamedTuple):
         # The bound is that of the limits reached: no clustering with these centres and limits is
         # cheaper.
         limits = limits_at_counts(clustering.counts, problem.limits)
-        dual = point.dual if limits.level > 0 else None
+        dual = point.dual if limits.level > 0 or has_rows(limits) else None
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
@@ -243,7 +244,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     others = X[np.delete(np.arange(n_rows), present)] if n_samples < n_rows else None
     rows = X if others is None else X[present]
     problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
-    mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else problem.mean
+    mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else weighted_mean(problem)
     centered = center_rows(rows, mean)
     return KMeansInput(
         replace(problem, X=centered),

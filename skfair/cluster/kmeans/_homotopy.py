@@ -55,6 +55,7 @@ from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
     draw_stratified,
     recompute_point,
+    split_rows,
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
 from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
@@ -303,7 +304,8 @@ def improve_clustering(samples, clustering, limits, exchange):
     Returns the number of changes, 0 where no allowed move, nor exchange, lowers the cost.
     """
     # Kernels read blocks of rows with their distances to all centres.
-    partitions, labels = samples.partitions, samples.split(clustering.labels)
+    partitions = samples.partitions
+    labels = split_rows(clustering.labels, samples.n_jobs)
     distances = partitions.map(_squared_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
     movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)

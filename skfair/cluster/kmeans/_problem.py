@@ -16,21 +16,29 @@ from skfair._kernels.kmeans import (
     clustering_from_sums,
     nearest_centers,
     squared_distances,
-    squared_distances_by_cluster,
 )
 from skfair._kernels.limits import Limits, composition_ratios, max_violation, satisfies_rows
-from skfair._kernels.sparse_samples import member_distances, squared_norms
+from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
     DualSolution,
+    assignment_costs,
+    fill_empty_clusters,
     gather_labels_and_gaps,
     member_bounds,
     occupy_clusters,
+    solution_from_multipliers,
     solve_dual,
     zero_solution,
 )
-from skfair.cluster.kmeans._size_dual import SizeDual, assign_precisely, bounds_many_sizes
+from skfair.cluster.kmeans._size_dual import (
+    SizeDual,
+    assign_sizes,
+    bounds_many_sizes,
+    spread_bounds,
+)
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.groups import GroupSummary, count_table
 from skfair.partitions import (
     BLOCK,
@@ -52,9 +60,22 @@ OUTLYING_FACTOR = 4
 class BaseClusteringProblem:
     """What clustering problems share, wherever their samples are stored.
 
-    A subclass has ``limits``, ``n_samples``, ``group_weights``, ``total_weight``,
-    ``largest_weight``, and the methods that `skfair.cluster.Homotopy` calls.
+    A subclass has ``limits``, ``n_samples``, ``group_weights``, ``total_weight``, the
+    ``weight_range`` of a sample, and the methods that `skfair.cluster.Homotopy` calls. By default
+    they are those of samples that are all in memory.
     """
+
+    tol_factor = 1  # times ``tol`` that a round has to gain
+
+    @property
+    def largest_weight(self):
+        """How much one sample may count in the balance."""
+        return self.weight_range[1]
+
+    @property
+    def has_equal_weights(self):
+        smallest, largest = self.weight_range
+        return smallest == largest
 
     @property
     def n_groups(self):
@@ -100,6 +121,26 @@ class BaseClusteringProblem:
         is_balanced = level == 0 or ratios.min() >= level * (1 - 1e-12)
         return bool(is_balanced) and satisfies_rows(counts, self.limits)
 
+    def warm_start_samples(self):
+        """Samples in memory for the warm start: these."""
+        return self
+
+    def labels_of(self, point):
+        """Labels of a point."""
+        return point.clustering.labels
+
+    def relabel(self, labels, numbers):
+        """Labels of clusters that get other numbers."""
+        return numbers[labels]
+
+    def candidates(self, point):
+        """Yield samples that integer repair and local search may move, and their point: all."""
+        yield self, point
+
+    def merge(self, problem, point):
+        """The point of all samples, from that of the candidates."""
+        return point
+
 
 class FixedSamples:
     """Samples of the same clusters that are not in memory, and keep their labels.
@@ -140,8 +181,6 @@ class ClusteringProblem(BaseClusteringProblem):
     numbers: np.ndarray | None = None  # (n_samples,) row numbers in partitioned data
     background: FixedSamples | None = None
 
-    tol_factor = 1  # times ``tol`` that a round has to gain
-
     @property
     def masses(self):
         """Cost of a squared distance, by weight: with it a sample attracts its centre."""
@@ -157,24 +196,15 @@ class ClusteringProblem(BaseClusteringProblem):
         return self.weights.sum()
 
     @cached_property
-    def largest_weight(self):
-        """How much one sample may count in the balance."""
-        return self.weights.max() if self.background is None else self.background.weight_range[1]
-
-    @cached_property
-    def has_equal_weights(self):
+    def weight_range(self):
+        """Smallest and largest weight of a sample."""
         if self.background is not None:
-            return self.background.weight_range[0] == self.background.weight_range[1]
-        return self.weights.min() == self.weights.max()
+            return self.background.weight_range
+        return self.weights.min(), self.weights.max()
 
     @property
     def group_weights(self):
         return sum_by_group(self.codes, self.weights, self.limits.intersections)
-
-    @property
-    def mean(self):
-        """Weighted means of the features, (n_features,)."""
-        return self.partitions.reduce(_weighted_sums) / self.total_weight
 
     @cached_property
     def partitions(self):
@@ -183,13 +213,6 @@ class ClusteringProblem(BaseClusteringProblem):
             return make_partitions([self])
         parts = [self.take(rows) for rows in blocks(len(self.weights), BLOCK_ROWS)]
         return make_partitions(parts, self.n_jobs)
-
-    def split(self, values):
-        """An array with one value per sample, in the same blocks."""
-        if len(values) <= BLOCK_ROWS:
-            return make_partitions([values])
-        rows_of_blocks = blocks(len(values), BLOCK_ROWS)
-        return make_partitions([values[rows] for rows in rows_of_blocks], self.n_jobs)
 
     def take(self, rows):
         """The samples in some rows, for one thread and without the background."""
@@ -201,7 +224,7 @@ class ClusteringProblem(BaseClusteringProblem):
     def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         labels = np.array(labels, dtype=np.int32)
-        sums = self.partitions.reduce(sum_clusters, self.split(labels), n_clusters)
+        sums = self.partitions.reduce(sum_clusters, split_rows(labels, self.n_jobs), n_clusters)
         if self.background is not None:
             sums = [
                 total + others for total, others in zip(sums, self.background.sums, strict=True)
@@ -210,7 +233,8 @@ class ClusteringProblem(BaseClusteringProblem):
 
     def cost_of(self, clustering):
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
-        cost = self.partitions.reduce(compute_cost, self.split(clustering.labels), clustering)
+        labels = split_rows(clustering.labels, self.n_jobs)
+        cost = self.partitions.reduce(compute_cost, labels, clustering)
         return cost if self.background is None else cost + self.background.cost(clustering.centers)
 
     def count_intersections(self, labels, n_clusters):
@@ -218,30 +242,6 @@ class ClusteringProblem(BaseClusteringProblem):
         n_intersections = len(self.limits.intersections)
         counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
         return counts if self.background is None else counts + self.background.counts
-
-    def costs_by_cluster(self, centers):
-        """Cost, by weight, of assigning each sample to each centre, (n_clusters, n_samples)."""
-        distances = squared_distances_by_cluster(self.X, centers)
-        return distances if self.unit_costs is None else distances * self.unit_costs
-
-    def fill_empty_clusters(self, labels, members, centers):
-        """Labels once every empty cluster has got the sample farthest from its own centre.
-
-        ``members`` are numbers by cluster; they may count more samples than these.
-        """
-        labels, members = labels.copy(), members.copy()
-        empty = list(np.flatnonzero(members == 0))
-        distances = self.masses * member_distances(self.X, centers, labels)
-        # From the farthest sample on, but never the last one of a cluster.
-        for p in np.argsort(-distances, kind="stable"):
-            if empty and members[labels[p]] > 1:
-                members[labels[p]] -= 1
-                labels[p] = empty.pop(0)
-        return labels
-
-    def warm_start_samples(self):
-        """Samples in memory for the warm start: these."""
-        return self
 
     def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; cost and balance are left out."""
@@ -259,7 +259,7 @@ class ClusteringProblem(BaseClusteringProblem):
         below the cost of every assignment to these centres that keeps the limits.
         """
         if bounds_many_sizes(self, len(centers), limits):
-            return self._solve_sizes(centers, limits, start)
+            return _solve_sizes(self, centers, limits, start)
         # Distances are computed once, and each step of the ascent is a pass over them.
         measured = self.partitions.map(_dual_inputs, centers)
         start = start or zero_solution(len(centers), limits)
@@ -269,40 +269,6 @@ class ClusteringProblem(BaseClusteringProblem):
         labels, gaps = gather_labels_and_gaps(evaluated)
         return solution._replace(labels=labels, gaps=gaps)
 
-    def _solve_sizes(self, centers, limits, start):
-        """The same for many clusters, of which only sizes are bounded."""
-        multipliers = np.zeros(len(centers))
-        if start is not None:
-            multipliers = start.offsets[:, 0] * self.n_attributes
-        problem = replace(self, limits=limits)
-        bounds = member_bounds(problem, self.n_samples)
-        _, dual, now = assign_precisely(self, centers, bounds, SizeDual(multipliers))
-        solution = problem.solution_from_multipliers(dual.multipliers)
-        value = now.value * float(self.largest_weight)
-        return solution._replace(value=value, labels=now.labels, gaps=now.gaps)
-
-    def solution_from_multipliers(self, multipliers):
-        """A dual solution with the offsets of multipliers of sizes, to start another one from."""
-        offsets = np.repeat(multipliers[:, np.newaxis], self.n_groups, axis=1)
-        start = zero_solution(len(multipliers), self.limits)
-        return start._replace(offsets=offsets / self.n_attributes)
-
-    def labels_of(self, point):
-        """Labels of a point."""
-        return point.clustering.labels
-
-    def relabel(self, labels, numbers):
-        """Labels of clusters that get other numbers."""
-        return numbers[labels]
-
-    def candidates(self, point):
-        """Yield samples that integer repair and local search may move, and their point: all."""
-        yield self, point
-
-    def merge(self, problem, point):
-        """The point of all samples, from that of the candidates."""
-        return point
-
 
 class ClusteringPoint(NamedTuple):
     """A clustering, its cost, and the dual solution that led to it."""
@@ -311,6 +277,32 @@ class ClusteringPoint(NamedTuple):
     cost: float | None = None  # summed over the samples; None where it is not known yet
     dual: DualSolution | None = None  # of the fair assignment, the start of the next one
     balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
+
+
+def split_rows(values, n_jobs):
+    """An array with one value per sample, in the blocks of `ClusteringProblem.partitions`."""
+    if len(values) <= BLOCK_ROWS:
+        return make_partitions([values])
+    return make_partitions([values[rows] for rows in blocks(len(values), BLOCK_ROWS)], n_jobs)
+
+
+def weighted_mean(problem):
+    """Weighted means of the features, (n_features,)."""
+    return problem.partitions.reduce(_weighted_sums) / problem.total_weight
+
+
+def _solve_sizes(problem, centers, limits, start):
+    """The cheapest assignment to many clusters, of which only sizes are bounded."""
+    multipliers = np.zeros(len(centers))
+    if start is not None:
+        multipliers = start.offsets[:, 0] * problem.n_attributes
+    bounds = member_bounds(replace(problem, limits=limits), problem.n_samples)
+    bounds = spread_bounds(*bounds, len(centers))
+    dual, now = assign_sizes(problem.X, centers, bounds, SizeDual(multipliers))[1:]
+    solved = solve_transport(problem.X, centers, bounds, dual.multipliers)
+    solution = solution_from_multipliers(solved.multipliers, limits)
+    value = solved.value * float(problem.largest_weight)
+    return solution._replace(value=value, labels=solved.labels, gaps=now.gaps)
 
 
 def concatenate_problems(problems, n_jobs=None):
@@ -349,7 +341,7 @@ def scatter_contributions(problem):
     """Masses times squared distances to the mean of all samples, which is the origin if dense."""
     X = problem.X
     if sparse.issparse(X):
-        return problem.masses * squared_distances(X, problem.mean[np.newaxis])[:, 0]
+        return problem.masses * squared_distances(X, weighted_mean(problem)[np.newaxis])[:, 0]
     return problem.masses * squared_norms(X)
 
 
@@ -480,7 +472,7 @@ def _weighted_sums(problem):
 
 
 def _dual_inputs(problem, centers):
-    return problem.costs_by_cluster(centers), problem.codes, problem.weights
+    return assignment_costs(problem, centers), problem.codes, problem.weights
 
 
 # Clustering problems whose samples are partitioned: every algorithm asks for sums in passes.
@@ -505,8 +497,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def __init__(self, blocks, summary, limits, n_jobs=None):
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
         self.n_samples, self.total_weight = int(summary.counts.sum()), summary.weights.sum()
-        self.largest_weight = summary.weight_range[1]
-        self.has_equal_weights = summary.weight_range[0] == summary.weight_range[1]
+        self.weight_range = summary.weight_range
         codes = np.arange(len(summary.cells))
         self.group_weights = sum_by_group(codes, summary.weights, limits.intersections)
         self.partitions = blocks.map(
@@ -621,7 +612,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         # Where many samples are equal, all may be in one of the clusters that are as near.
         members = dual.extra_sums[0][3].sum(axis=1) // self.n_attributes
         if not members.all():
-            labels = problem.fill_empty_clusters(labels, members, point.clustering.centers)
+            labels = fill_empty_clusters(problem, labels, members, point.clustering.centers)
         return problem, recompute_point(problem, labels, n_clusters, dual)
 
     def _background(self, problem, labels, dual):
@@ -678,7 +669,7 @@ def _select_labels(problem, numbers, labels):
 
 def _evaluate_dual(problem, centers, offsets, width=0.0):
     """The dual of a block's samples."""
-    rows = problem.costs_by_cluster(centers), problem.codes, problem.weights
+    rows = assignment_costs(problem, centers), problem.codes, problem.weights
     return evaluate_dual(rows, offsets, width)
 
 

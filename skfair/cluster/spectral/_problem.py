@@ -840,5 +840,5 @@ def make_problem(estimator, X, sensitive_features):
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
-    groups = Groups.disjoint(places[groups.codes], groups.labels[order])
+    groups = Groups(groups.labels[order], codes=places[groups.codes])
     return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.models import MLPModel
+from skfair.problems import evaluate_decisions
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
@@ -80,8 +81,7 @@ class GDA(Solver):
         sigma: Positive = 0.2,
         extrapolation: Share = 1.0,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.eta = eta
         self.sigma = sigma
         self.extrapolation = extrapolation
@@ -188,7 +188,7 @@ class ProxyLagrangian(GDA):
         return (*super().requires, "decisions")
 
     def _evaluate(self, problem, x):
-        return problem.evaluate_decisions(x)
+        return evaluate_decisions(problem, x)
 
 
 # Stochastic alternating bi-objective gradient descent (SA2GD).
@@ -394,8 +394,7 @@ class SwitchingSubgradient(Solver):
         constraint_step: Positive | Literal["polyak"] = "polyak",
         output: Literal["best", "drawn"] = "best",
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.epsilon = epsilon
         self.objective_step = objective_step
         self.constraint_step = constraint_step
@@ -598,13 +597,11 @@ class MultiplierModel(StochasticSolver):
         multiplier_rate: Positive = 2e-3,
         batch_size: PositiveInt = 32,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol, batch_size)
         self.descriptions = descriptions
         self.hidden_layer_sizes = hidden_layer_sizes
         self.learning_rate = learning_rate
         self.multiplier_rate = multiplier_rate
-        self.batch_size = batch_size
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)

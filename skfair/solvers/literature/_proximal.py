@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import original_multipliers
+from skfair.problems import majorize, original_multipliers
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient
@@ -201,8 +201,7 @@ class IDCA(Solver):
         inner: Solver | None = None,
         cold_start: bool = False,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.inner = inner
         self.cold_start = cold_start
 
@@ -249,7 +248,7 @@ class IDCA(Solver):
         while True:
             yield Iterate(evaluation, multipliers, details={"n_oracle": n_oracle})
             # Majorise at the iterate and solve the convex problem.
-            convex = problem.majorant(evaluation)
+            convex = majorize(evaluation)
             result = inner.solve(convex, evaluation.x, random_state=random_state)
             n_oracle += result.n_iter
             # The inner solver stays at the iterate: it solves its own majorant.
@@ -300,12 +299,14 @@ class _ProximalProblem:
 class _InexactProximalPoint(Solver):
     """The outer loop: a sequence of strongly convex problems around centres."""
 
-    rho: Positive
-    inner_iter: PositiveInt
-
     check_every = 9
     projects = True
     requires = ("linear",)
+
+    def __init__(self, max_iter: int, tol: float, rho: Positive, inner_iter: PositiveInt):
+        super().__init__(max_iter, tol)
+        self.rho = rho
+        self.inner_iter = inner_iter
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
@@ -378,10 +379,7 @@ class IPPSSG(_InexactProximalPoint):
         rho: Positive = 0.1,
         inner_iter: PositiveInt = 100,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rho = rho
-        self.inner_iter = inner_iter
+        super().__init__(max_iter, tol, rho, inner_iter)
 
     def _solve_inner(self, proximal, evaluation, duals, smoothness):
         problem, one_sided = evaluation.problem, proximal.one_sided
@@ -470,10 +468,7 @@ class IPPConEx(_InexactProximalPoint):
         dual_step: Annotated[float, Interval(Real, 0, 0.3, closed="neither")] = 0.25,
         dual_max: Annotated[float, Interval(Real, 0, None, closed="right")] = 10.0,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
-        self.rho = rho
-        self.inner_iter = inner_iter
+        super().__init__(max_iter, tol, rho, inner_iter)
         self.dual_step = dual_step
         self.dual_max = dual_max
 
@@ -600,8 +595,7 @@ class PLADA(Solver):
         inner: Literal["linearised", "exact"] = "linearised",
         one_row: bool = False,
     ):
-        self.max_iter = max_iter
-        self.tol = tol
+        super().__init__(max_iter, tol)
         self.alpha = alpha
         self.beta = beta
         self.eta = eta

@@ -25,7 +25,13 @@ def draw_samples(n_samples=400, seed=0):
     return X, Samples(y, check_groups(groups, n_samples), np.ones(n_samples))
 
 
-def problem(tolerance=0.05, width=2.0, **changes):
+def round_corners(rows, rounding):
+    """The rows with corners of this share of the width."""
+    means = type("Rounded", (rows.convex_means,), {"rounding": rounding})
+    return replace(rows, convex_means=means)
+
+
+def problem(tolerance=0.05, width=2.0, rounding=0.1, **changes):
     """Partial statistical parity on a small sample, and where its plain fit ends."""
     X, samples = draw_samples()
     model = LinearModel.from_features(X, samples.weights)
@@ -35,7 +41,7 @@ def problem(tolerance=0.05, width=2.0, **changes):
     start = SQP(tol=1e-10).solve(plain).x
     parity = PartialStatisticalParity((0.1, 0.6), n_percentiles=4, width=width)
     rows = parity.bind(samples, None, None, tolerance).rows
-    constrained = replace(plain, constraint=replace(rows, **{"rounding": 0.1} | changes))
+    constrained = replace(plain, constraint=round_corners(replace(rows, **changes), rounding))
     return constrained, constrained.initial_point(start)
 
 
@@ -79,7 +85,7 @@ def test_the_answer_is_certified_and_local_search_finds_no_better():
 
 def convexify(task, x, rounding):
     evaluation = task.evaluate(x)
-    rounded = replace(task.constraint, rounding=rounding)
+    rounded = round_corners(task.constraint, rounding)
     return replace(task, constraint=rounded.majorant(evaluation.scores, evaluation.aux))
 
 
