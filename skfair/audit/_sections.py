@@ -748,7 +748,7 @@ def summary_sections(report):
 def missing_fields(report):
     """Sentences on what the rules require and the report does not have."""
     missing = [
-        f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r} (--provenance)."
+        f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r}."
         for name in _REQUIRED_FACTS
         if not report.provenance.get(name, "").strip()
     ]

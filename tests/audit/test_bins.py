@@ -11,8 +11,8 @@ from skfair.audit import Audit, FairnessReport, SensitiveFeatures, find_subgroup
 
 RNG = np.random.default_rng(0)
 N = 2000
-RECORDS = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "age": RNG.integers(18, 80, N)})
-DECISIONS = (RNG.random(N) < 0.2 + 0.005 * RECORDS["age"]).astype(int)
+TABLE = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "age": RNG.integers(18, 80, N)})
+DECISIONS = (RNG.random(N) < 0.2 + 0.005 * TABLE["age"]).astype(int)
 
 
 def rates(report, attribute="age"):
@@ -37,7 +37,7 @@ def test_bins_of_equally_many_numbers_by_hand():
 
 @pytest.mark.filterwarnings("error")
 def test_bins_are_those_of_a_search():
-    columns = {"sensitive_features": RECORDS}
+    columns = {"sensitive_features": TABLE}
     report = FairnessReport.from_predictions(None, DECISIONS, **columns)
     flagged = find_subgroups(None, DECISIONS, **columns, max_conditions=1).flagged
     by_text = flagged.set_index("subgroup")[["n", "estimate"]]
@@ -46,46 +46,46 @@ def test_bins_are_those_of_a_search():
     assert rates(report).loc[common].to_numpy() == pytest.approx(by_text.loc[common].to_numpy())
     # Intersections are of bins, too.
     assert rates(report, "sex × age").index.str.contains(" × ").sum() == 8
-    inside = (RECORDS["sex"] == "f") & (RECORDS["age"] > 64)
+    inside = (TABLE["sex"] == "f") & (TABLE["age"] > 64)
     ends = [text for text in rates(report, "sex × age").index if text.startswith("f × age >")]
     assert rates(report, "sex × age").loc[ends[0], "n"] <= 1.2 * inside.sum()
 
 
 def test_few_numbers_and_texts_are_groups():
-    few = RECORDS.assign(age=RECORDS["age"] // 10)
-    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=few)
+    coarse = TABLE.assign(age=TABLE["age"] // 10)
+    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=coarse)
     assert set(rates(report).index) == {"1", "2", "3", "4", "5", "6", "7"}
-    texts = RECORDS.assign(age=RECORDS["age"].astype(str))
+    texts = TABLE.assign(age=TABLE["age"].astype(str))
     report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=texts)
     assert len(rates(report)) == 62
 
 
 def test_missing_numbers_are_in_no_bin():
-    ages = RECORDS["age"].where(np.arange(N) % 4 > 0, -1)
+    ages = TABLE["age"].where(np.arange(N) % 4 > 0, -1)
     known = SensitiveFeatures(ages.to_frame(), unknown=[-1])
     report = Audit.from_predictions(None, DECISIONS, sensitive_features=known).report()
     assert report.n_missing == {"age": N // 4} and rates(report)["n"].sum() == N - N // 4
     complete = FairnessReport.from_predictions(
         None,
         DECISIONS[np.arange(N) % 4 > 0],
-        sensitive_features=RECORDS[["age"]][np.arange(N) % 4 > 0],
+        sensitive_features=TABLE[["age"]][np.arange(N) % 4 > 0],
     )
     pd.testing.assert_frame_equal(rates(report), rates(complete))
 
 
 def test_counts_have_the_bins_of_their_samples():
-    table = RECORDS.assign(d=DECISIONS).value_counts().rename("n").reset_index()
-    audit = Audit.from_counts(table, n="n", sensitive_features=["sex", "age"], decision="d")
-    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=RECORDS)
+    table = TABLE.assign(d=DECISIONS).value_counts().rename("n").reset_index()
+    audit = Audit.from_counts(table, counts="n", sensitive_features=["sex", "age"], y_pred="d")
+    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=TABLE)
     pd.testing.assert_frame_equal(rates(audit.report()), rates(samples))
 
 
 def test_commands_have_the_same_bins(tmp_path, capsys):
-    RECORDS.assign(d=DECISIONS).to_csv(tmp_path / "people.csv", index=False)
+    TABLE.assign(d=DECISIONS).to_csv(tmp_path / "people.csv", index=False)
     columns = ["--prediction", "d", "--sensitive", "sex", "age", "--json", "-"]
     main(["report", str(tmp_path / "people.csv"), *columns])
     report = FairnessReport.from_json(capsys.readouterr().out)
-    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=RECORDS)
+    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=TABLE)
     pd.testing.assert_frame_equal(rates(report), rates(samples))
     main(["subgroups", str(tmp_path / "people.csv"), *columns, "--max-conditions", "1"])
     subgroups = json.loads(capsys.readouterr().out)["flagged"]["subgroup"]

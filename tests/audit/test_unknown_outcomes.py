@@ -191,8 +191,8 @@ def test_no_outcome_at_all_is_a_report_without_outcomes():
 def test_tables_of_counts():
     table = pd.DataFrame({"sex": SEX, "y": OUTCOMES, "d": DECISIONS})
     table = table.groupby(["sex", "y", "d"], dropna=False).size().rename("n").reset_index()
-    columns = {"sensitive_features": "sex", "outcome": "y", "decision": "d"}
-    counts = Audit.from_counts(table, n="n", **columns)
+    columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
+    counts = Audit.from_counts(table, counts="n", **columns)
     samples = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX)
     pd.testing.assert_frame_equal(counts.report().frame, samples.report().frame)
     assert counts.n_without_outcome == samples.n_without_outcome == np.sum(~KNOWN)
@@ -324,7 +324,7 @@ def test_subgroups_and_changes():
     known = Audit.from_predictions(TRUTH[KNOWN], DECISIONS[KNOWN], sensitive_features=SEX[KNOWN])
     searched, expected = (one.subgroups(["accuracy"]).searches for one in (audit, known))
     pd.testing.assert_frame_equal(searched, expected)
-    assert audit.subgroups().searches["n_samples"].item() == N
+    assert audit.subgroups().searches["n"].item() == N
     changed = audit.compare(known).frame.set_index(["metric", "group"])
     alone = known.compare(known).frame.set_index(["metric", "group"])
     assert changed.loc["accuracy"].equals(alone.loc["accuracy"])
@@ -387,7 +387,7 @@ def test_files_may_lack_outcomes(tmp_path):
         table["y"] = table["y"].map({1.0: "repaid", 0.0: "default"}).fillna(mark)
         table["d"] = table["d"].map({1: "repaid", 0: "default"})
         table.to_csv(tmp_path / "loans.csv", index=False)
-        roles = {"outcome": "y", "decision": "d", "sensitive_features": "sex"}
+        roles = {"y_true": "y", "y_pred": "d", "sensitive_features": "sex"}
         audit = Audit.from_file(tmp_path / "loans.csv", roles, pos_label="repaid")
         expected = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX)
         pd.testing.assert_frame_equal(audit.report().frame, expected.report().frame)
