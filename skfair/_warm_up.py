@@ -23,8 +23,9 @@ def fit_all(verbose):
         FairKMeans(4, random_state=0).fit(X[:80], sensitive_features=X[:80, 0] > 0)  # few samples
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
-        # So many clusters that each sample has a list of candidates.
-        FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(_draw(2000)[0])
+        # So many clusters that each sample has a list of candidates, some of which are too short.
+        uneven = _draw(2000)[0] ** 3
+        FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(uneven)
         cluster_front(FairKMeans(4, random_state=0), X, **metadata, n_levels=3)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)

@@ -86,7 +86,7 @@ MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width s
 N_GAPS = 4000  # gaps from which the width is estimated, about
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
 STOP_SHARE = 0.02  # ... and above which an ascent stops
-ROUND_QUANTILE = 0.05  # of the changes of multipliers, that a round takes for the least
+FALL_QUANTILE = 0.05  # of the changes of multipliers, which is taken for the least
 
 
 class Evaluations(NamedTuple):
@@ -107,20 +107,20 @@ def allocate_evaluations(n_samples, n_clusters):
 
 
 @helper
-def _find_least_change(multipliers, before, is_strict):
-    """Change of the multiplier that fell most; rounds tolerate a few that fell more."""
+def _find_least_change(multipliers, before):
+    """Change of the multiplier that fell most, but for a few that fell more."""
     changes = np.sort(multipliers - before)
-    return changes[0 if is_strict else np.int64(ROUND_QUANTILE * (len(changes) - 1))]
+    return changes[np.int64(FALL_QUANTILE * (len(changes) - 1))]
 
 
 @jit
-def find_short_lists(candidates, multipliers, is_strict):
+def find_short_lists(candidates, multipliers):
     """Samples for which a cluster that is not listed may cost less at other multipliers.
 
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
     clusters, distances, limits, before = candidates
-    shift = _find_least_change(multipliers, before, is_strict)
+    shift = _find_least_change(multipliers, before)
     short = np.empty(len(limits), np.bool_)
     for p in range(len(limits)):
         limits[p] += shift
@@ -133,12 +133,12 @@ def find_short_lists(candidates, multipliers, is_strict):
 
 
 @helper
-def _evaluate(candidates, bounds, is_strict, multipliers, width, evaluations, at):
+def _evaluate(candidates, bounds, multipliers, width, evaluations, at):
     """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
     counts, ties = evaluations.counts[at], evaluations.ties[at]
-    shift = _find_least_change(multipliers, before, is_strict)
+    shift = _find_least_change(multipliers, before)
     total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
         counts[k] = 0
@@ -271,28 +271,23 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
 
 
 @jit
-def maximize_size_dual(
-    candidates, bounds, multipliers, width, ridge, slack, is_strict, evaluations
-):
+def maximize_size_dual(candidates, bounds, multipliers, width, ridge, slack, evaluations):
     """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
     the evaluations is the last one, its value, the number of samples that may need more candidates,
-    the number of samples by which a size misses its bound, smoothing width and ridge. A strict
-    value is a lower bound of the cost of an assignment.
+    the number of samples by which a size misses its bound, smoothing width and ridge.
     """
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
     stride = 1 + n_samples // N_GAPS
-    value, n_short, n_ties = _evaluate(
-        candidates, bounds, is_strict, multipliers, width, evaluations, at
-    )
+    value, n_short, n_ties = _evaluate(candidates, bounds, multipliers, width, evaluations, at)
     # Multipliers of other centres may be worse than none, where the dual is not negative.
-    if value < 0.0 or is_strict:
+    if value < 0.0:
         stepped[:] = 0.0
         trial, n_short_then, n_ties_then = _evaluate(
-            candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+            candidates, bounds, stepped, width, evaluations, 1 - at
         )
         if trial > value:
             at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
@@ -305,7 +300,7 @@ def maximize_size_dual(
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
             value, n_short, n_ties = _evaluate(
-                candidates, bounds, is_strict, multipliers, width, evaluations, at
+                candidates, bounds, multipliers, width, evaluations, at
             )
         # Hessian: near ties lie on both sides of the border, over twice the width.
         for i in range(n_ties):
@@ -318,7 +313,7 @@ def maximize_size_dual(
         for _ in range(MAX_RIDGES):
             predicted = _take_step(edges, weight, multipliers, slope, ridge, stepped)
             trial, n_short_then, n_ties_then = _evaluate(
-                candidates, bounds, is_strict, stepped, width, evaluations, 1 - at
+                candidates, bounds, stepped, width, evaluations, 1 - at
             )
             gain = trial - value
             if gain > 0.0:
@@ -338,141 +333,43 @@ def maximize_size_dual(
     return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 
-# Integer repair: members move along shortest paths between clusters.
-
-
-@helper
-def _find_arcs(a, first, after, candidates, multipliers, costs, movers):
-    """Least change of the reduced cost by a member of a cluster that goes to each other one."""
-    clusters, distances, _, _ = candidates
-    costs[:] = np.inf
-    p = first[a]
-    while p >= 0:
-        here = np.inf
-        for j in range(clusters.shape[1]):
-            if clusters[p, j] == a:
-                here = distances[p, j] + multipliers[a]
-        for j in range(clusters.shape[1]):
-            b = clusters[p, j]
-            change = distances[p, j] + multipliers[b] - here
-            if b != a and here < np.inf and change < costs[b]:
-                costs[b], movers[b] = change, p
-        p = after[p]
-
-
-@helper
-def _remove_member(a, p, first, after):
-    """Remove a sample from the linked list of the members of a cluster."""
-    if first[a] == p:
-        first[a] = after[p]
-        return
-    q = first[a]
-    while after[q] != p:
-        q = after[q]
-    after[q] = after[p]
-
-
-def repair_sizes(candidates, multipliers, labels, sizes, bounds):
-    """Move samples along shortest paths until all sizes are within bounds, or no path is left.
-
-    Changes ``labels`` and ``sizes`` in place.
-    """
-    n_samples, n_clusters = len(labels), len(sizes)
-    arcs = (n_clusters, n_clusters)
-    _repair_sizes(
-        candidates,
-        multipliers,
-        labels,
-        sizes,
-        bounds,
-        (np.full(n_clusters, NO_INDEX), np.full(n_samples, NO_INDEX)),
-        (np.empty(arcs, np.float32), np.empty(arcs, np.int32)),
-        (np.empty(n_clusters), np.empty(n_clusters, np.int64), np.empty(n_clusters)),
-        (np.zeros(n_clusters, np.bool_), np.empty(n_clusters + 1, np.int64)),
-        np.empty(n_clusters, np.bool_),
-    )
+# Exact sizes: members move along shortest paths between clusters.
 
 
 @jit
-def _repair_sizes(
-    candidates, multipliers, labels, sizes, bounds, members, arcs, paths, waiting, touched
-):
-    smallest, largest = bounds
-    (first, after), (costs, movers) = members, arcs
-    (reached, previous, ends), (is_queued, queue) = paths, waiting
-    n_clusters = len(sizes)
-    for p in range(len(labels)):
-        after[p] = first[labels[p]]
-        first[labels[p]] = p
-    for a in range(n_clusters):
-        _find_arcs(a, first, after, candidates, multipliers, costs[a], movers[a])
-    n_moves = 1
-    while n_moves > 0:
-        n_moves = 0
-        is_over = sizes.max() > largest
-        if not is_over and sizes.min() >= smallest:
-            break
-        # Shortest paths from all clusters that can give, by Bellman and Ford with a queue.
-        front = back = 0
-        for a in range(n_clusters):
-            gives = sizes[a] > (largest if is_over else smallest)
-            reached[a], previous[a] = (multipliers[a] if gives else np.inf), NO_INDEX
-            is_queued[a] = gives
-            if gives:
-                queue[back] = a
-                back += 1
-        for _ in range(50 * n_clusters):
-            if front == back:
-                break
-            a = queue[front]
-            front = (front + 1) % (n_clusters + 1)
-            is_queued[a] = False
-            for b in range(n_clusters):
-                length = reached[a] + costs[a, b]
-                if not length < reached[b] - 1e-9:
-                    continue
-                # Costs are rounded: a path may not close a cycle.
-                c = np.int64(a)
-                while c >= 0 and c != b:
-                    c = previous[c]
-                if c == b:
-                    continue
-                reached[b], previous[b] = length, a
-                if not is_queued[b]:
-                    queue[back] = b
-                    back = (back + 1) % (n_clusters + 1)
-                    is_queued[b] = True
-        # Cheapest ends first; paths of one search share no cluster.
-        for b in range(n_clusters):
-            takes = sizes[b] < (largest if is_over else smallest)
-            ends[b] = reached[b] - multipliers[b] if takes and previous[b] >= 0 else np.inf
-        touched[:] = False
-        for end in np.argsort(ends):
-            if ends[end] == np.inf:
-                break
-            is_free, root = not touched[end], np.int64(end)
-            while previous[root] >= 0:
-                root = previous[root]
-                is_free = is_free and not touched[root]
-            if not is_free or sizes[root] <= (largest if is_over else smallest):
+def find_shortest_path(costs, potentials, can_grow, can_shrink, excess, lengths, previous):
+    """Shortest path in reduced costs from any excess to any lack, by Dijkstra's algorithm.
+
+    Nodes are the clusters and, last, a pool of places. An arc between clusters moves a member, one
+    to the pool adds a place to a cluster, and one from the pool takes a place away. Fills
+    ``lengths``, of nodes farther than the end what they are at most, and the ``previous`` node of
+    each. Returns the end, or -1.
+    """
+    pool = len(costs)
+    is_done = np.zeros(pool + 1, np.bool_)
+    for v in range(pool + 1):
+        lengths[v], previous[v] = (0.0 if excess[v] > 0 else np.inf), NO_INDEX
+    while True:
+        u, shortest = NO_INDEX, np.inf
+        for v in range(pool + 1):
+            if not is_done[v] and lengths[v] < shortest:
+                u, shortest = np.int64(v), lengths[v]
+        if u < 0 or excess[u] < 0:
+            return u
+        is_done[u] = True
+        for v in range(pool + 1):
+            if is_done[v]:
                 continue
-            sizes[end] += 1
-            sizes[root] -= 1
-            b = np.int64(end)
-            while previous[b] >= 0:
-                a = previous[b]
-                p = movers[a, b]
-                _remove_member(a, p, first, after)
-                after[p] = first[b]
-                first[b], labels[p] = p, b
-                touched[b] = True
-                n_moves += 1
-                b = a
-            touched[root] = True
-        for a in range(n_clusters):
-            if touched[a]:
-                _find_arcs(a, first, after, candidates, multipliers, costs[a], movers[a])
-    return n_moves
+            if u == pool:
+                cost = 0.0 if can_shrink[v] else np.inf
+            elif v == pool:
+                cost = 0.0 if can_grow[u] else np.inf
+            else:
+                cost = costs[u, v]
+            # Reduced costs are not negative, but for rounding.
+            length = shortest + max(cost + potentials[v] - potentials[u], 0.0)
+            if length < lengths[v]:
+                lengths[v], previous[v] = length, u
 
 
 # Local search: single moves and exchanges, to candidates only.

@@ -138,7 +138,7 @@ class KMeansInput(NamedTuple):
         # The bound is that of the limits reached: no clustering with these centres and limits is
         # cheaper.
         limits = limits_at_counts(clustering.counts, problem.limits)
-        dual = point.dual if limits.level > 0 else None
+        dual = point.dual if limits.level > 0 or has_rows(limits) else None
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],

@@ -10,13 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.candidates import (
-    measure_candidates,
-    repair_sizes,
-    search_candidates,
-)
-from skfair._kernels.kmeans import squared_distances
-from skfair._kernels.sparse_samples import member_distances
+from skfair._kernels.candidates import measure_candidates, search_candidates
 from skfair.cluster.kmeans._assignment import (
     LocalMinimum,
     RunSettings,
@@ -28,11 +22,12 @@ from skfair.cluster.kmeans._assignment import (
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
+    MAX_SELECTIONS,
     SizeDual,
-    assign_precisely,
     assign_sizes,
     can_list_all,
     list_all,
+    select_candidates,
     spread_bounds,
 )
 
@@ -47,6 +42,7 @@ ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
 LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
 MAX_RISE = 1.5  # times the cost before, which is more than a relocation may cost at first
 MAX_PASSES = 5  # of the local search
+MAX_ASSIGNMENTS = 3  # of the least cost, each with a local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
@@ -187,7 +183,9 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             candidates, age, life = None, 0, min(life + 1, MAX_AGE)
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
-        candidates, dual, now = assign_sizes(X, start, bounds, dual, slack, candidates)
+        candidates, dual, now = assign_sizes(
+            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS
+        )
         age += 1
         n_iter += 1
         if now.value > lowest and n_pushed > 0:
@@ -206,46 +204,47 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
+def _are_within(sizes, bounds):
+    """Whether all sizes are within a minimum and a maximum."""
+    return bounds[0] <= sizes.min() and sizes.max() <= bounds[1]
+
+
 def _round_sizes(problem, rounds, labels=None):
-    """The point of labels, or of a precise assignment, after integer repair and local search."""
-    centers, n_clusters = rounds.centers, len(rounds.centers)
+    """The point of labels, or of the cheapest assignment, after a local search."""
+    n_clusters = len(rounds.centers)
     bounds = member_bounds(problem, problem.n_samples)
-    candidates, dual, now = assign_precisely(problem, centers, bounds, rounds.dual)
-    labels = now.labels if labels is None else labels.copy()
-    sizes = np.bincount(labels, minlength=n_clusters)
-    repair_sizes(candidates, dual.multipliers, labels, sizes, bounds)
-    _move_to_any_cluster(problem.X, centers, labels, sizes, bounds)
-    start = solution_from_multipliers(dual.multipliers, problem.limits)
+    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+    start = problem.solve_assignment(rounds.centers, problem.limits, start)
+    if labels is None or not _are_within(np.bincount(labels, minlength=n_clusters), bounds):
+        labels = start.labels
     point = recompute_point(problem, labels, n_clusters, start)
-    for _ in range(MAX_PASSES):
-        clustering = point.clustering._replace(
-            labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
-        )
-        sizes = np.bincount(clustering.labels, minlength=n_clusters)
-        search_candidates(problem.X, candidates.clusters, clustering, sizes, bounds)
-        searched = recompute_point(problem, clustering.labels, n_clusters, start)
-        gain = point.cost - searched.cost
-        point = searched if gain > 0 else point
+    point = _search_moves(problem, point, bounds)
+    # The same at the centres that moves have led to.
+    for _ in range(MAX_ASSIGNMENTS - 1):
+        start = problem.solve_assignment(point.clustering.centers, problem.limits, start)
+        assigned = recompute_point(problem, start.labels, n_clusters, start)
+        assigned = _search_moves(problem, assigned, bounds)
+        gain = point.cost - assigned.cost
+        point = assigned if gain > 0 else point
         if gain <= MIN_PASS_GAIN * point.cost:
             break
     return point
 
 
-def _move_to_any_cluster(X, centers, labels, sizes, bounds):
-    """Cheap single moves until sizes are within bounds, where candidates leave no path."""
-    smallest, largest = bounds
-    while sizes.max() > largest or sizes.min() < smallest:
-        is_over = sizes.max() > largest
-        bound = largest if is_over else smallest
-        goals = np.flatnonzero(sizes < bound) if is_over else np.array([sizes.argmin()])
-        rows = np.flatnonzero(sizes[labels] > bound)
-        costs = squared_distances(X[rows], centers[goals])
-        costs -= member_distances(X[rows], centers, labels[rows])[:, np.newaxis]
-        # The cheapest move of each sample, in rising order of costs, where it still is allowed.
-        nearest = goals[costs.argmin(axis=1)]
-        for i in costs.min(axis=1).argsort():
-            here, goal = labels[rows[i]], nearest[i]
-            if sizes[here] > bound > sizes[goal]:
-                labels[rows[i]] = goal
-                sizes[here] -= 1
-                sizes[goal] += 1
+def _search_moves(problem, point, bounds):
+    """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
+    n_clusters, multipliers = len(point.clustering.sizes), point.dual.offsets[:, 0]
+    multipliers = multipliers * problem.n_attributes
+    lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
+    for _ in range(MAX_PASSES):
+        clustering = point.clustering._replace(
+            labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
+        )
+        sizes = np.bincount(clustering.labels, minlength=n_clusters)
+        search_candidates(problem.X, lists, clustering, sizes, bounds)
+        searched = recompute_point(problem, clustering.labels, n_clusters, point.dual)
+        gain = point.cost - searched.cost
+        point = searched if gain > 0 else point
+        if gain <= MIN_PASS_GAIN * point.cost:
+            break
+    return point

@@ -32,7 +32,13 @@ from skfair.cluster.kmeans._assignment import (
     solve_dual,
     zero_solution,
 )
-from skfair.cluster.kmeans._size_dual import SizeDual, assign_precisely, bounds_many_sizes
+from skfair.cluster.kmeans._size_dual import (
+    SizeDual,
+    assign_sizes,
+    bounds_many_sizes,
+    spread_bounds,
+)
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.groups import GroupSummary, count_table
 from skfair.partitions import (
     BLOCK,
@@ -291,10 +297,12 @@ def _solve_sizes(problem, centers, limits, start):
     if start is not None:
         multipliers = start.offsets[:, 0] * problem.n_attributes
     bounds = member_bounds(replace(problem, limits=limits), problem.n_samples)
-    _, dual, now = assign_precisely(problem, centers, bounds, SizeDual(multipliers))
-    solution = solution_from_multipliers(dual.multipliers, limits)
-    value = now.value * float(problem.largest_weight)
-    return solution._replace(value=value, labels=now.labels, gaps=now.gaps)
+    bounds = spread_bounds(*bounds, len(centers))
+    dual, now = assign_sizes(problem.X, centers, bounds, SizeDual(multipliers))[1:]
+    solved = solve_transport(problem.X, centers, bounds, dual.multipliers)
+    solution = solution_from_multipliers(solved.multipliers, limits)
+    value = solved.value * float(problem.largest_weight)
+    return solution._replace(value=value, labels=solved.labels, gaps=now.gaps)
 
 
 def concatenate_problems(problems, n_jobs=None):

@@ -25,8 +25,8 @@ MANY_CLUSTERS = 50  # clusters, from which candidates are faster than all distan
 MIN_SAMPLES = 100  # above which samples are many even for few clusters
 MAX_ENTRIES = 100_000  # distances, up to which all are measured for more clusters as well
 N_CANDIDATES = 16  # of a sample
-LAST_SHORT_SHARE = 1e-5  # share of the samples that may need more candidates at last
-MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 20  # of candidates in a round, and at last
+MAX_SELECTIONS, MAX_LAST_SELECTIONS = 6, 100  # of candidates in a round, and at last
+SLACK = 0.75  # samples by which sizes may miss their bounds, before shortest paths are searched
 BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
@@ -118,7 +118,16 @@ def can_list_all(n_samples, n_clusters):
     return n_clusters < MANY_CLUSTERS or n_samples * n_clusters <= MAX_ENTRIES
 
 
-def ascend(candidates, bounds, dual, slack, is_strict=False):
+def _list_candidates(X, centers, multipliers):
+    """All clusters as candidates of all samples where they are few, else some of them."""
+    if not can_list_all(X.shape[0], len(centers)):
+        return select_candidates(X, centers, multipliers)
+    candidates = list_all(X, len(centers))
+    measure_candidates(X.astype(np.float32), centers.astype(np.float32), *candidates[:2])
+    return candidates
+
+
+def ascend(candidates, bounds, dual, slack):
     """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
 
     Stops as well where candidates are too few.
@@ -132,7 +141,6 @@ def ascend(candidates, bounds, dual, slack, is_strict=False):
         dual.width,
         dual.ridge,
         float(slack),
-        is_strict,
         evaluations,
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
@@ -145,38 +153,19 @@ def spread_bounds(smallest, largest, n_clusters):
     return np.full(n_clusters, float(smallest)), np.full(n_clusters, float(largest))
 
 
-def assign_sizes(X, centers, bounds, dual, slack, candidates=None):
+def assign_sizes(
+    X, centers, bounds, dual, slack=SLACK, candidates=None, max_selections=MAX_LAST_SELECTIONS
+):
     """The ascent on candidates, of which those of some samples are selected again in between.
 
     Without ``candidates`` they are selected at the multipliers of the dual.
     """
     if candidates is None:
-        candidates = select_candidates(X, centers, dual.multipliers)
-    for _ in range(MAX_SELECTIONS):
+        candidates = _list_candidates(X, centers, dual.multipliers)
+    for _ in range(max_selections):
         dual, now = ascend(candidates, bounds, dual, slack)
         if now.n_short <= SHORT_SHARE * X.shape[0]:
             break
-        rows = find_short_lists(candidates, dual.multipliers, False)
+        rows = find_short_lists(candidates, dual.multipliers)
         select_again(X, centers, candidates, rows)
-    return candidates, dual, now
-
-
-def assign_precisely(problem, centers, bounds, dual):
-    """The dual at centres to within a sample, on exact distances to enough candidates."""
-    X, n_clusters = problem.X, len(centers)
-    bounds = spread_bounds(*bounds, n_clusters)
-    if can_list_all(X.shape[0], n_clusters):
-        candidates = list_all(X, n_clusters, np.float64)
-    else:
-        candidates = select_candidates(X, centers, dual.multipliers, dtype=np.float64)
-    measure_candidates(X, centers, *candidates[:2])
-    for _ in range(MAX_LAST_SELECTIONS):
-        dual, now = ascend(candidates, bounds, dual, 0.75, is_strict=True)
-        if now.n_short <= LAST_SHORT_SHARE * X.shape[0]:
-            break
-        rows = find_short_lists(candidates, dual.multipliers, True)
-        select_again(X, centers, candidates, rows)
-        clusters, distances = candidates.clusters[rows], candidates.distances[rows]
-        measure_candidates(X[rows], centers, clusters, distances)
-        candidates.distances[rows] = distances
     return candidates, dual, now

@@ -1,6 +1,7 @@
 """Assignment of new samples to the places that a fit has left, against integer programs."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.spatial.distance import cdist
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _capacities
 from skfair.cluster.kmeans._capacities import assign_within_capacities
+from skfair.cluster.kmeans._size_dual import assign_sizes
 from skfair.datasets import make_fair_blobs
 
 
@@ -29,6 +31,10 @@ def solve_integer_program(costs, capacities):
         options={"mip_rel_gap": 0.0},
     )
     return solved.fun
+
+
+def start_at_zero(X, centers, bounds, dual):
+    return None, dual, None
 
 
 def cost_of(costs, labels):
@@ -61,9 +67,11 @@ def test_cost_is_that_of_the_best_matching(seed, n_samples, n_clusters, scale, i
     assert cost_of(costs, labels) == pytest.approx(best, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_candidates", [2, 5, 16])
-def test_few_candidates_are_enough(monkeypatch, n_candidates):
-    monkeypatch.setattr(_capacities, "N_CANDIDATES", n_candidates)
+@pytest.mark.parametrize("most", [0, 1, 30])
+def test_few_selections_of_candidates_are_enough(monkeypatch, most):
+    """The dual may end far from its maximum: then shortest paths go farther."""
+    few = partial(assign_sizes, max_selections=most) if most else start_at_zero
+    monkeypatch.setattr(_capacities, "assign_sizes", few)
     rng = np.random.default_rng(0)
     X, centers = rng.normal(size=(400, 2)) ** 3, rng.normal(size=(80, 2))
     capacities = np.full(80, 5)  # all full

@@ -3,15 +3,18 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, linprog
-from scipy.sparse import eye_array, kron, vstack
+from scipy.sparse import csr_array, eye_array, kron, vstack
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair._kernels.candidates import Candidates, repair_sizes, select_smallest
+from skfair._kernels.candidates import select_smallest
 from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _size_dual
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions import SUBSAMPLE_SIZES
 
@@ -107,15 +110,34 @@ def test_smallest_values_come_with_their_positions():
     assert selected.tolist() == [[1, 1, 2], [6, 7, 8]]
 
 
-def test_repair_moves_samples_along_the_cheapest_chain():
-    # Samples of cluster 0 may only go to 1, and those of 1 only to 2, which has capacity.
-    clusters = np.array([[0, 1], [0, 1], [0, 1], [1, 2], [1, 2], [2, 1]], np.int32)
-    distances = np.array([[0, 5], [0, 3], [0, 9], [0, 2], [0, 4], [0, 1]], float)
-    candidates = Candidates(clusters, distances, np.full(6, np.inf), np.zeros(3))
-    labels, sizes = clusters[:, 0].copy(), np.array([3, 2, 1])
-    repair_sizes(candidates, np.zeros(3), labels, sizes, (1.0, 2.0))
-    assert labels.tolist() == [0, 1, 0, 2, 1, 2]
-    assert sizes.tolist() == [2, 2, 2]
+def test_samples_move_along_the_cheapest_chain():
+    # Three samples are nearest to the first of three centres on a line, which may have two.
+    X, centers = np.array([[-1.0], [0.0], [1.2], [3.0], [4.4], [9.0]]), np.array([[0.0], [3], [6]])
+    bounds = np.ones(3), np.full(3, 2.0)
+    solved = solve_transport(X, centers, bounds, np.zeros(3))
+    assert solved.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert solved.value == pytest.approx(1 + 0 + 1.8**2 + 0 + 1.6**2 + 9)
+
+
+@given(seed=st.integers(0, 10**6), is_sparse=st.booleans())
+def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
+    """Any multipliers may be the first ones; the bounds differ between the clusters."""
+    rng = np.random.default_rng(seed)
+    n_clusters, n_samples = rng.integers(2, 7), rng.integers(20, 60)
+    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    smallest = rng.integers(0, n_samples // n_clusters, n_clusters)
+    largest = rng.integers(n_samples // n_clusters + 1, n_samples, n_clusters)
+    guess = rng.normal(size=n_clusters) * rng.integers(0, 2, n_clusters)
+    rows = csr_array(X) if is_sparse else X
+    solved = solve_transport(rows, centers, (smallest, largest), guess)
+    sizes = np.bincount(solved.labels, minlength=n_clusters)
+    assert (smallest <= sizes).all() and (sizes <= largest).all()
+    distances = cdist(X, centers, "sqeuclidean")
+    assert solved.value == pytest.approx(distances[np.arange(n_samples), solved.labels].sum())
+    # The dual value at the multipliers is a lower bound of all costs.
+    above, below = np.maximum(solved.multipliers, 0), np.minimum(solved.multipliers, 0)
+    bound = (distances + solved.multipliers).min(axis=1).sum() - above @ largest - below @ smallest
+    assert bound == pytest.approx(solved.value, rel=1e-9)
 
 
 def test_a_centre_goes_to_the_blob_whose_samples_have_no_place():

@@ -1,0 +1,143 @@
+"""The cheapest assignment to fixed centres with bounds on sizes, by successive shortest paths."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.candidates import find_shortest_path
+from skfair._kernels.sparse_samples import member_distances, squared_norms
+
+BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
+
+
+class Network(NamedTuple):
+    """Places of clusters between their bounds, and how many samples are too many for them.
+
+    The last node is a pool, from which clusters get places and to which they return them.
+    """
+
+    places: np.ndarray  # (n_clusters,)
+    smallest: np.ndarray
+    largest: np.ndarray
+    excess: np.ndarray  # (n_clusters + 1,)
+
+
+class Transport(NamedTuple):
+    """The cheapest assignment, and multipliers of the bounds that prove it."""
+
+    labels: np.ndarray
+    multipliers: np.ndarray
+    value: float  # least cost of all assignments within the bounds, up to rounding from below
+
+
+def solve_transport(X, centers, bounds, multipliers):
+    """The cheapest assignment with minimum and maximum sizes of clusters.
+
+    The nearer the ``multipliers`` are to those of the solution, the fewer paths are searched.
+    """
+    labels, n_clusters = _assign_to_reduced(X, centers, multipliers), len(centers)
+    network = _open_places(multipliers, np.bincount(labels, minlength=n_clusters), *bounds)
+    potentials = np.append(multipliers, 0.0)
+    lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
+    arcs = Arcs(X, centers, labels) if network.excess.any() else None
+    while network.excess.any():
+        end = find_shortest_path(
+            arcs.costs,
+            potentials,
+            network.places < network.largest,
+            network.places > network.smallest,
+            network.excess,
+            lengths,
+            previous,
+        )
+        if end < 0:
+            break
+        # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
+        potentials -= np.minimum(lengths, lengths[end])
+        _move_along_path(network, arcs, end, previous)
+    multipliers = potentials[:-1] - potentials[-1]
+    return Transport(labels, multipliers, _sum_costs(X, centers, labels))
+
+
+class Arcs:
+    """The member of each cluster that goes to each other one at the least change of the cost.
+
+    Attributes
+    ----------
+    costs : ndarray of shape (n_clusters, n_clusters)
+        Least change; infinite where there is no member, and on the diagonal.
+    movers : ndarray of shape (n_clusters, n_clusters)
+        The member.
+    """
+
+    def __init__(self, X, centers, labels):
+        shape = len(centers), len(centers)
+        self.costs, self.movers = np.full(shape, np.inf), np.zeros(shape, np.int32)
+        self._X, self._labels = X, labels
+        self._squares, self._factors = squared_norms(centers), -2.0 * centers.T
+        for cluster in range(len(centers)):
+            self._fill(cluster, np.arange(len(centers)))
+
+    def move(self, sample, start, goal):
+        """Move a sample from one cluster to another."""
+        self._labels[sample] = goal
+        self._fill(start, np.flatnonzero(self.movers[start] == sample))
+        # What the sample costs elsewhere, compared with the other members.
+        costs = (self._X[[sample]] @ self._factors)[0] + self._squares
+        costs -= costs[goal]
+        costs[goal] = np.inf
+        is_least = costs < self.costs[goal]
+        self.costs[goal, is_least], self.movers[goal, is_least] = costs[is_least], sample
+
+    def _fill(self, cluster, goals):
+        """Find the cheapest moves from a cluster to some others."""
+        members = np.flatnonzero(self._labels == cluster)
+        self.costs[cluster, goals] = np.inf
+        if len(members) == 0:
+            return
+        X, factors = self._X[members], self._factors
+        costs = X @ factors[:, goals] + self._squares[goals]
+        costs -= (X @ factors[:, cluster] + self._squares[cluster])[:, np.newaxis]
+        cheapest = costs.argmin(axis=0)
+        self.movers[cluster, goals] = members[cheapest]
+        self.costs[cluster, goals] = costs[cheapest, np.arange(len(goals))]
+        self.costs[cluster, cluster] = np.inf
+
+
+def _assign_to_reduced(X, centers, multipliers):
+    """The cluster of least squared distance plus multiplier, of each sample."""
+    offsets, factors = squared_norms(centers) + multipliers, -2.0 * centers.T
+    labels = np.empty(X.shape[0], np.int32)
+    for begin in range(0, len(labels), BLOCK_ROWS):
+        rows = slice(begin, begin + BLOCK_ROWS)
+        labels[rows] = (X[rows] @ factors + offsets).argmin(axis=1)
+    return labels
+
+
+def _sum_costs(X, centers, labels):
+    """Sum of the squared distances of samples to the centres of their clusters."""
+    blocks = (slice(begin, begin + BLOCK_ROWS) for begin in range(0, len(labels), BLOCK_ROWS))
+    return sum(member_distances(X[rows], centers, labels[rows]).sum() for rows in blocks)
+
+
+def _open_places(multipliers, sizes, smallest, largest):
+    """As many places as multipliers of either sign require, and the pool."""
+    places = np.where(multipliers > 0, largest, np.clip(sizes, smallest, largest))
+    places = np.where(multipliers < 0, smallest, places).astype(np.int64)
+    excess = np.append(sizes - places, places.sum() - sizes.sum())
+    return Network(places, smallest, largest, excess)
+
+
+def _move_along_path(network, arcs, end, previous):
+    """Move a sample, or a place, along each arc of the path to the end."""
+    network.excess[end] += 1
+    while previous[end] >= 0:
+        start, pool = previous[end], len(network.places)
+        if end == pool:
+            network.places[start] += 1
+        elif start == pool:
+            network.places[end] -= 1
+        else:
+            arcs.move(arcs.movers[start, end], start, end)
+        end = start
+    network.excess[end] -= 1
