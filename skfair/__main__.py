@@ -11,6 +11,7 @@ from skfair.commands import (
     add_plan_command,
     add_report_command,
     add_subgroups_command,
+    describe_error,
 )
 
 COMMAND_ADDERS = (
@@ -50,7 +51,10 @@ def main(arguments):
     if isinstance(sys.stdout, TextIOWrapper):
         # A console of another encoding shows escapes of what it has no signs for.
         sys.stdout.reconfigure(errors="backslashreplace")
-    return options.run(options)
+    try:
+        return options.run(options)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        options.parser.error(describe_error(error))
 
 
 def _add_warm_up_command(commands):
@@ -62,7 +66,7 @@ def _add_warm_up_command(commands):
         "to the package, or where NUMBA_CACHE_DIR says. Later processes load them. The exit status "
         "is 1 if no folder can be written.",
     )
-    command.set_defaults(run=_warm_up)
+    command.set_defaults(run=_warm_up, parser=command)
 
 
 def _warm_up(options):

@@ -15,21 +15,23 @@ from skfair.audit._data import check_counts as check_counts
 from skfair.audit._estimators import REPORTED_RATES as REPORTED_RATES
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._files import check_complete_column as check_complete_column
-from skfair.audit._files import check_missing_marks as check_missing_marks
 from skfair.audit._files import check_same_notation as check_same_notation
 from skfair.audit._files import file_digest as file_digest
 from skfair.audit._files import find_label as find_label
 from skfair.audit._files import has_decimals as has_decimals
 from skfair.audit._files import holds_numbers as holds_numbers
-from skfair.audit._files import is_missing_mark as is_missing_mark
 from skfair.audit._files import parse_column as parse_column
+from skfair.audit._files import place_outcomes as place_outcomes
 from skfair.audit._files import read_columns as read_columns
+from skfair.audit._files import read_outcomes as read_outcomes
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
+from skfair.audit._formats import left_out_clause as left_out_clause
 from skfair.audit._formats import render_page as render_page
 from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
 from skfair.audit._report_input import check_group_size as check_group_size
+from skfair.audit._sections import OUTCOME_SELECTION as OUTCOME_SELECTION
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sensitive_features import as_sensitive_features as as_sensitive_features
 from skfair.audit._subgroups import SubgroupReport, find_subgroups

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from numpy.typing import ArrayLike
 
+from skfair.audit._bins import N_BINS
 from skfair.audit._certify import certify_audit
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
@@ -108,17 +109,9 @@ class Audit(AuditData):
         ValueError
             As for :meth:`FairnessReport.from_predictions`, and if no group can be published.
         """
-        return report_audit(
-            self,
-            metrics,
-            reference,
-            confidence_level,
-            min_published=min_published,
-            min_share=check_share(min_share),
-            subgroups=subgroups,
-            title=title,
-            digest=digest_with_salt(self, salt),
-        )
+        settings = min_published, check_share(min_share), subgroups, title
+        digest = digest_with_salt(self, salt)
+        return report_audit(self, metrics, reference, confidence_level, *settings, digest)
 
     def certify(
         self,
@@ -158,14 +151,7 @@ class Audit(AuditData):
         ValueError
             As for :func:`certify`.
         """
-        return certify_audit(
-            self,
-            constraint,
-            tolerance,
-            confidence_level=confidence_level,
-            ledger=ledger,
-            salt=salt,
-        )
+        return certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
 
     def subgroups(
         self,
@@ -174,7 +160,7 @@ class Audit(AuditData):
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
         confidence_level: float = 0.95,
-        n_bins: int = 4,
+        n_bins: int = N_BINS,
         max_listed: int = 10,
     ) -> SubgroupReport:
         """Subgroups of the sensitive features whose rates depart most, as :func:`find_subgroups`.
@@ -193,15 +179,8 @@ class Audit(AuditData):
         ValueError
             As for :func:`find_subgroups`, and if samples have unequal weights.
         """
-        return search_audit(
-            self,
-            metrics,
-            max_conditions=max_conditions,
-            direction=direction,
-            confidence_level=confidence_level,
-            n_bins=n_bins,
-            max_listed=max_listed,
-        )
+        settings = max_conditions, direction, confidence_level, n_bins, max_listed
+        return search_audit(self, metrics, *settings)
 
     def compare(
         self,

@@ -33,9 +33,10 @@ from skfair.audit._predictions import (
     check_applies,
     check_can_model,
     check_fitted_model,
-    check_needs_no_outcomes,
+    check_outcomes,
     final_estimator,
     metric_kind,
+    needs_outcomes,
     predict_for_metric,
     resolve_constraint,
     resolve_loss_and_units,
@@ -58,7 +59,7 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import check_tolerance, join_names, warn
+from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
 from skfair.utils._copies import refuse_training_data
 
 if TYPE_CHECKING:
@@ -210,24 +211,24 @@ def certify(
         pos_label=pos_label,
         min_group_size=min_group_size,
     )
-    return certify_audit(audit, resolved, tolerance, confidence_level=confidence_level)
+    return certify_audit(audit, resolved, tolerance, confidence_level)
 
 
-def certify_audit(audit, constraint, tolerance, *, confidence_level, ledger=None, salt=None):
+def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
     constraint, level = resolve_constraint(constraint), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
     if ledger is not None:
-        attempt = count_attempt(ledger, audit.samples, audit.columns.get("y_true"))
+        attempt = count_attempt(ledger, audit.samples, audit.outcomes)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
     per_class, (constraint, *units) = arrange(audit, constraint)
     claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
-    return replace(claim, attempt=attempt, n_unknown=audit.n_excluded, source=source)
+    return replace(claim, attempt=attempt, source=source)
 
 
 def _arrange_model(audit, constraint):
@@ -236,8 +237,7 @@ def _arrange_model(audit, constraint):
     check_applies(constraint, estimator)
     kind, columns = metric_kind(constraint), audit.columns
     y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
-    if y_true is None:
-        check_needs_no_outcomes(constraint, predicted)
+    check_outcomes(constraint, y_true, predicted)
     resolved = resolve_loss_and_units(
         constraint,
         final_estimator(estimator),
@@ -265,8 +265,7 @@ def _arrange_columns(audit, constraint):
     y_true, predicted = columns.get("y_true"), columns.get("y_score")
     if not compares_scores or predicted is None:
         predicted = audit.find_decisions(columns)
-    if y_true is None:
-        check_needs_no_outcomes(constraint, predicted)
+    check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.kind, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)
@@ -278,14 +277,17 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
 
     `units` are those of the gap and of a fit.
     """
-    known = audit.known
+    known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
     largest = _largest_gap(constraint, units[0])
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
         bind = partial(bind_hidden_groups, audit=audit)
     else:
-        bind = partial(bind_constraint, **_samples_of_known_group(audit, len(per_class[0][0][0])))
+        X = None if audit.model is None else audit.model.X
+        leaves_out = audit.n_without_outcome > 0 and needs_outcomes(constraint, n_rows, X)
+        data, left_out = _select_samples(audit, n_rows, leaves_out)
+        bind = partial(bind_constraint, X=X, **data)
     bound_constraints = [
         bind(constraint, predictions, **params) for predictions, params in per_class
     ]
@@ -301,12 +303,16 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
+    whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
+    n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
         claim,
+        counted=claim.counted + whose,
+        n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
         attributes=_attribute_names(audit),
         assumption=known.describe_assumption("X, decision and outcome"),
-        left_out=_uncompared_groups(bound_constraints[0][0]),
+        left_out=(*left_out, *_uncompared_groups(bound_constraints[0][0])),
     )
 
 
@@ -368,15 +374,24 @@ def _attribute_names(audit):
     return tuple(name for name in attributes or () if isinstance(name, str))
 
 
-def _samples_of_known_group(audit, n_rows):
-    """Groups, weights and features of so many rows, without weight where the group is unknown."""
-    merged, samples = audit.rows()[0], audit.samples
-    samples = samples if len(samples.weights) == n_rows else merged
-    groups, weights = samples.groups, samples.weights
+def _select_samples(audit, n_rows, needs_outcome):
+    """Groups of so many rows, weights of those that count, and groups of which no row counts.
+
+    Rows of an unknown group have no weight, and those without an outcome that a constraint needs.
+    """
+    samples, columns = audit.samples, audit.columns
+    if len(samples.weights) != n_rows:
+        samples, columns, _ = audit.rows()
+    groups, weights, left_out = samples.groups, samples.weights, ()
     if audit.known.treatment == "exclude" and groups.is_disjoint:
         weights = weights * ~mask_unknown(groups)
-    data = {"sensitive_features": groups, "sample_weight": weights}
-    return data | {"X": None if audit.model is None else audit.model.X}
+    if needs_outcome:
+        with_outcome = weights * columns["has_outcome"]
+        n, n_known = (groups.subset(np.flatnonzero(one)).counts for one in (weights, with_outcome))
+        is_left_out = (n > 0) & (n_known == 0)
+        left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
+        weights = with_outcome
+    return {"sensitive_features": groups, "sample_weight": weights}, left_out
 
 
 def _uncompared_groups(bound):
@@ -406,7 +421,7 @@ def _resolve_tolerance(constraint, tolerance, largest):
         tolerance = 1.0 - constraint.ratio
     tolerance = constraint.tolerance if tolerance is None else tolerance
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
-        raise ValueError(
+        raise argument_error(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
             f"of 0; got tolerance={tolerance!r} and {constraint}."
         )

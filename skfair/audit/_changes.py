@@ -32,7 +32,7 @@ from skfair.groups import (
 )
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import change_upper_limit, check_level
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # The report of two models or two periods.
 
@@ -82,7 +82,7 @@ def compare_audits(before, after, metrics, confidence_level):
     further = find_measures(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
-        raise ValueError(
+        raise argument_error(
             f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
@@ -93,15 +93,8 @@ def compare_audits(before, after, metrics, confidence_level):
     positive = find_positive_label(kind, columns, before.pos_label)
     estimators = measure_estimators(kind, columns, positive, metrics)
     by = groupings(samples.groups)
-    frame, gaps = tabulate_changes(
-        estimators,
-        by,
-        period,
-        samples.weights,
-        units if is_paired else None,
-        level,
-        before.min_group_size,
-    )
+    settings = units if is_paired else None, level, before.min_group_size
+    frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
     moves = None
     if is_paired and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
@@ -134,20 +127,21 @@ def _paired_columns(audit, y_pred):
             "Predictions of another model are compared sample by sample, but this is an audit of "
             "counts. Pass the Audit of the other counts, or audit the samples one by one."
         )
-    columns = {name: audit.columns[name] for name in ("y_true",) if name in audit.columns}
     decisions = audit.find_decisions(audit.columns)
     check_consistent_length(decisions, y_pred)
-    return [columns | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
+    return [audit.outcomes | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
 
 
 def _period_columns(*audits):
     """Predictions of each audit, and outcomes where both have them."""
     columns = [audit.rows()[1] for audit in audits]
-    names = [name for name in ("y_true",) if all(name in one for one in columns)]
-    return [
-        {name: one[name] for name in names} | {"y_pred": audit.find_decisions(one)}
-        for audit, one in zip(audits, columns, strict=True)
-    ]
+    names = ["y_true", "has_outcome"] * all("y_true" in one for one in columns)
+    tables = []
+    for audit, one in zip(audits, columns, strict=True):
+        decisions = audit.find_decisions(one)
+        known = {"has_outcome": np.ones(len(decisions), dtype=bool)} | one
+        tables.append({name: known[name] for name in names} | {"y_pred": decisions})
+    return tables
 
 
 def _stack(both, tables):

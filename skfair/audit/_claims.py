@@ -9,7 +9,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 from skfair import constraints
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    PageReport,
+    left_out_clause,
+    read_document,
+    tabulate_facts,
+    titled_facts,
+)
 from skfair.utils._checks import join_names
 
 # What a bound on groups says: one sentence for each kind of gap.
@@ -128,8 +134,9 @@ class Claim(PageReport):
         What is assumed of samples whose group is not known; empty if there are none.
     left_out : tuple
         Groups that are too small to be compared, about which nothing is said.
-    n_unknown : int
-        Samples of unknown group, which are left out.
+    n_missing : dict of str to int
+        Samples that are left out, by what is unknown of them: "group", or an "outcome" that the
+        metric needs.
     rare_outcomes : str
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
@@ -171,7 +178,7 @@ class Claim(PageReport):
     fit_unit: float | None = None
     assumption: str = ""
     left_out: tuple = ()
-    n_unknown: int = 0
+    n_missing: dict[str, int] = field(default_factory=dict)
     rare_outcomes: str = ""
     attempt: int | None = None
     constraint: dict[str, Any] = field(default_factory=dict)
@@ -271,11 +278,10 @@ class Claim(PageReport):
             sentences.append(
                 f"Most of the limit is due to outcomes that are rare here: {self.rare_outcomes}."
             )
-        if self.n_unknown:
-            sentences.append(
-                f"{self.n_unknown:,} samples of unknown group are left out; the claim is about the "
-                "others."
-            )
+        sentences += [
+            f"{n:,} samples of unknown {name} are left out; the claim is about the others."
+            for name, n in self.n_missing.items()
+        ]
         return list(filter(None, sentences))
 
     def _describe_verdict(self):
@@ -286,9 +292,7 @@ class Claim(PageReport):
             bound += f" ({in_fit}, where the target has standard deviation 1)"
         by = f" by {' and '.join(self.attributes)}" if self.attributes else ""
         statement = self._form.sentence.format(by=by, metric=self.metric, bound=bound)
-        names = join_names(map(repr, self.left_out))
-        left_out = f"; left out as too small: {names}" if names else ""
-        return f"{_LEADS[self.verdict]}: {statement}{left_out}."
+        return f"{_LEADS[self.verdict]}: {statement}{left_out_clause(self.left_out)}."
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
@@ -422,7 +426,7 @@ def _make_constraint(described):
     return constraint(**described["params"])
 
 
-_DESCRIPTIONS = ("source", "attempt", "n_unknown")
+_DESCRIPTIONS = ("source", "attempt", "n_missing")
 """Attributes of a claim that do not follow from the data alone."""
 
 

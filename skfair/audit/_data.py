@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
@@ -15,13 +16,15 @@ from sklearn.base import BaseEstimator
 
 from skfair.audit._estimators import find_positive_label, infer_kind
 from skfair.audit._files import (
+    check_columns,
     check_complete_column,
-    check_missing_marks,
     check_same_notation,
     file_digest,
     find_label,
     parse_column,
+    place_outcomes,
     read_columns,
+    read_outcomes,
 )
 from skfair.audit._predictions import predict_columns
 from skfair.audit._report_input import (
@@ -40,8 +43,9 @@ from skfair.groups import (
     merge_samples,
 )
 from skfair.metrics import Measures, check_strata
+from skfair.partitions import is_partitioned
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = (
@@ -64,8 +68,9 @@ class AuditData:
     """Predictions and groups, checked once; the base of `Audit`, whose questions the doors ask.
 
     ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and
-    scores "y_score", as far as there are any, and ``known`` is what is known of groups. Rows of
-    zero weight are left out of them: ``is_used`` is the mask of the others among all rows passed.
+    scores "y_score", as far as there are any, and ``known`` is what is known of groups. Where some
+    outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
+    are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
     `FittedModel` of the predictions.
     """
@@ -101,9 +106,9 @@ class AuditData:
         `kind` is the task, None infers it.
         """
         check_group_size(min_group_size)
-        columns = {name: column for name, column in columns.items() if column is not None}
+        columns = _fill_outcomes(columns)
         if not {"y_pred", "y_score"} & set(columns):
-            raise ValueError(
+            raise argument_error(
                 "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
                 "y_score, of which Audit.top(k) selects the highest."
             )
@@ -113,14 +118,19 @@ class AuditData:
             columns["stratum"] = strata.codes
         if known.probabilities is not None:
             check_group_probabilities(known.probabilities, first)
-        if known.unknown and known.missing == "error":
-            check_metric_input(known.labels, sample_weight, **columns)  # nothing else is missing
         data = cls()
         data.known, data.min_group_size, data.source = known, min_group_size, source
         columns["row"] = np.arange(len(first))
-        data.samples, arrays = check_metric_input(known.fill(len(first)), sample_weight, **columns)
+        with warnings.catch_warnings():
+            # Reports and searches divide numbers into bins; claims warn of them.
+            warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
+            if known.unknown and known.missing == "error":
+                check_metric_input(known.labels, sample_weight, **columns)  # none is missing else
+            labels = known.fill(len(first))
+            data.samples, arrays = check_metric_input(labels, sample_weight, **columns)
         data.columns = dict(zip(columns, arrays, strict=True))
         data.is_used = np.isin(columns["row"], data.columns.pop("row"))
+        data._check_outcomes()
         if control_features is not None:
             # Samples of zero weight are left out of the strata as well.
             codes = data.columns.pop("stratum")
@@ -129,9 +139,22 @@ class AuditData:
         data.pos_label = find_positive_label(data.kind, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
+        if data.n_without_outcome:
+            outcomes = f"{data.n_without_outcome:,} samples have none"
+            data.source = {"outcomes": outcomes} | (source or {})
         warn_of_counts(data.samples, data.columns)
         warn_of_unknown(data.samples.groups)
         return data
+
+    def _check_outcomes(self):
+        """Drop outcomes if none of those that count is known; raise where groups are modelled."""
+        if not self.columns.get("has_outcome", np.ones(1)).any():
+            del self.columns["y_true"], self.columns["has_outcome"]
+        if self.n_without_outcome and self.known.is_modelled:
+            raise ValueError(
+                f"{self.known.argument} models groups by decisions and outcomes, but some outcomes "
+                "in y_true are unknown. Leave y_true out, or pass missing='exclude' or 'group'."
+            )
 
     def _count_rows(self, counts):
         """Let each row stand for as many samples."""
@@ -167,7 +190,9 @@ class AuditData:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            True classes or values; None if outcomes are not known.
+            True classes or values; None if outcomes are not known. Single ones may be missing, as
+            of applicants who were refused: numbers that need an outcome, such as error rates, are
+            then of the other samples, and selection rates of all.
         y_pred : array-like of shape (n_samples,) or None
             Predicted classes or values; None if decisions are made of scores, see :meth:`top`.
         sensitive_features : array-like or sparse matrix
@@ -240,7 +265,7 @@ class AuditData:
         X : array-like of shape (n_samples, n_features)
             Held-out data.
         y : array-like of shape (n_samples,), default=None
-            True classes or values; None if they are not known.
+            True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
             As in :meth:`from_predictions`.
 
@@ -258,9 +283,10 @@ class AuditData:
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
+        columns = _fill_outcomes({"y_true": y})
+        y = columns.get("y_true")
         kind, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
-        columns = {"y_pred": y_pred, "y_true": None if kind == "clustering" else y}
-        columns["y_score"] = y_score
+        columns = ({} if kind == "clustering" else columns) | {"y_pred": y_pred, "y_score": y_score}
         data = cls.from_columns(
             columns,
             known,
@@ -305,7 +331,7 @@ class AuditData:
         sensitive_features : str or list of str
             Columns of the protected attributes.
         outcome : str, default=None
-            Column of the true classes; None if outcomes are not known.
+            Column of the true classes, which may be missing; None if outcomes are not known.
         decision : str, default=None
             Column of the decisions or predicted classes; None if :meth:`top` makes them of scores.
         score : str, default=None
@@ -347,7 +373,7 @@ class AuditData:
         groups, control_features = map(_as_list, (known.labels, control_features))
         roles = {"y_pred": decision, "y_true": outcome, "y_score": score}
         named = [name for name in (n, *roles.values()) if name is not None]
-        _check_columns(table, [*named, *groups, *control_features])
+        check_columns(table.columns, [*named, *groups, *control_features], "The table")
         return cls.from_columns(
             {role: None if name is None else table[name] for role, name in roles.items()},
             known.replace_labels(table[groups]),
@@ -379,7 +405,8 @@ class AuditData:
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
             :class:`SensitiveFeatures` of them), "outcome", "decision", "score" and
             "control_features", as in :meth:`from_counts`. With "n" rows stand for as many samples;
-            else "sample_weight" may name a column of weights. Groups are text.
+            else "sample_weight" may name a column of weights. Groups are text. Outcomes may be
+            missing: empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         min_group_size, source
@@ -392,7 +419,8 @@ class AuditData:
         Raises
         ------
         FileNotFoundError, ValueError
-            If the file cannot be read, lacks a column, or holds missing values.
+            If the file cannot be read, lacks a column, or holds missing values of others than
+            outcomes.
         """
         path, roles = Path(path), dict.fromkeys(_FILE_ROLES) | columns
         if set(roles) != set(_FILE_ROLES) or "sensitive_features" not in columns:
@@ -410,9 +438,9 @@ class AuditData:
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
-        loaded = {role: check_complete_column(table, name) for role, name in named.items()}
-        y_true, y_pred, y_score, weights, counts = map(loaded.get, roles)
-        check_missing_marks(y_true, y_pred)
+        outcome, *others = roles.values()
+        y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
+        y_true = read_outcomes(table, outcome, y_pred)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:
@@ -424,7 +452,7 @@ class AuditData:
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
         audit = cls.from_columns(
-            {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
+            {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
@@ -433,14 +461,30 @@ class AuditData:
             source=facts | {"rows": f"{len(table):,}"} | (source or {}),
             are_counts=counts is not None,
         )
-        # Searches of subgroups divide numbers into bins.
-        audit.known = known.replace_labels(table[sensitive].apply(parse_column))
+        audit.parse_labels()
         return audit
+
+    def parse_labels(self) -> None:
+        """Read labels of groups in a file as numbers, which reports and searches bin."""
+        if self.known.labels is not None:
+            self.known = self.known.replace_labels(self.known.labels.apply(parse_column))
 
     @property
     def n_samples(self) -> int:
         """Number of samples of positive weight."""
         return self.samples.groups.n_samples
+
+    @property
+    def outcomes(self) -> dict[str, np.ndarray]:
+        """The column of outcomes, and the mask of those that are known where some are not."""
+        names = ("y_true", "has_outcome")
+        return {name: self.columns[name] for name in names if name in self.columns}
+
+    @property
+    def n_without_outcome(self) -> int:
+        """Number of samples whose outcome is unknown, where others have one."""
+        is_unknown = ~self.columns.get("has_outcome", np.ones(len(self.samples.weights), bool))
+        return int(self.samples.groups.row_counts[is_unknown].sum())
 
     @property
     def n_excluded(self) -> int:
@@ -495,21 +539,34 @@ class AuditData:
         return columns["y_pred"]
 
 
+def _fill_outcomes(columns):
+    """The columns that there are, with the mask "has_outcome" if outcomes are missing.
+
+    Another outcome takes their place, so that no class is added, and is never counted.
+    """
+    columns = {name: column for name, column in columns.items() if column is not None}
+    y_true = columns.get("y_true")
+    if y_true is None or is_partitioned(y_true) or np.ndim(y_true) != 1:
+        return columns
+    filled = y_true if hasattr(y_true, "iloc") else pd.Series(y_true)
+    has_outcome = filled.notna().to_numpy()
+    if has_outcome.all():
+        return columns
+    if not has_outcome.any():
+        return {name: column for name, column in columns.items() if name != "y_true"}
+    # The least outcome by its text: a digest of samples does not depend on their order.
+    filled = filled.where(has_outcome, min(filled[has_outcome].unique(), key=str)).infer_objects()
+    if filled.dtype.kind == "f" and (filled % 1.0 == 0.0).all():
+        filled = filled.astype(np.int64)  # numbers with decimals because of nan alone
+    columns["y_true"] = filled if hasattr(y_true, "iloc") else filled.to_numpy()
+    return columns | {"has_outcome": has_outcome}
+
+
 def _as_list(names):
     """One name of a column, several or none, as a list."""
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
-
-
-def _check_columns(table, names):
-    """Raise for columns that a table of counts does not have, or has twice."""
-    known = list(table.columns)
-    if wrong := [name for name in names if known.count(name) != 1]:
-        raise ValueError(
-            f"The table has no column {wrong[0]!r}, or has it twice; its columns are "
-            f"{join_names(map(repr, known), 20)}."
-        )
 
 
 def check_counts(column, name):
@@ -520,8 +577,7 @@ def check_counts(column, name):
         wrong = column.tolist()[int((~is_count).argmax())]
         raise ValueError(
             f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
-            f"but it holds {wrong!r}. Sampling weights are sample_weight of "
-            "Audit.from_predictions."
+            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
         )
     if not counts.any():
         raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")

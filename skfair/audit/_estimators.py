@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit._tables import group_text
+from skfair.audit._tables import OUTCOME_MEASURES, group_text
 from skfair.metrics import (
     MEASURES,
     RATES,
@@ -24,7 +24,7 @@ from skfair.metrics import (
 from skfair.statistics import (
     estimate_means,
 )
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # Measures that a report shows of classifiers, regressors and clusterings.
 #
@@ -144,6 +144,23 @@ def multiclass_measures(y_true, y_pred):
     return measures
 
 
+_MEASURES_OF_ALL = (*OUTCOME_MEASURES, "mean_probability")
+"""Measures that need no outcome."""
+
+
+def select_known_outcomes(measures, columns):
+    """Measures, of which those that need an outcome are over the samples that have one."""
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None:
+        return measures
+    selected = {}
+    for name, (values, mask) in measures.items():
+        if name.partition(" of class ")[0] not in _MEASURES_OF_ALL:
+            mask = has_outcome if mask is None else has_outcome & mask
+        selected[name] = values, mask
+    return selected
+
+
 def _distinct_labels(columns):
     """The classes of columns, sorted as text; a ValueError if there are very many."""
     classes = sorted(set().union(*(np.unique(column).tolist() for column in columns)), key=str)
@@ -199,10 +216,12 @@ def _check_number_of_labels(labels, what):
 def infer_kind(kind, columns):
     """The task of the predictions, which must fit the truth."""
     if kind not in (None, *_MEASURE_ESTIMATORS):
-        raise ValueError(f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}.")
+        raise argument_error(
+            f"kind must be one of {list(_MEASURE_ESTIMATORS)} or None; got {kind!r}."
+        )
     if "y_pred" not in columns:
         if kind not in (None, "classification"):
-            raise ValueError(f"k makes decisions of scores, so leave out kind={kind!r}.")
+            raise argument_error(f"k makes decisions of scores, so leave out kind={kind!r}.")
         return "classification"
     if "y_true" not in columns:
         if kind is None:
@@ -211,7 +230,7 @@ def infer_kind(kind, columns):
     # Infer the task from the target.
     kind = kind or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if kind == "classification" and _is_continuous(columns["y_pred"]):
-        raise ValueError(
+        raise argument_error(
             "y_true holds classes, but y_pred holds numbers with decimals, the first of them "
             f"{columns['y_pred'][0]!r}. Pass the predicted classes as y_pred, as in y_score > 0.5, "
             "and these as y_score."
@@ -249,8 +268,8 @@ def find_positive_label(kind, columns, pos_label):
         return find_positive_multiclass(columns["y_true"], pos_label=pos_label)
     if "y_true" not in columns and _is_continuous(columns["y_pred"]):
         if pos_label is not None:
-            raise ValueError(
-                f"pos_label names a class, but y_pred holds scores, the first of them "
+            raise argument_error(
+                "pos_label names a class, but y_pred holds scores, the first of them "
                 f"{columns['y_pred'][0]!r}. Leave pos_label out, or pass decisions as y_pred."
             )
         return None
@@ -290,8 +309,23 @@ def measure_estimators(kind, columns, positive, measures=()):
         if isinstance(measure, Rate) and positive is None:
             estimators |= _estimators_of_classes(name, measure, encoded)
         else:
-            estimators[name] = partial(measure.estimate, encoded)
+            estimators[name] = _make_estimator(measure, encoded)
     return estimators
+
+
+def _make_estimator(measure, columns):
+    """Estimator of a measure, from the samples with an outcome if it needs one."""
+    has_outcome = columns.get("has_outcome")
+    if has_outcome is None or not measure.needs_target:
+        return partial(measure.estimate, columns)
+    rows = np.flatnonzero(has_outcome)
+    known = {name: column[rows] for name, column in columns.items()}
+
+    def estimate(groups, weights, units=None):
+        further = [] if units is None else [units[rows]]
+        return measure.estimate(known, groups.subset(rows), weights[rows], *further)
+
+    return estimate
 
 
 N_BINS = 10
@@ -306,12 +340,14 @@ def tabulate_reliability(columns, positive, by_name, weights, level):
     if positive is None or not {"y_true", "y_proba"} <= set(columns):
         return None
     encoded = encode_columns(columns, positive)
-    samples = encoded["y_true"], encoded["probabilities"]
+    rows = np.flatnonzero(columns.get("has_outcome", np.ones(len(weights))))
+    samples, weights = (encoded["y_true"][rows], encoded["probabilities"][rows]), weights[rows]
     edges, tables = make_bin_edges(samples[1], weights, N_BINS, "uniform"), []
     for attribute, groups in by_name.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of uneven weights, once is enough
-            table = bin_frequencies(groups, weights, *samples, edges, (1.0 + level) / 2.0)
+            counted = groups.subset(rows)
+            table = bin_frequencies(counted, weights, *samples, edges, (1.0 + level) / 2.0)
         table = table[table["group"] < len(groups.labels)]  # not all samples
         names = np.array([group_text(name) for name in groups.names], dtype=object)
         table["group"] = names[table["group"]]
@@ -331,7 +367,7 @@ def top_k_estimators(columns, positive, measures, samples, k):
     }
     encoded, by_name, ties = decide_top_k(encoded, by_name, samples, k)
     check_columns_of(by_name, encoded)
-    return {name: partial(measure.estimate, encoded) for name, measure in by_name.items()}, ties
+    return {name: _make_estimator(measure, encoded) for name, measure in by_name.items()}, ties
 
 
 BUILTIN_MEASURES = (*RATES.values(), *MEASURES.values())
@@ -343,7 +379,7 @@ def _estimators_of_classes(name, rate, columns):
     by_class = {}
     for label in _distinct_labels([columns[key] for key in ("y_true", "decisions")]):
         masks = {key: columns[key] == label for key in ("y_true", "decisions")}
-        by_class[f"{name} of class {label}"] = partial(rate.estimate, masks)
+        by_class[f"{name} of class {label}"] = _make_estimator(rate, columns | masks)
     return by_class
 
 
@@ -379,17 +415,17 @@ def _classification_measure_estimators(columns, positive):
     if truth is None and _is_continuous(predicted):
         return _scoring_rate_estimator(to_numbers(predicted, "y_pred"))
     if positive is None:
-        return _mean_estimators(multiclass_measures(truth, predicted))
+        return _mean_estimators(multiclass_measures(truth, predicted), columns)
     encoded = encode_columns(columns, positive)
     is_true, scores = encoded.get("y_true"), encoded.get("scores")
     measures = _mean_estimators(
-        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities"))
+        binary_measures(is_true, encoded["decisions"], encoded.get("probabilities")), columns
     )
     if scores is None:
         return measures
     if truth is None:
         return measures | _scoring_rate_estimator(scores)
-    return measures | {"roc_auc": partial(MEASURES["roc_auc"].estimate, encoded)}
+    return measures | {"roc_auc": _make_estimator(MEASURES["roc_auc"], encoded)}
 
 
 def _scoring_rate_estimator(scores):
@@ -401,17 +437,18 @@ def _regression_measure_estimators(columns, positive):
     """Estimators of the measures of a regressor, by name."""
     truth = to_numbers(columns["y_true"], "y_true") if "y_true" in columns else None
     predicted = to_numbers(columns["y_pred"], "y_pred")
-    means = _mean_estimators(regression_measures(truth, predicted))
+    means = _mean_estimators(regression_measures(truth, predicted), columns)
     return _scoring_rate_estimator(predicted) | means
 
 
 def _clustering_measure_estimators(columns, positive):
     """Estimators of the measures of a clustering, by name."""
-    return _mean_estimators(clustering_measures(columns["y_pred"]))
+    return _mean_estimators(clustering_measures(columns["y_pred"]), columns)
 
 
-def _mean_estimators(measures):
+def _mean_estimators(measures, columns):
     """Estimators of the means of measures, by name."""
+    measures = select_known_outcomes(measures, columns)
     return {name: partial(estimate_means, *measure) for name, measure in measures.items()}
 
 

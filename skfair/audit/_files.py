@@ -45,7 +45,7 @@ def read_columns(path, names, encoding=None):
         raise ValueError(f"{path} must be a file or a folder; write its output to a file.")
     if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
         table = open_blocks(path)
-        _check_columns(table.columns, names, path)
+        check_columns(table.columns, names, path)
         return load_rows(table[names])
     with _explain_text_errors(path, encoding):
         if encoding is None:
@@ -131,7 +131,7 @@ def _read_csv_columns(path, names, open_text):
         separator = _detect_separator(list(islice(lines, _N_SNIFFED_LINES)))
     with open_text() as lines:
         header = _read_checked_header(csv.reader(lines, delimiter=separator), separator, path)
-    _check_columns(header, names, path)
+    check_columns(header, names, path)
     places = [header.index(name) for name in names]
     with open_text() as lines:
         table = pd.read_csv(
@@ -192,7 +192,7 @@ def _read_checked_header(rows, separator, path):
     return header
 
 
-def _check_columns(columns, names, path):
+def check_columns(columns, names, path):
     """Raise for names of columns that a file does not have, or has twice."""
     columns = [str(name) for name in columns]
     if repeated := [name for name in names if columns.count(name) > 1]:
@@ -250,6 +250,31 @@ def check_complete_column(table, name):
             "rows out of the file."
         )
     return column
+
+
+def read_outcomes(table, name, y_pred):
+    """Column of the outcomes that are known; None without a name, or if none is.
+
+    Others are empty, or the usual mark of a missing value, unless it is predicted too.
+    """
+    if name is None:
+        return None
+    predicted = set() if y_pred is None else set(y_pred.unique())
+    is_known = ~table[name].astype(object).map(
+        lambda one: (
+            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
+        )
+    ).to_numpy(dtype=bool)
+    y_true = check_complete_column(table[is_known], name) if is_known.any() else None
+    check_missing_marks(y_true, y_pred)
+    return y_true
+
+
+def place_outcomes(y_true, table):
+    """Known outcomes in the rows of a table, where others are missing; None without any."""
+    if y_true is None or len(y_true) == len(table):
+        return y_true
+    return y_true.astype(object).reindex(table.index)
 
 
 def parse_column(column):

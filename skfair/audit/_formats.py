@@ -378,6 +378,12 @@ class PageReport(Report):
         return render_fragment(self.title, self._sections())
 
 
+def left_out_clause(groups):
+    """Clause that names the groups which are too small to be compared; empty without any."""
+    names = join_names(map(repr, groups))
+    return f"; left out as too small: {names}" if names else ""
+
+
 # What was audited: facts that a report states on its page.
 
 
@@ -387,6 +393,7 @@ FACT_TITLES = {
     "salted_sha256": "Salted SHA-256 digest of the samples",
     "columns": "Columns",
     "rows": "Rows",
+    "outcomes": "Outcomes",
     "positive_label": "Positive label",
     "threshold": "Threshold",
     "command": "Options of the command",

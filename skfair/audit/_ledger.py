@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from skfair.groups import attribute_columns
+from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
 from skfair.utils._json import add_header, load_content
 
@@ -24,12 +25,12 @@ def divide_level(level, attempt):
     return 1.0 - (1.0 - level) / (attempt * (attempt + 1))
 
 
-def count_attempt(ledger, samples, y_true):
+def count_attempt(ledger, samples, outcomes):
     """Number of this attempt on the samples, from 1; it is written to the file of the ledger.
 
     Samples are the same if their outcomes, groups and weights are, in any order.
     """
-    digest = digest_samples(samples, {} if y_true is None else {"y_true": y_true})
+    digest = digest_samples(samples, outcomes)
     path = Path(ledger)
     with lock_file(path):
         attempts = _read_attempts(path) if path.exists() else {}
@@ -77,7 +78,7 @@ def digest_with_salt(audit, salt):
     if salt is None:
         return None
     if not isinstance(salt, str) or len(salt) < _MIN_SALT_LENGTH:
-        raise ValueError(
+        raise argument_error(
             f"salt must be a secret text of {_MIN_SALT_LENGTH} characters or more, such as "
             "secrets.token_hex() makes; pass one, and keep it for verify."
         )

@@ -41,7 +41,7 @@ from skfair.statistics import (
     HiddenGroups,
     extreme_contrasts,
 )
-from skfair.utils._checks import join_names, resolve_name, warn
+from skfair.utils._checks import argument_error, join_names, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 from skfair.utils._sklearn import safe_indexing
 
@@ -181,8 +181,7 @@ def _prediction_loss(model, loss, scale):
     if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
         raise ValueError(
             f"For predicted numbers loss must be one of {list(_REGRESSION_LOSSES)} or a callable; "
-            "got "
-            f"{loss!r}, which is a loss of classes or no loss at all."
+            f"got {loss!r}, which is a loss of classes or no loss at all."
         )
     if scale is None:
         chosen = {"squared": SquaredLoss(), "absolute": _absolute_loss}.get(loss, loss)
@@ -387,14 +386,20 @@ def are_probabilities(scores):
     return bool(((scores >= 0.0) & (scores <= 1.0)).all())
 
 
-def check_needs_no_outcomes(constraint, y_pred):
+def needs_outcomes(constraint, n_samples, X=None):
+    """Whether a constraint depends on the outcomes of so many samples with features X."""
+    if not constraint.counts_decisions:
+        return metric_kind(constraint).startswith("labelled")
+    samples = Samples(None, Groups.single(n_samples), np.ones(n_samples), X)
+    return outcome_use(constraint, samples) != "nothing"
+
+
+def check_outcomes(constraint, y_true, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
-    samples = Samples(None, Groups.single(len(y_pred)), np.ones(len(y_pred)))
-    is_needed = metric_kind(constraint).startswith("labelled")
-    if is_needed or outcome_use(constraint, samples) != "nothing":
-        raise ValueError(
-            f"{constraint} depends on the outcomes, so that y_true is needed. Without outcomes "
-            "pass a constraint on selection rates, such as 'demographic_parity'."
+    if y_true is None and needs_outcomes(constraint, len(y_pred)):
+        raise argument_error(
+            f"y_true must hold the outcomes, on which {constraint} depends. Without outcomes pass "
+            "a constraint on selection rates, such as 'demographic_parity'."
         )
 
 

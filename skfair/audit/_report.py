@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skfair.audit._adverse_impact import adverse_impact
+from skfair.audit._bins import bin_groups
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     hidden_group_estimators,
@@ -49,7 +51,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
 from skfair.metrics import Measures, to_numbers
-from skfair.statistics import check_level
+from skfair.statistics import check_level, estimate_means
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -119,6 +121,8 @@ class FairnessReport(PageReport):
         probabilities, as in :func:`skfair.metrics.reliability_table`.
     assumption : str, default=""
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
+    n_without_outcome : int, default=0
+        Number of samples whose outcome is unknown, where others have one.
 
     Attributes
     ----------
@@ -159,6 +163,7 @@ class FairnessReport(PageReport):
     subgroups: SubgroupReport | None = None
     reliability: pd.DataFrame | None = None
     assumption: str = ""
+    n_without_outcome: int = 0
 
     _results = ("findings",)
 
@@ -240,13 +245,15 @@ class FairnessReport(PageReport):
         ----------
         y_true : array-like of shape (n_samples,) or None
             True classes or values; None for decisions or scores whose outcomes are not known.
+            Single ones may be missing, as in :meth:`Audit.from_predictions`.
         y_pred : array-like of shape (n_samples,) or None
             Predicted classes or values. Without a target numbers with decimals are scores. None if
             there are only scores.
         sensitive_features : array-like, sparse matrix or SensitiveFeatures
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`.
+            :class:`SensitiveFeatures`. Columns of more than 30 numbers, such as ages, are divided
+            into four bins of equally many samples, as by :func:`find_subgroups`.
         y_score : array-like of shape (n_samples,), default=None
             Scores of the positive class, for areas under curves. They count as probabilities, and
             have a calibration, if all are in [0, 1].
@@ -518,7 +525,6 @@ def report_audit(
     metrics,
     reference,
     confidence_level,
-    *,
     min_published=None,
     min_share=0.02,
     subgroups=None,
@@ -529,6 +535,7 @@ def report_audit(
     level, known = check_level(confidence_level), audit.known
     check_min_published(min_published, audit.kind, subgroups)
     samples, columns, strata = audit.rows(metrics)
+    samples = samples._replace(groups=bin_groups(samples.groups, known.labels))
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
         check_can_model_groups(audit, metrics, min_published)
@@ -540,7 +547,10 @@ def report_audit(
         refuse_published_ties(ties, min_published)
     else:
         estimators = measure_estimators(audit.kind, columns, audit.pos_label, metrics)
-    by, n_missing, suppressed = make_groupings(samples, known.treatment, estimators, min_published)
+    counted = dict(estimators)
+    if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
+        counted["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+    by, n_missing, suppressed = make_groupings(samples, known.treatment, counted, min_published)
     reliability = None
     if min_published is None and not known.is_modelled:
         reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
@@ -565,6 +575,7 @@ def report_audit(
         gaps=gaps,
         kind=audit.kind,
         n_samples=audit.n_samples,
+        n_without_outcome=audit.n_without_outcome,
         confidence_level=level,
         min_group_size=audit.min_group_size,
         min_share=min_share,

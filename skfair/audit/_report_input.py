@@ -20,13 +20,13 @@ from skfair.audit._tables import (
 from skfair.groups import is_like_unknown
 from skfair.metrics import Rate, find_measures
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 
 
 def check_share(min_share):
     """A share in [0, 1)."""
     if not isinstance(min_share, Real) or not 0.0 <= min_share < 1.0:
-        raise ValueError(
+        raise argument_error(
             f"min_share must be a share in [0, 1), such as 0.02 for 2 %; got {min_share!r}."
         )
     return float(min_share)
@@ -36,7 +36,7 @@ def check_group_size(min_group_size):
     """Raise unless it is a positive whole number."""
     is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
     if not is_number or min_group_size < 1:
-        raise ValueError(
+        raise argument_error(
             "min_group_size must be a positive whole number of samples, such as 30; got "
             f"{min_group_size!r}."
         )
@@ -53,8 +53,8 @@ def warn_of_unknown(groups):
     if named:
         warn(
             f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
-            "Pass SensitiveFeatures(labels, unknown=[...]) with these labels, so that their "
-            "samples count as samples of unknown group, or rename them."
+            "Pass SensitiveFeatures(labels, unknown=[...]) with these labels, or --unknown to a "
+            "command, so that their samples count as samples of unknown group, or rename them."
         )
 
 
@@ -113,17 +113,17 @@ def check_min_published(min_published, kind, subgroups=None):
         return
     is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
     if not is_number or min_published < 2:
-        raise ValueError(
+        raise argument_error(
             "min_published must be a whole number of samples from 2 on, such as 10; got "
             f"{min_published!r}."
         )
     if kind == "clustering":
-        raise ValueError(
+        raise argument_error(
             "min_published protects counts of groups, but a report of a clustering has a balance "
             "of groups in clusters, which is not protected; leave it out."
         )
     if subgroups is not None:
-        raise ValueError(
+        raise argument_error(
             "subgroups lists counts of small groups, which min_published keeps back; leave one of "
             "them out."
         )
@@ -152,8 +152,8 @@ def check_can_model_groups(audit, metrics, min_published):
             "missing at random. Leave it out."
         )
     if min_published is not None:
-        raise ValueError(
-            f"min_published suppresses counts, and {setting} estimates them; leave one of them out."
+        raise argument_error(
+            f"min_published suppresses counts, which {setting} estimates; leave one of them out."
         )
     if audit.min_group_size < MIN_RECORDED:
         raise ValueError(
@@ -180,7 +180,7 @@ def describe_top_k(k, ties):
 def check_stratifiable(min_published, known):
     """Raise for settings that do not apply within strata."""
     if min_published is not None or known.is_modelled:
-        raise ValueError(
+        raise argument_error(
             "control_features compares groups within strata, whose counts min_published does not "
             'protect and missing="at_random" does not estimate; leave one of them out.'
         )
@@ -233,7 +233,7 @@ def _check_reference(reference, attributes):
     chosen = {name_as_text(name): group for name, group in (reference or {}).items()}
     unknown = [name for name in chosen if name not in attributes]
     if unknown:
-        raise ValueError(
+        raise argument_error(
             f"reference must map attributes to groups, but {unknown} are not attributes; the "
             f"attributes are {attributes}."
         )

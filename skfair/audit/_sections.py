@@ -7,7 +7,7 @@ import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._estimators import describe_measure, is_known_measure
-from skfair.audit._formats import FACT_TITLES, titled_facts
+from skfair.audit._formats import FACT_TITLES, left_out_clause, tabulate_facts, titled_facts
 from skfair.audit._tables import (
     OUTCOME_MEASURES,
     OVERALL,
@@ -36,6 +36,9 @@ _ERROR_MEASURES = (
     "mean_absolute_error",
 )
 """Measures of errors; those of one task have the same unit."""
+
+_COMPLETE_MEASURES = ("accuracy", "mean_target")
+"""Measures of all samples that have an outcome."""
 
 _NON_SHARE_MEASURES = (
     *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
@@ -103,6 +106,8 @@ def findings(report):
             else "Groups are known as probabilities alone"
         )
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
+    if report.n_without_outcome:
+        sentences.append(_describe_outcomes(report))
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
@@ -173,15 +178,29 @@ def _describe_sample(report):
         if name in overall.index
     ]
     text += f": {' and '.join(results)}" if results else ""
-    names = join_names(map(repr, _left_out_groups(report)))
-    return f"{text}; left out as too small: {names}." if names else f"{text}."
-
-
-def _left_out_groups(report):
-    """Groups that are too small to be compared by any measure."""
+    # Groups that are too small to be compared by any measure.
     sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
     small = sizes.index[sizes < report.min_group_size].get_level_values("group")
-    return dict.fromkeys(small)
+    return f"{text}{left_out_clause(dict.fromkeys(small))}."
+
+
+OUTCOME_SELECTION = (
+    "If that depends on the decision, as with applicants who were refused, the rates of the others "
+    "are not those of all."
+)
+"""What unknown outcomes may do to rates."""
+
+
+def _describe_outcomes(report):
+    """Sentence on the samples whose outcome is unknown, and on groups without any that is known."""
+    n, frame = report.n_without_outcome, report.frame
+    known = frame.loc[frame["measure"].isin(_COMPLETE_MEASURES), "group"]
+    groups = dict.fromkeys(frame.loc[~frame["group"].isin(known), "group"])
+    others = f", none of them in {join_names(map(repr, groups))}" if groups else ""
+    return (
+        f"The outcomes of {n:,} samples are unknown. Numbers that need an outcome count the other "
+        f"{report.n_samples - n:,}{others}."
+    )
 
 
 def _describe_gap(report, gap):
@@ -294,6 +313,11 @@ def open_questions(report):
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )
+        if report.n_without_outcome:
+            questions.append(
+                "Whether error rates are those of all samples, since some have no outcome. "
+                f"{OUTCOME_SELECTION}"
+            )
     elif report.kind != "clustering":
         questions.append(
             "Whether the predictions are right: without recorded outcomes there are no error rates."
@@ -338,7 +362,7 @@ def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
     yield "Findings", report.findings
     yield "What these data cannot decide", [report.open_questions]
-    yield "What was audited", [facts_table(page_facts(report))]
+    yield tabulate_facts(page_facts(report))
     if len(report.gaps):
         yield "Overview of gaps", [_overview(report)]
     measures = [name for name in report.frame["measure"].unique() if has_impact_ratio(name)]
@@ -353,11 +377,6 @@ def report_sections(report):
     for attribute in report.attributes:
         yield f"By {attribute}", list(_measure_tables(report, attribute))
     yield "How to read this", [_reading_notes(report)]
-
-
-def facts_table(facts):
-    """Table of facts, pairs of a title and a text."""
-    return "Facts", "", ("Fact", "Value"), [(pair, False) for pair in facts]
 
 
 def page_facts(report):
@@ -718,18 +737,18 @@ def summary_sections(report):
     table = _compare_categories(report)
     missing = missing_fields(report)
     heading = "Summary of results of the bias audit (New York City Local Law 144)"
-    sections = [(heading, [facts_table(_summary_facts(report, table))])]
+    sections = [(heading, tabulate_facts(_summary_facts(report, table))[1])]
     if missing:
         sections.append(("Missing in this summary", [missing]))
     for (measure, attribute), rows in table.groupby(["measure", "attribute"], sort=False):
         sections.append((f"By {attribute}", [_summary_table(report, measure, attribute, rows)]))
-    return [*sections, ("What was audited", [facts_table(page_facts(report))])]
+    return [*sections, tabulate_facts(page_facts(report))]
 
 
 def missing_fields(report):
     """Sentences on what the rules require and the report does not have."""
     missing = [
-        f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r}."
+        f"{FACT_TITLES[name]}: state it in provenance, under the name {name!r} (--provenance)."
         for name in _REQUIRED_FACTS
         if not report.provenance.get(name, "").strip()
     ]

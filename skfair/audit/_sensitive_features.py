@@ -27,7 +27,7 @@ from skfair.statistics import (
     stack_features,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")
 _OF_PROBABILITIES = ("error", "sufficient", "independent")
@@ -114,7 +114,7 @@ class SensitiveFeatures:
         values = _OF_PROBABILITIES if self.labels is None else _OF_LABELS
         if self.missing not in values:
             known = "are known as probabilities alone" if self.labels is None else "have labels"
-            raise ValueError(
+            raise argument_error(
                 f"missing must be one of {join_names(map(repr, values))} where groups {known}; got "
                 f"{self.missing!r}."
             )
@@ -122,7 +122,7 @@ class SensitiveFeatures:
         unused |= {"odds_ratio": None if self.odds_ratio == 1.0 else self.odds_ratio}
         for name, value in unused.items():
             if value is not None and self.missing != "at_random":
-                raise ValueError(
+                raise argument_error(
                     f"{name} is about samples whose group is missing, and is used with "
                     f"missing='at_random' only; got missing={self.missing!r}. Pass that, or leave "
                     f"{name} out."

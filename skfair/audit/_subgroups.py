@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -15,8 +14,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
+from skfair.audit._bins import N_BINS, cut_numbers, range_text
 from skfair.audit._data import AuditData
-from skfair.audit._estimators import MEASURE_DESCRIPTIONS, REPORTED_RATES, binary_measures
+from skfair.audit._estimators import (
+    MEASURE_DESCRIPTIONS,
+    REPORTED_RATES,
+    binary_measures,
+    select_known_outcomes,
+)
 from skfair.audit._formats import Report, collect_facts
 from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -25,7 +30,7 @@ from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 # Conditions on single columns, from the columns alone.
 
@@ -99,33 +104,13 @@ def _encode_numbers(name, column, n_bins, counts):
     values = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"The numbers in the column {name!r} must be finite; replace infinities.")
-    # Cut at values that occur, so that equal samples share a bin; the largest value is no cut.
-    distinct, codes = np.unique(values, return_inverse=True)
-    cuts = distinct[:-1]
-    if len(distinct) > n_bins:
-        # Quantiles of all samples: the inverse of their cumulative distribution.
-        ends, levels = np.cumsum(np.bincount(codes, counts)), np.arange(1, n_bins) / n_bins
-        places = np.searchsorted(ends, np.ceil(ends[-1] * levels - 1.0), side="right")
-        cuts = distinct[np.unique(places)]
-        cuts = cuts[cuts < distinct[-1]]
+    cuts, distinct = cut_numbers(values, counts, n_bins)
     n_levels = len(cuts) + 1
     level = np.arange(n_levels)
     ranges = [(low, high) for low in level for high in level[low:] if high - low < n_levels - 1]
     conditions = [(low <= level) & (level <= high) for low, high in ranges]
-    texts = [_range_text(name, cuts, distinct, low, high) for low, high in ranges]
+    texts = [range_text(name, cuts, distinct, low, high) for low, high in ranges]
     return np.searchsorted(cuts, values), np.array(conditions).reshape(-1, n_levels), texts
-
-
-def _range_text(name, cuts, distinct, low, high):
-    """A range of bins in words; a bin of one value as an equation."""
-    ends = np.concatenate(([-np.inf], cuts, [distinct[-1]]))
-    lower, upper = ends[low], ends[high + 1]
-    inside = distinct[(distinct > lower) & (distinct <= upper)]
-    if len(inside) == 1:
-        return f"{name} = {inside[0]:g}"
-    if low == 0:
-        return f"{name} <= {upper:g}"
-    return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
 
 
 # All conjunctions of conditions on different columns, with their counts.
@@ -535,7 +520,7 @@ def find_subgroups(
     direction: Literal["both", "above", "below"] = "both",
     confidence_level: float = 0.95,
     min_group_size: int = 30,
-    n_bins: int = 4,
+    n_bins: int = N_BINS,
     max_listed: int = 10,
     pos_label: Label | None = None,
 ) -> SubgroupReport:
@@ -559,7 +544,8 @@ def find_subgroups(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        True classes; None if they are not known, for the selection rate.
+        True classes; None if they are not known, for the selection rate. Single ones may be
+        missing: rates that need an outcome are then of the other samples.
     y_pred : array-like of shape (n_samples,)
         Decisions between two classes, for held-out samples that are independent.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -626,30 +612,18 @@ def find_subgroups(
     >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
     (['sex = f and age <= 29'], True)
     """
-    with warnings.catch_warnings():
-        # Numbers are divided into bins.
-        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-        audit = AuditData.from_columns(
-            {"y_pred": y_pred, "y_true": y_true},
-            as_sensitive_features(sensitive_features),
-            kind="classification",
-            pos_label=pos_label,
-            min_group_size=min_group_size,
-        )
-    return search_audit(
-        audit,
-        metrics,
-        max_conditions=max_conditions,
-        direction=direction,
-        confidence_level=confidence_level,
-        n_bins=n_bins,
-        max_listed=max_listed,
+    audit = AuditData.from_columns(
+        {"y_pred": y_pred, "y_true": y_true},
+        as_sensitive_features(sensitive_features),
+        kind="classification",
+        pos_label=pos_label,
+        min_group_size=min_group_size,
     )
+    settings = max_conditions, direction, confidence_level, n_bins, max_listed
+    return search_audit(audit, metrics, *settings)
 
 
-def search_audit(
-    audit, metrics, *, max_conditions, direction, confidence_level, n_bins, max_listed
-):
+def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_bins, max_listed):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level, missing = check_level(confidence_level), audit.known.treatment
     _check_numbers(max_conditions, n_bins, max_listed)
@@ -657,15 +631,15 @@ def search_audit(
     _check_can_search(audit)
     names = _check_metrics(metrics, audit.columns)
     columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
-    _refuse_outcomes(columns, audit.columns)
-    outcomes = [audit.find_decisions(audit.columns)]
-    if "y_true" in audit.columns:
-        outcomes.append(audit.columns["y_true"])
-    positive = find_positive(*outcomes, pos_label=audit.pos_label)
+    outcomes = {"y_pred": audit.find_decisions(audit.columns)}
+    outcomes |= {name: one for name, one in audit.outcomes.items() if name == "y_true"}
+    _refuse_outcomes(columns, outcomes)
+    positive = find_positive(*outcomes.values(), pos_label=audit.pos_label)
     encoded = _encode_columns(columns, n_bins, missing, counts)
     _check_effort(encoded, max_conditions, len(counts))
-    is_positive, is_true = [one == positive for one in outcomes] + [None] * (2 - len(outcomes))
-    measures = binary_measures(is_true, is_positive, None)
+    masks = {name: one == positive for name, one in outcomes.items()}
+    measures = binary_measures(masks.get("y_true"), masks["y_pred"], None)
+    measures = select_known_outcomes(measures, audit.columns)
     searches = []
     for name in names:
         values, mask = measures[name]
@@ -699,14 +673,16 @@ def _check_numbers(max_conditions, n_bins, max_listed):
         is_integer = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_integer or not low <= value <= high:
             upper = "on" if high == np.inf else f"to {high}"
-            raise ValueError(f"{name} must be a whole number from {low} {upper}; got {value!r}.")
+            raise argument_error(
+                f"{name} must be a whole number from {low} {upper}; got {value!r}."
+            )
 
 
 def _check_choices(**choices):
     """Raise for an argument that is none of its choices."""
     for name, (value, known) in choices.items():
         if value not in [*known]:
-            raise ValueError(f"{name} must be one of {[*known]}; got {value!r}.")
+            raise argument_error(f"{name} must be one of {[*known]}; got {value!r}.")
 
 
 def _check_metrics(metrics, columns):
@@ -715,18 +691,18 @@ def _check_metrics(metrics, columns):
     names = list(dict.fromkeys(metrics)) if is_list else [metrics]
     for name in names:
         if name not in REPORTED_RATES:
-            raise ValueError(
+            raise argument_error(
                 f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
                 "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
                 "a share of large losses; certify its gap between known groups."
             )
         if "y_true" not in columns and name != "selection_rate":
-            raise ValueError(
-                f"metrics={name!r} compares with true classes, but y_true is None; pass y_true, or "
-                "leave metrics out to compare selection rates."
+            raise argument_error(
+                f"y_true must hold true classes, with which metrics={name!r} compares, but is "
+                "None; pass them, or leave metrics out to compare selection rates."
             )
     if not names:
-        raise ValueError(
+        raise argument_error(
             f"metrics must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
         )
     return names
@@ -740,7 +716,7 @@ def _check_can_search(audit):
             f"{audit.kind}."
         )
     if not audit.samples.groups.is_disjoint or audit.known.labels is None:
-        raise ValueError(
+        raise argument_error(
             "sensitive_features must be columns whose conditions are searched, but a sparse matrix "
             "of overlapping groups or probabilities were passed; pass a DataFrame of attributes."
         )

@@ -11,6 +11,7 @@ from skfair.statistics import (
     interval_of_largest_contrast,
     pairwise_contrasts,
 )
+from skfair.utils._checks import argument_error
 
 # Tables of a report: every measure of every group, with limits, and the gaps.
 
@@ -30,7 +31,7 @@ def groupings(groups):
     if not groups.is_disjoint:
         return {"group": groups}
     # Names as text; they must remain distinct.
-    names = [_attribute_name(name, number) for number, name in enumerate(groups.attributes)]
+    names = [attribute_name(name, number) for number, name in enumerate(groups.attributes)]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise ValueError(
@@ -244,8 +245,7 @@ def stratify(by_name, codes, strata):
     if wrong := [name for name in by_name if STRATUM_SEPARATOR in name]:
         raise ValueError(
             f"With control_features no attribute may have {STRATUM_SEPARATOR!r} in its name; "
-            "rename "
-            f"{wrong[0]!r}."
+            f"rename {wrong[0]!r}."
         )
     within = {}
     for code in np.unique(codes):
@@ -284,7 +284,7 @@ def single_attributes(attributes):
     return single if is_combined else attributes
 
 
-def _attribute_name(name, number):
+def attribute_name(name, number):
     """An attribute as text: columns without names are numbered from 1 on."""
     return f"attribute {number + 1}" if isinstance(name, (int, np.integer)) else name_as_text(name)
 
@@ -509,7 +509,7 @@ def _reference_group(names, measures, attribute, min_group_size, chosen):
     if attribute in chosen:
         at = np.flatnonzero(names == group_text(chosen[attribute]))
         if not len(at):
-            raise ValueError(
+            raise argument_error(
                 f"reference names the group {chosen[attribute]!r} of {attribute}, but its groups "
                 f"are {names.tolist()}."
             )

@@ -14,7 +14,6 @@ from skfair.commands._options import (
     check_column_options,
     output_results,
     resolve_output,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -54,7 +53,7 @@ def add_certify_command(commands):
     add("--salt", help="secret text with which the claim states a digest of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
-    certify.set_defaults(run=partial(_run_certify, certify), probability=None)
+    certify.set_defaults(run=_run_certify, parser=certify, probability=None)
     verify = commands.add_parser(
         "verify",
         help="recompute a filed claim from the data",
@@ -65,39 +64,33 @@ def add_certify_command(commands):
     verify.add_argument("file", type=Path, help="file of the decisions")
     verify.add_argument("--salt", help="secret text with which the claim was made")
     add_output_options(verify)
-    verify.set_defaults(run=partial(_run_verify, verify, certify))
+    verify.set_defaults(run=partial(_run_verify, certify), parser=verify)
 
 
-def _run_certify(parser, options):
+def _run_certify(options):
     """Print the claim that the options ask for; return the exit status."""
-    try:
-        check_column_options(options)
-        resolve_output(options)
-        claim = _build_claim(options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
+    check_column_options(options)
+    resolve_output(options)
+    claim = _build_claim(options)
     if options.out is not None:
         write_report(claim, options.out)
     output_results(options, [str(claim)], claim.to_json())
     return claim.exit_status
 
 
-def _run_verify(parser, certify, options):
+def _run_verify(certify, options):
     """Print whether the file has the claim that was filed; return the exit status."""
-    try:
-        resolve_output(options)
-        filed = Claim.from_json(options.claim)
-        if "command" not in filed.source:
-            raise ValueError(
-                f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
-                "state the options. Pass others to skfair.audit.verify."
-            )
-        repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
-        check_states_digest(filed, options.salt)
-        repeated.confidence, repeated.salt = filed.confidence_level, options.salt
-        claim = _build_claim(repeated)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
+    resolve_output(options)
+    filed = Claim.from_json(options.claim)
+    if "command" not in filed.source:
+        raise ValueError(
+            f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+            "state the options. Pass others to skfair.audit.verify."
+        )
+    repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
+    check_states_digest(filed, options.salt)
+    repeated.confidence, repeated.salt = filed.confidence_level, options.salt
+    claim = _build_claim(repeated)
     differences = filed.find_differences(claim)
     sentences = [f"The same claim. {filed}"]
     if claim.source.get("sha256") != filed.source.get("sha256"):
@@ -110,17 +103,7 @@ def _run_verify(parser, certify, options):
     return FINDING_STATUS if differences else 0
 
 
-_UNFILED_OPTIONS = (
-    "command",
-    "file",
-    "json",
-    "out",
-    "ledger",
-    "page",
-    "parses_groups",
-    "run",
-    "salt",
-)
+_UNFILED_OPTIONS = "command file json out ledger page parser run salt".split()
 """Options that say where results are written, and not what is claimed."""
 
 
@@ -141,14 +124,13 @@ def _build_claim(options):
     constraint = _make_constraint(options)
     facts = {"command": _options_text(options)}
     audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
-    with translate_messages():
-        return audit.certify(
-            constraint,
-            options.tolerance,
-            confidence_level=options.confidence,
-            ledger=options.ledger,
-            salt=options.salt,
-        )
+    return audit.certify(
+        constraint,
+        options.tolerance,
+        confidence_level=options.confidence,
+        ledger=options.ledger,
+        salt=options.salt,
+    )
 
 
 def _make_constraint(options):

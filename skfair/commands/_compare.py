@@ -1,7 +1,6 @@
 """The command ``python -m skfair compare``: two files of predictions, such as two periods."""
 
 from argparse import Namespace
-from functools import partial
 from pathlib import Path
 
 from skfair.commands._options import (
@@ -12,7 +11,6 @@ from skfair.commands._options import (
     check_output,
     output_results,
     resolve_output,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -30,22 +28,18 @@ def add_compare_command(commands):
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")
     add_output_options(command, formats="page, .html, .md or .json")
-    command.set_defaults(run=partial(_run_compare, command), probability=None)
+    command.set_defaults(run=_run_compare, parser=command, probability=None)
 
 
-def _run_compare(parser, options):
+def _run_compare(options):
     """Print or write the changes between both files; return the exit status."""
-    try:
-        check_column_options(options)
-        resolve_output(options)
-        # Results must not overwrite the second file either.
-        for out in {options.out, options.json} - {None, "-"}:
-            check_output(Path(out), options.after)
-        audits = [_read_period(options, file) for file in (options.file, options.after)]
-        with translate_messages():
-            changes = audits[0].compare(audits[1], confidence_level=options.confidence)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
+    check_column_options(options)
+    resolve_output(options)
+    # Results must not overwrite the second file either.
+    for out in {options.out, options.json} - {None, "-"}:
+        check_output(Path(out), options.after)
+    audits = [_read_period(options, file) for file in (options.file, options.after)]
+    changes = audits[0].compare(audits[1], confidence_level=options.confidence)
     if options.out is not None:
         write_report(changes, options.out)
     output_results(options, changes.findings, changes.to_json())

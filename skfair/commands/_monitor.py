@@ -6,7 +6,6 @@ import sys
 import warnings
 from contextlib import nullcontext
 from datetime import date
-from functools import partial
 from html import escape
 from math import isfinite
 from pathlib import Path
@@ -21,12 +20,13 @@ from skfair.audit import (
     Markup,
     check_complete_column,
     check_counts,
-    check_missing_marks,
     check_same_notation,
     find_label,
     find_unit,
-    is_missing_mark,
+    left_out_clause,
     number_text,
+    place_outcomes,
+    read_outcomes,
     render_page,
     titled_facts,
 )
@@ -38,10 +38,10 @@ from skfair.commands._options import (
     add_output_options,
     check_output,
     describe_file,
+    find_option,
     output_results,
     read_table,
     resolve_output,
-    translate_messages,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups import fill_missing
@@ -149,26 +149,20 @@ def _read_outcomes(table, options, y_pred):
         if options.outcome_date is not None:
             raise ValueError("--outcome-date needs --target, the column of the outcomes.")
         return None
-    predicted = set(y_pred.unique())
-    is_known = ~table[name].astype(object).map(
-        lambda one: (
-            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
-        )
-    ).to_numpy(dtype=bool)
+    y_true = read_outcomes(table, name, y_pred)
+    n_unknown = len(table) - (0 if y_true is None else len(y_true))
     may_be_late = options.delay is not None or options.outcome_date is not None
-    if not is_known.all() and not may_be_late:
+    if n_unknown and not may_be_late:
         raise ValueError(
-            f"The column {name!r} of --target lacks {(~is_known).sum()} of {len(table)} outcomes. "
+            f"The column {name!r} of --target lacks {n_unknown} of {len(table)} outcomes. "
             "If they come later, keep these rows and pass --delay, the longest time until an "
             "outcome is known, or --outcome-date, the column of the dates when outcomes were "
             "known: without these rows the samples that are left are a selection."
         )
-    if not is_known.any():
+    if y_true is None:
         return pd.Series(None, index=table.index, dtype=object, name=name)
-    y_true = check_complete_column(table[is_known], name)
-    check_missing_marks(y_true, y_pred)
     check_same_notation(y_true, y_pred)
-    return y_true.astype(object).reindex(table.index) if not is_known.all() else y_true
+    return place_outcomes(y_true, table)
 
 
 def _outcome_periods(table, options, y_true, periods):
@@ -369,8 +363,7 @@ def monitor_findings(monitor, period="batch"):
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        names = join_names(map(repr, monitor.left_out_))
-        left_out = f"; left out as too small: {names}" if names else ""
+        left_out = left_out_clause(monitor.left_out_)
         yield f"{summary['n'].sum():,} samples in {by} were read in {batches}{left_out}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
@@ -432,11 +425,9 @@ def _describe_gap(monitor, summary):
     start = "since the last alarm" if has_restarted else "so far"
     yield (
         f"The largest gap is {_gap_text(monitor, estimate)} {start}, between "
-        f"{_gap_text(monitor, low)} and "
-        f"{_gap_text(monitor, high)} with {100 * monitor.confidence_level:g} % confidence at "
-        "this and all "
-        "other looks, if rates do not change; the tolerance is "
-        f"{_gap_text(monitor, monitor.tolerance)}."
+        f"{_gap_text(monitor, low)} and {_gap_text(monitor, high)} with "
+        f"{100 * monitor.confidence_level:g} % confidence at this and all other looks, if rates do "
+        f"not change; the tolerance is {_gap_text(monitor, monitor.tolerance)}."
     )
     yield _describe_status(monitor, summary)
 
@@ -629,17 +620,10 @@ def _alarm_table(monitor, period):
     if not len(alarms):
         return
     titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
-    rows = [
-        (
-            (
-                _batch_time_text(summary, row.batch),
-                _time_text(summary, row.time),
-                _time_text(summary, row.since),
-            ),
-            False,
-        )
-        for row in alarms.itertuples()
-    ]
+    rows = []
+    for row in alarms.itertuples():
+        times = [_time_text(summary, time) for time in (row.time, row.since)]
+        rows.append(((_batch_time_text(summary, row.batch), *times), False))
     yield "Alarms", "", titles, rows
 
 
@@ -696,27 +680,6 @@ def _describe_method(monitor, period):
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
 
 
-_OPTIONS = {
-    "constraint": "--constraint",
-    "tolerance": "--tolerance",
-    "confidence_level": "--confidence",
-    "run_length": "--run-length",
-    "pos_label": "--positive",
-    "delay": "--delay",
-    "max_weight": "--max-weight",
-}
-"""Parameters of a monitor -> options of the command."""
-
-_PHRASES = {
-    "pass ids now and call update_labels then": "leave their entries empty and pass --delay or "
-    "--outcome-date",
-    "Create the monitor with delay": "Pass --delay",
-    "Create the monitor with a larger max_weight": "Pass a larger --max-weight with the first file",
-    **{f"{name} must": f"{option} must" for name, option in _OPTIONS.items()},
-}
-"""What messages of monitors advise -> what it is for the command."""
-
-
 def add_monitor_command(commands):
     """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
     monitor = commands.add_parser(
@@ -724,8 +687,7 @@ def add_monitor_command(commands):
         help="monitor a gap over time, valid at every look",
         description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
         "without a certificate since, or while recent periods are above the tolerance, 0 "
-        "otherwise, 1 if nothing is certified with "
-        "--require-certificate, and 2 after an error.",
+        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -769,7 +731,7 @@ def add_monitor_command(commands):
     )
     add("--title", default="Fairness monitor", help="heading of the page")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
-    monitor.set_defaults(run=partial(_run, monitor))
+    monitor.set_defaults(run=_run, parser=monitor)
 
 
 def parse_run_length(text):
@@ -777,21 +739,18 @@ def parse_run_length(text):
     return None if text.lower() == "none" else float(text)
 
 
-def _run(parser, options):
+def _run(options):
     """Write the page of a monitor; return the exit status."""
-    try:
-        resolve_output(options, (".html", ".htm", ".json"))
-        _check_state(options)
-        # What was read is written before another process reads: no batch is lost.
-        with lock_file(options.state) if options.state is not None else nullcontext():
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                monitor, n_left_out = _feed_file(options)
-            _write(monitor, options)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
+    resolve_output(options, (".html", ".htm", ".json"))
+    _check_state(options)
+    # What was read is written before another process reads: no batch is lost.
+    with lock_file(options.state) if options.state is not None else nullcontext():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            monitor, n_left_out = _feed_file(options)
+        _write(monitor, options)
     for message in dict.fromkeys(str(one.message) for one in caught):
-        print(f"{parser.prog}: warning: {message}", file=sys.stderr)
+        print(f"{options.parser.prog}: warning: {message}", file=sys.stderr)
     sentences = list(monitor_findings(monitor, options.by))
     if n_left_out:
         sentences.append(
@@ -827,9 +786,8 @@ def _feed_file(options):
             f"{options.constraint!r}."
         )
     log = read_log(options)
-    with translate_messages(_PHRASES):
-        monitor = _resume_or_start(options, log)
-        return monitor, feed(monitor, log, options.late)
+    monitor = _resume_or_start(options, log)
+    return monitor, feed(monitor, log, options.late)
 
 
 def _resume_or_start(options, log):
@@ -866,7 +824,8 @@ def _resume(options, params):
     if options.positive in (None, str(monitor.pos_label)):
         requested["positive"] = monitor.pos_label
     for name, value in params.items():
-        stored[_OPTIONS[name][2:]], requested[_OPTIONS[name][2:]] = getattr(monitor, name), value
+        option = find_option(name)[2:]
+        stored[option], requested[option] = getattr(monitor, name), value
     for option, value in requested.items():
         if stored[option] != value:
             raise ValueError(

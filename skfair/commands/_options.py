@@ -2,16 +2,12 @@
 
 import json
 import os
-import re
 import tempfile
-import warnings
-from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from skfair.audit import file_digest, read_columns
 from skfair.statistics import check_level
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 # Options of several commands, and messages about them.
@@ -21,35 +17,34 @@ MISSING = ("exclude", "group", "error", "at_random", "sufficient", "independent"
 """What may happen to samples of unknown group."""
 
 _OPTIONS = {
-    'kind="classification"': "--kind classification",
-    'kind="regression"': "--kind regression",
-    'kind="clustering"': "--kind clustering",
-    **{f"missing={quote}{one}{quote}": f"--missing {one}" for one in MISSING for quote in "'\""},
-    "missing=": "--missing ",
-    "Without X": "Without --features",
-    "Pass X": "Pass --features",
-    "X is about": "--features is about",
-    "leave X out": "leave --features out",
-    "odds_ratio": "--odds-ratio",
-    "probabilities=": "--group-probability",
-    "group_probabilities": "--group-probability",
-    "unknown=[...]": "--unknown",
-    "min_share": "--min-share",
-    "min_published": "--min-published",
-    "provenance": "--provenance",
-    "pos_label=...": "--positive",
-    "pos_label": "--positive",
-    "y_true": "--target",
-    "y_pred": "--prediction",
-    "y_score": "--probability",
-    "sensitive_features": "--sensitive",
-    "sample_weight": "--weight",
+    "X": "--features",
+    "confidence_level": "--confidence",
     "control_features": "--control",
     "metrics": "--measure",
-    "SensitiveFeatures(labels, unknown=[...])": "--unknown",
     "min_group_size": "--min-size",
+    "n_bins": "--bins",
+    "n_groups": "--groups",
+    "pos_label": "--positive",
+    "probabilities": "--group-probability",
+    "sample_weight": "--weight",
+    "sensitive_features": "--sensitive",
+    "y_pred": "--prediction",
+    "y_score": "--probability",
+    "y_true": "--target",
 }
-"""Parameters of reports -> options of the command line."""
+"""Arguments of the library -> options that have another name."""
+
+
+def find_option(argument):
+    """The option of an argument; options are returned as they are."""
+    return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
+
+
+def describe_error(error):
+    """The message of an error; where it begins with an argument, that is named as its option."""
+    if not hasattr(error, "argument"):
+        return str(error)
+    return f"{find_option(error.argument)} {error.problem}"
 
 
 def add_file_options(command):
@@ -131,7 +126,6 @@ def add_column_options(command, kinds):
     add("--min-size", type=int, default=30, help="samples below which groups are not compared (30)")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
-    command.set_defaults(parses_groups=False)
 
 
 def add_count_option(command):
@@ -196,28 +190,6 @@ def _check_count_options(options):
             f"--count is for classes of samples of equal weight; leave out {join_names(unused)}, "
             "or pass a file with a row for each sample."
         )
-
-
-def translate_message(message, phrases=MappingProxyType({})):
-    """Rewrite a message about parameters as one about command-line options."""
-    options = {**phrases, **_OPTIONS}
-    names = "|".join(rf"(?<![\w-]){re.escape(name)}(?!\w)" for name in options)
-    return re.sub(names, lambda match: options[match[0]], message)
-
-
-@contextmanager
-def translate_messages(phrases=MappingProxyType({})):
-    """Turn errors and warnings about parameters of the library into some about options.
-
-    `phrases` of the library and those of a command extend the names of the parameters.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        try:
-            yield
-        except (ValueError, TypeError) as error:
-            raise ValueError(translate_message(str(error), phrases)) from error
-    for warning in caught:
-        warn(translate_message(str(warning.message), phrases), warning.category)
 
 
 # Results of a command: a page, JSON, sentences, and an exit status that says what was found.

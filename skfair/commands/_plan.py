@@ -1,7 +1,6 @@
 """The command ``python -m skfair plan``: the number of samples that a certificate requires."""
 
 import json
-from functools import partial
 from math import ceil
 
 from skfair.commands._options import (
@@ -9,7 +8,6 @@ from skfair.commands._options import (
     add_tolerance_options,
     output_results,
     resolve_output,
-    translate_messages,
 )
 from skfair.statistics import required_sample_size
 
@@ -38,27 +36,13 @@ def add_plan_command(commands):
         help="held-out samples for certify, or training samples of a guaranteed fit",
     )
     add_output_options(plan)
-    plan.set_defaults(run=partial(_run_plan, plan))
+    plan.set_defaults(run=_run_plan, parser=plan)
 
 
-_PLAN_OPTIONS = {"tolerance": "--tolerance", "ratio": "--ratio", "n_groups": "--groups"} | {
-    "minimum": "--minimum",
-    "maximum": "--maximum",
-    "rate": "--rate",
-    "power": "--power",
-    "confidence_level": "--confidence",
-    "kind='fit'": "--kind fit",
-}
-"""Parameters of `required_sample_size` -> options of the command."""
-
-
-def _run_plan(parser, options):
+def _run_plan(options):
     """Print the number of samples that the options ask for; return the exit status."""
-    try:
-        resolve_output(options)
-        results = _plan(options)
-    except (OSError, ValueError, TypeError) as error:
-        parser.error(str(error))
+    resolve_output(options)
+    results = _plan(options)
     output_results(options, [results["text"], results["assumption"]], json.dumps(results))
     return 0
 
@@ -81,8 +65,7 @@ def _plan(options):
     plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
     plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
     plan |= {"confidence_level": options.confidence, "kind": options.kind}
-    with translate_messages(_PLAN_OPTIONS):
-        n = required_sample_size(**plan)
+    n = required_sample_size(**plan)
     return (
         plan
         | {"required_sample_size": n, "n_samples": ceil(n / share)}

@@ -9,14 +9,14 @@ from skfair.audit import (
     SensitiveFeatures,
     check_complete_column,
     check_counts,
-    check_missing_marks,
     check_same_notation,
     find_label,
     has_decimals,
     holds_numbers,
-    parse_column,
+    place_outcomes,
+    read_outcomes,
 )
-from skfair.commands._options import describe_file, read_table, translate_messages
+from skfair.commands._options import describe_file, read_table
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -27,31 +27,28 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
     columns, settings, threshold, k = _read_columns(options)
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
-    with translate_messages():
-        audit = Audit.from_columns(
-            columns,
-            _read_groups(options, options.missing or missing, odds_ratio),
-            kind=options.kind,
-            min_group_size=options.min_size,
-            source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
-            are_counts=options.count is not None,
-            **settings,
-        )
-        return audit if k is None else audit.top(k)
+    audit = Audit.from_columns(
+        columns,
+        _read_groups(options, options.missing or missing, odds_ratio),
+        kind=options.kind,
+        min_group_size=options.min_size,
+        source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
+        are_counts=options.count is not None,
+        **settings,
+    )
+    audit.parse_labels()
+    return audit if k is None else audit.top(k)
 
 
 def _read_columns(options):
     """Predictions by name, weights and positive label, the threshold of scores, and --top."""
-    roles = [options.target, options.prediction, options.probability, options.weight]
-    roles.append(options.count)
+    roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []
-    names = [name for name in (*roles, *control) if name is not None]
+    names = [name for name in (options.target, *roles, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
     table = read_table(options, names)
-    y_true, y_pred, y_score, weights, counts = (
-        check_complete_column(table, name) for name in roles
-    )
-    check_missing_marks(y_true, y_pred)
+    y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
+    y_true = read_outcomes(table, options.target, y_pred)
     _check_numbers(options, y_true, y_pred, y_score, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     if counts is not None:
@@ -67,7 +64,7 @@ def _read_columns(options):
         y_score, y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
-    columns = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score}
+    columns = {"y_true": place_outcomes(y_true, table), "y_pred": y_pred, "y_score": y_score}
     columns = {name: column for name, column in columns.items() if column is not None}
     return columns, settings, threshold, k
 
@@ -79,10 +76,7 @@ def _read_groups(options, missing, odds_ratio):
     labels = probabilities = None
     if options.sensitive:
         labels = table[options.sensitive]
-        if options.parses_groups:
-            labels = labels.apply(parse_column)
-        else:
-            labels = labels.astype(object).map(str).where(labels.notna(), None)
+        labels = labels.astype(object).map(str).where(labels.notna(), None)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         _check_are_numbers(by_name.values())

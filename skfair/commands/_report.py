@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 
 from skfair.audit import FACT_TITLES
@@ -14,8 +13,6 @@ from skfair.commands._options import (
     check_column_options,
     output_results,
     resolve_output,
-    translate_message,
-    translate_messages,
     write_report,
 )
 from skfair.commands._predictions import read_audit
@@ -52,18 +49,15 @@ def add_report_command(commands):
     add("--min-published", type=int, help="smallest count that is published, such as 10")
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
-    report.set_defaults(run=partial(_run_report, report))
+    report.set_defaults(run=_run_report, parser=report)
 
 
-def _run_report(parser, options):
+def _run_report(options):
     """Write the report that the options ask for; return the exit status."""
-    try:
-        _check_options(options)
-        resolve_output(options)
-        report = _build_report(options)
-        missing = _write_report(report, options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
+    _check_options(options)
+    resolve_output(options)
+    report = _build_report(options)
+    missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
     output_results(options, [*report.findings, *page, *missing], report.to_json())
     return FINDING_STATUS if report.has_finding else 0
@@ -71,14 +65,11 @@ def _run_report(parser, options):
 
 def _write_report(report, options):
     """Write the report in the format of the file, and return what a summary lacks."""
-    missing = []
-    if options.summary is not None:
-        with translate_messages():
-            missing = report.missing_fields(options.summary)
     if options.out is None:
-        return missing
+        return []
+    missing = [] if options.summary is None else report.missing_fields(options.summary)
     write_report(report, options.out, summary=options.summary)
-    return [f"Missing in the summary: {translate_message(sentence)}" for sentence in missing]
+    return [f"Missing in the summary: {sentence}" for sentence in missing]
 
 
 def _check_options(options):
@@ -102,19 +93,17 @@ def _build_report(options):
     missing = "group" if options.summary is None else "exclude"
     missing = missing if options.sensitive else "error"
     audit = read_audit(options, _stated_facts(options), missing=missing)
-    with translate_messages({"subgroups lists": "--subgroups lists"}):
-        subgroups = None
-        if options.subgroups:
-            subgroups = audit.subgroups(confidence_level=options.confidence)
-        return audit.report(
-            metrics=metrics,
-            confidence_level=options.confidence,
-            min_published=options.min_published,
-            min_share=options.min_share,
-            subgroups=subgroups,
-            title=options.title,
-            salt=options.salt,
-        )
+    level = options.confidence
+    subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
+    return audit.report(
+        metrics=metrics,
+        confidence_level=level,
+        min_published=options.min_published,
+        min_share=options.min_share,
+        subgroups=subgroups,
+        title=options.title,
+        salt=options.salt,
+    )
 
 
 def _import_measure(name):

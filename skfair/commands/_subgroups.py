@@ -1,9 +1,5 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
-import warnings
-from functools import partial
-from types import MappingProxyType
-
 from skfair.audit import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -12,22 +8,8 @@ from skfair.commands._options import (
     check_column_options,
     output_results,
     resolve_output,
-    translate_messages,
 )
 from skfair.commands._predictions import read_audit
-
-_SUBGROUP_OPTIONS = MappingProxyType(
-    {
-        "min_group_size": "--min-size",
-        "max_conditions": "--max-conditions",
-        "max_listed": "--max-listed",
-        "n_bins": "--bins",
-        "metrics": "--measure",
-        "missing='exclude'": "--missing exclude",
-        "missing='group'": "--missing group",
-    }
-)
-"""Parameters of searches -> options of the command."""
 
 
 def add_subgroups_command(commands):
@@ -53,16 +35,13 @@ def add_subgroups_command(commands):
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_output_options(command)
-    command.set_defaults(run=partial(_run_subgroups, command), probability=None, parses_groups=True)
+    command.set_defaults(run=_run_subgroups, parser=command, probability=None)
 
 
-def _run_subgroups(parser, options):
+def _run_subgroups(options):
     """Print or write the subgroups that the options ask for; return the exit status."""
-    try:
-        resolve_output(options)
-        report = _search_file(options)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        parser.error(str(error))
+    resolve_output(options)
+    report = _search_file(options)
     output_results(options, [str(report)], report.to_json())
     return FINDING_STATUS if len(report.subgroups) else 0
 
@@ -70,16 +49,12 @@ def _run_subgroups(parser, options):
 def _search_file(options):
     """The report on subgroups that the options ask for."""
     check_column_options(options)
-    with warnings.catch_warnings():
-        # Numbers are divided into bins.
-        warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
-        audit = read_audit(options, {}, missing="group")
-    with translate_messages(_SUBGROUP_OPTIONS):
-        return audit.subgroups(
-            options.measure,
-            max_conditions=options.max_conditions,
-            direction=options.direction,
-            confidence_level=options.confidence,
-            n_bins=options.bins,
-            max_listed=options.max_listed,
-        )
+    audit = read_audit(options, {}, missing="group")
+    return audit.subgroups(
+        options.measure,
+        max_conditions=options.max_conditions,
+        direction=options.direction,
+        confidence_level=options.confidence,
+        n_bins=options.bins,
+        max_listed=options.max_listed,
+    )

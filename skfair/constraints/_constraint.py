@@ -18,6 +18,7 @@ from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES, asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
+    argument_error,
     check_tolerance,
     closest_name_hint,
     join_names,
@@ -574,12 +575,12 @@ class Constraint(BaseEstimator):
         if self.ratio is None:
             return
         if not self.counts_decisions:
-            raise ValueError(
+            raise argument_error(
                 f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
                 "pass a tolerance instead."
             )
         if self.tolerance is not None:
-            raise ValueError(
+            raise argument_error(
                 f"ratio bounds a quotient of rates and tolerance their difference, but {self} has "
                 "both; pass one of them, or a list of two constraints."
             )

@@ -621,8 +621,7 @@ def _find_mslr_file(name, data_home):
         raise OSError(
             f"{name} is in none of {[str(folder) for folder in folders]}, and MSLR-WEB10K cannot "
             f"be downloaded without accepting its terms. Get it from {MSLR_ADDRESS}, unpack it, "
-            "and put "
-            f"its folder with this file at {folders[0] / name}."
+            f"and put its folder with this file at {folders[0] / name}."
         )
     return paths[0]
 
@@ -641,8 +640,7 @@ def _read_mslr(path, n_queries):
     if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
         raise OSError(
             f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {MSLR_N_FEATURES} "
-            "numbers "
-            f"in every line, but it holds {len(np.unique(query))} queries, relevance "
+            f"numbers in every line, but it holds {len(np.unique(query))} queries, relevance "
             f"{np.unique(y)[:9].tolist()} and {n_numbers[-1] - 1 if n_numbers else 0} numbers in "
             f"its last line: it is truncated, or another file. {_REMEDY}"
         )

@@ -12,6 +12,7 @@ from skfair.groups._events import Events as Events
 from skfair.groups._events import intervals_by_group as intervals_by_group
 from skfair.groups._events import is_in_intervals as is_in_intervals
 from skfair.groups._events import tabulate_scores as tabulate_scores
+from skfair.groups._groups import MAX_NUMERIC_GROUPS as MAX_NUMERIC_GROUPS
 from skfair.groups._groups import Groups, check_groups
 from skfair.groups._groups import GroupSummary as GroupSummary
 from skfair.groups._groups import attribute_columns as attribute_columns

@@ -244,8 +244,7 @@ def _merge_partition(names, partition):
     if not (weights >= 0.0).all():
         raise ValueError(
             f"Partition {partition.partition_index}: sample weights must be non-negative numbers, "
-            "but one "
-            f"of them is {weights[~(weights >= 0.0)][0]}."
+            f"but one of them is {weights[~(weights >= 0.0)][0]}."
         )
     try:
         arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)

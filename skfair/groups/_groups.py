@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -41,7 +41,7 @@ def attribute_columns(sensitive_features):
     else:
         columns = _array_columns(sensitive_features)
     if not columns:
-        raise ValueError("sensitive_features has no columns; pass at least one attribute.")
+        raise argument_error("sensitive_features has no columns; pass at least one attribute.")
     return columns
 
 
@@ -58,7 +58,7 @@ def _array_columns(sensitive_features):
     else:  # a list: numpy would turn [1, "1"] into two equal strings, so labels stay objects
         values = np.asarray(sensitive_features, dtype=object)
     if values.ndim not in (1, 2):
-        raise ValueError(
+        raise argument_error(
             "sensitive_features must have one row per sample and be of shape (n_samples,) or "
             f"(n_samples, n_attributes), but a {type(sensitive_features).__name__} of "
             f"{values.ndim} dimensions was passed. Pass a list, array, Series or DataFrame."
@@ -788,7 +788,7 @@ _OVERLAPPING_ERROR = (
 def _check_length(n_rows, n_samples):
     """Raise for sensitive features with another number of rows than X."""
     if n_rows != n_samples:
-        raise ValueError(
+        raise argument_error(
             f"sensitive_features has {n_rows} rows but there are {n_samples} samples; pass one "
             "row per sample, in the same order."
         )

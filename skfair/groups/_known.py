@@ -23,7 +23,7 @@ from skfair.groups._groups import (
     refuse_continuous_attributes,
 )
 from skfair.partitions import check_alignment, load_columns
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import error_that_stops_search
 
 # Missing values of sensitive features, as a group of their own.
@@ -274,7 +274,7 @@ def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, att
             "are, and nothing guarantees that a constraint holds for them."
         )
         return
-    raise ValueError(
+    raise argument_error(
         f"sensitive_features has groups{place} not seen at fit: {listed}; the known groups are "
         f"{join_names(map(repr, known))}. Map these samples to a known group, fit on data that has "
         "theirs, or pass handle_unknown='overall' to the estimator, which predicts them as all "
@@ -285,7 +285,7 @@ def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, att
 def _check_attributes(n_attributes, expected):
     """Raise for another number of attributes than at fit."""
     if n_attributes != expected:
-        raise ValueError(
+        raise argument_error(
             f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
             f"{expected}; pass the same attributes as at fit, in the same order."
         )

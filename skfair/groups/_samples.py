@@ -32,7 +32,7 @@ from skfair.partitions import (
     load_columns,
     warn_of_small_partitions,
 )
-from skfair.utils._checks import check_finite_squares, join_names, warn
+from skfair.utils._checks import argument_error, check_finite_squares, join_names, warn
 from skfair.utils._sklearn import check_sample_weight
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
@@ -373,7 +373,7 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
     if len(rows) < len(weights):
         groups, weights = groups.take(rows), weights[rows]
     if len(groups.labels) == 0:
-        raise ValueError(
+        raise argument_error(
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
             "must hold True where a sample (row) is in a group (column)."
         )
@@ -393,7 +393,7 @@ def _check_number_of_groups(groups, n_samples):
     if n_groups <= _MAX_UNCHECKED_GROUPS:
         return
     if groups.is_disjoint and n_groups > n_samples / 2:
-        raise ValueError(
+        raise argument_error(
             f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "
             "an id of each sample, not like groups. Pass the column of the groups to compare; bin "
             "numbers, as in pd.cut(values, 5)."

@@ -14,7 +14,7 @@ from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import spelling_hint
+from skfair.utils._checks import argument_error, spelling_hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +94,7 @@ def _check_probabilities(y_true, y_proba):
     )
     check_consistent_length(is_true, probabilities)
     if not np.isin(is_true, (0.0, 1.0)).all():
-        raise ValueError(
+        raise argument_error(
             "y_true must hold 0 and 1, or booleans, of the positive class; got "
             f"{is_true[~np.isin(is_true, (0.0, 1.0))][0]:g}. Pass y_true == label."
         )
@@ -123,7 +123,7 @@ def make_bin_edges(probabilities, weights, n_bins, strategy):
             + spelling_hint(str(strategy), _STRATEGIES)
         )
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive whole number, such as 10; got {n_bins!r}.")
+        raise argument_error(f"n_bins must be a positive whole number, such as 10; got {n_bins!r}.")
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     if strategy == "uniform":
         return edges

@@ -31,7 +31,7 @@ from skfair.metrics._measures import (
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names
+from skfair.utils._checks import argument_error, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,9 +223,9 @@ def group_report(
 def check_top_k(k, columns):
     """Raise unless there are decisions, or a number of places and scores instead."""
     if k is None and "y_pred" not in columns:
-        raise ValueError("y_pred must hold predictions, one per sample, but None was passed.")
+        raise argument_error("y_pred must hold predictions, one per sample, but None was passed.")
     if k is not None and "y_pred" in columns:
-        raise ValueError(
+        raise argument_error(
             "k makes decisions of scores, so y_pred must be None. Pass the scores as y_score, or "
             "leave k out."
         )

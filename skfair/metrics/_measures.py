@@ -35,7 +35,7 @@ from skfair.statistics import (
     estimate_by_bootstrap,
     estimate_means,
 )
-from skfair.utils._checks import join_names, spelling_hint
+from skfair.utils._checks import argument_error, join_names, spelling_hint
 
 RESPONSES = {
     "decisions": "y_pred",
@@ -389,7 +389,7 @@ def encode_columns(columns, positive):
 def decide_top_k(columns, measures, samples, k):
     """Columns with decisions for the k highest scores, measures of them, and the ties as text."""
     if "scores" not in columns:
-        raise ValueError("k selects the highest scores, so pass them as y_score= or y_proba=.")
+        raise argument_error("k selects the highest scores, so pass them as y_score= or y_proba=.")
     selection = select_top(columns["scores"], samples, k)
     of_decisions = [
         name
@@ -399,8 +399,7 @@ def decide_top_k(columns, measures, samples, k):
     if selection.n_tied and of_decisions:
         raise ValueError(
             f"{selection.describe_ties()}, but {join_names(of_decisions)} takes whole decisions. "
-            "Pass "
-            "rates, another k, or scores without ties."
+            "Pass rates, another k, or scores without ties."
         )
     decisions = selection.decisions if selection.n_tied else selection.decisions > 0.5
     top = {name: TopRate(one) if isinstance(one, Rate) else one for name, one in measures.items()}

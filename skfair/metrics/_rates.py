@@ -14,7 +14,14 @@ from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, uniq
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.statistics import Estimates, estimate_means, estimate_quotients, make_estimates
 from skfair.utils._api import Comparison
-from skfair.utils._checks import join_names, positive_class, resolve_name, spelling_hint, warn
+from skfair.utils._checks import (
+    argument_error,
+    join_names,
+    positive_class,
+    resolve_name,
+    spelling_hint,
+    warn,
+)
 
 # Compare the rates of the groups: one number, their gap or their ratio.
 
@@ -512,7 +519,7 @@ def find_positive_multiclass(*columns, pos_label):
     if pos_label is None or len(labels) <= 2:
         return find_positive(*columns, pos_label=pos_label)
     if pos_label not in labels:
-        raise ValueError(
+        raise argument_error(
             f"pos_label must be one of the classes {join_names(sorted(map(repr, labels)))}; got "
             f"{pos_label!r}."
         )

@@ -11,6 +11,7 @@ import numpy as np
 from skfair.groups import Groups
 from skfair.metrics._rates import Rate, to_confusion_matrix
 from skfair.statistics import Estimates, FixedTotalRates, Rates, estimate_quotients
+from skfair.utils._checks import argument_error
 
 
 class TopSelection(NamedTuple):
@@ -48,7 +49,7 @@ def select_top(scores, samples, k):
     is_number = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_samples
     is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
     if not is_number and not is_share:
-        raise ValueError(
+        raise argument_error(
             f"k must be a number of places from 1 to {n_samples}, or a share of the samples "
             f"strictly between 0 and 1, such as 0.1; got {k!r}."
         )

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit import Audit, as_sensitive_features
+from skfair.audit import OUTCOME_SELECTION, Audit, as_sensitive_features
 from skfair.constraints import evaluate_cells, outcome_use
 from skfair.groups import Groups, Samples, check_attribute_label_types, check_groups
 from skfair.metrics import find_positive, to_numbers
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
 # Times of batches: numbers, or points in time that are stored as text.
@@ -46,7 +46,9 @@ def normalize_time(time):
     except (TypeError, ValueError):
         point = pd.NaT
     if point is pd.NaT:
-        raise ValueError(f"time must be a number or a date, such as '2026-03-01'; got {time!r}.")
+        raise argument_error(
+            f"time must be a number or a date, such as '2026-03-01'; got {time!r}."
+        )
     return point.isoformat()
 
 
@@ -58,17 +60,17 @@ def restore_time(time):
 def check_order(time, latest):
     """Raise for a time before the latest one, of another type, or in some batches only."""
     if (time is None) != (latest is None):
-        raise ValueError(
+        raise argument_error(
             f"time must be passed with every batch or with none; got {time!r} after {latest!r}."
         )
     try:
         runs_backwards = time is not None and restore_time(time) < restore_time(latest)
     except TypeError:
-        raise ValueError(
+        raise argument_error(
             f"time must be of one type in all batches, but {time!r} came after {latest!r}."
         ) from None
     if runs_backwards:
-        raise ValueError(
+        raise argument_error(
             f"time must not run backwards, but {time!r} came after {latest!r}. Nothing was "
             "counted: evidence depends on the order of batches. Sort them by time."
         )
@@ -86,7 +88,7 @@ def check_delay(delay, time):
     except (TypeError, ValueError):
         is_valid = False
     if not is_valid:
-        raise ValueError(
+        raise argument_error(
             "delay must be a time span in units of time, such as 90 for numbers or '90 days' for "
             f"dates, and every batch needs a time; got delay={delay!r} and time={time!r}."
         )
@@ -142,10 +144,9 @@ class OutstandingSamples:
         counts = Counter(ids)
         repeated = [one for one, count in counts.items() if count > 1 or one in self.records]
         if repeated:
-            raise ValueError(
+            raise argument_error(
                 "ids must be different for all samples whose outcome is outstanding, but "
-                f"{join_names(map(repr, repeated))} came twice. Nothing of this "
-                "batch was counted."
+                f"{join_names(map(repr, repeated))} came twice. Nothing of this batch was counted."
             )
         samples = cohort.samples
         targets = samples.target.tolist() if is_known else [None] * len(ids)
@@ -166,8 +167,8 @@ class OutstandingSamples:
         """Raise unless these are different samples whose outcome has not come."""
         unknown = [one for one in ids if one not in self.records]
         if unknown:
-            raise ValueError(
-                f"ids must be of samples whose outcome is outstanding, but "
+            raise argument_error(
+                "ids must be of samples whose outcome is outstanding, but "
                 f"{join_names(map(repr, unknown))} are not: they were never passed, or their "
                 "outcome has come before. Nothing was counted; leave them out."
             )
@@ -227,8 +228,7 @@ class OutstandingSamples:
         if len(known) < len(ids):
             warn(
                 f"{len(ids) - len(known)} samples have no outcome although the longest delay has "
-                "passed. They are left out. If that depends on the decision, as with applicants "
-                "who were refused, the rates of the others are not those of all."
+                f"passed. They are left out. {OUTCOME_SELECTION}"
             )
         return known
 
@@ -302,10 +302,16 @@ def read_batch(settings, row, attributes, audit, ids, X):
     may come in another order.
     """
     if not audit.samples.groups.is_disjoint:
-        raise ValueError(
+        raise argument_error(
             "sensitive_features must have one column per attribute, but a sparse matrix of "
             "overlapping groups was passed. To compare the values of each attribute, pass the "
             'columns and attributes="each" to the constraint.'
+        )
+    if audit.n_without_outcome:
+        raise argument_error(
+            "y_true must hold the outcomes of all samples of a batch, or be None, but "
+            f"{audit.n_without_outcome} are missing. Pass None with ids, and the outcomes that are "
+            "known to update_labels."
         )
     samples, columns, rows = audit.list_samples()
     ids = _select_ids(audit, ids, rows)
@@ -339,7 +345,7 @@ def _select_ids(audit, ids, rows):
     if ids is None:
         return None
     if audit.samples.groups.multiplicity is not None:
-        raise ValueError(
+        raise argument_error(
             "ids name single samples, but this audit is of a table of counts. Pass the samples one "
             "by one, to Audit.from_predictions, or outcomes with the counts."
         )
@@ -351,10 +357,10 @@ def _select_ids(audit, ids, rows):
 def _scale_weights(weights, max_weight):
     """Weights as probabilities of being drawn."""
     if (weights > max_weight).any():
-        raise ValueError(
-            f"sample_weight must be at most max_weight={max_weight:g}, since weights are "
-            f"compared with the largest that can occur, but one is {weights.max():g}. Create "
-            "the monitor with a larger max_weight."
+        raise argument_error(
+            "max_weight must be the largest weight that can occur, since weights are compared with "
+            f"it, but it is {max_weight:g} and one in sample_weight is {weights.max():g}. Create "
+            "the monitor with a larger one."
         )
     return weights / max_weight
 
@@ -363,18 +369,18 @@ def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
     """The ids of samples that are counted later; without a way to count them, an error."""
     name = type(settings.constraint).__name__
     if ids is None and not is_known:
-        raise ValueError(
-            f"{name} depends on the outcome, so that y_true is needed. If outcomes come later, "
-            "pass ids now and call update_labels then."
+        raise argument_error(
+            f"y_true must hold the outcomes, on which {name} depends. If they come later, pass ids "
+            "now and call update_labels then, or to a command --delay or --outcome-date."
         )
     if use == "values" and settings.delay is None:
-        raise ValueError(
-            f"{name} averages a function of the outcome, and outcomes that come early are not a "
-            "random sample of all. Create the monitor with delay, the longest time until an "
-            "outcome is known: then whole cohorts are counted."
+        raise argument_error(
+            f"delay must be the longest time until an outcome is known: {name} averages a function "
+            "of the outcome, outcomes that come early are no random sample of all, and with it "
+            "whole cohorts are counted. Create the monitor with it."
         )
     if X is not None:
-        raise ValueError(
+        raise argument_error(
             "X cannot be passed with outcomes that come later, since features are not kept; "
             "call update when the outcomes are known."
         )
@@ -400,8 +406,8 @@ def _order_attributes(groups, attributes):
     if len(groups.attributes) != len(attributes) or (
         set(groups.attributes) != set(attributes) and _are_named(groups.attributes, attributes)
     ):
-        raise ValueError(
-            f"sensitive_features must have the attributes of the first batch, "
+        raise argument_error(
+            "sensitive_features must have the attributes of the first batch, "
             f"{join_names(map(repr, attributes))}, but this batch has "
             f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order."
         )

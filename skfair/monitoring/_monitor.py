@@ -52,7 +52,7 @@ from skfair.monitoring._state import (
 from skfair.partitions import load_rows
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import check_tolerance, join_names, resolve_name
+from skfair.utils._checks import argument_error, check_tolerance, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
 from skfair.utils._sklearn import safe_indexing
 
@@ -181,7 +181,7 @@ def check_settings(params):
         ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
     ):
         if not is_valid:
-            raise ValueError(f"{name} must be {requirement}; got {getattr(settings, name)!r}.")
+            raise argument_error(f"{name} must be {requirement}; got {getattr(settings, name)!r}.")
     return settings
 
 
@@ -195,7 +195,7 @@ def _check_constraint(constraint):
     resolved = _resolve_constraint(constraint)
     resolved._check_parameters()
     if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
-        raise ValueError(
+        raise argument_error(
             "constraint must be the largest difference between the means of two groups "
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
@@ -769,7 +769,7 @@ class GapMonitor(BaseEstimator):
         ids = check_column(load_rows(ids), "ids").tolist()
         outcomes = check_column(load_rows(y_true), "y_true")
         if len(ids) != len(outcomes):
-            raise ValueError(
+            raise argument_error(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
             )
         row = state.begin_row(time, has_decisions=False)

@@ -423,8 +423,7 @@ def _stall_message(client, futures, seconds, stall):
     return (
         f"{n_missing} of {len(futures)} results are awaited from the Dask cluster at "
         f"{_address(client)}, which {stall.format(seconds=seconds)}. Dask's setting "
-        f"{TIMEOUT_KEY!r} "
-        f"(now {_timeout():g} s) says after how long a call gives up."
+        f"{TIMEOUT_KEY!r} (now {_timeout():g} s) says after how long a call gives up."
     )
 
 

@@ -426,8 +426,7 @@ def check_held_out(estimator, cv, X, X_fit, rows):
     if cv != "prefit" and not any(isinstance(step, FrozenEstimator) for step in steps):
         raise ValueError(
             f"X_fit is the training data of a {estimator_noun(estimator)} that is fitted already, "
-            "but "
-            f"clones of {type(estimator).__name__} are fitted here. Leave X_fit out, or pass "
+            f"but clones of {type(estimator).__name__} are fitted here. Leave X_fit out, or pass "
             "cv='prefit'."
         )
     if is_partitioned(X):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse, special, stats
 
-from skfair.utils._checks import warn
+from skfair.utils._checks import argument_error, warn
 
 # One-sided confidence limits of a single rate.
 
@@ -16,7 +16,7 @@ from skfair.utils._checks import warn
 def check_level(level, name="confidence_level"):
     """Check that the argument called `name` is a probability strictly between 0 and 1."""
     if not isinstance(level, Real) or isinstance(level, bool) or not 0.0 < level < 1.0:
-        raise ValueError(
+        raise argument_error(
             f"{name} must be a probability strictly between 0 and 1, such as 0.95; got {level!r}."
         )
     return float(level)

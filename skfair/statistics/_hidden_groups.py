@@ -19,7 +19,7 @@ from skfair.groups import MISSING, check_group_probabilities, check_metric_input
 from skfair.statistics._estimates import Rates, check_level, pairwise_contrasts
 from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import argument_error, join_names, warn
 
 # Rates of groups from pseudo-memberships, which may be negative or above 1.
 
@@ -142,7 +142,7 @@ class RecordedGroups(HiddenGroups):
         super().__init__(names)
         self.is_recorded, self.odds_ratio = codes >= 0, odds_ratio
         if not self.is_recorded.any():
-            raise ValueError(
+            raise argument_error(
                 "sensitive_features must have the group of some samples, but all of them are "
                 "missing. Record the group of random samples, or pass group_probabilities alone."
             )
@@ -547,7 +547,7 @@ def hidden_gap_interval(
     if sensitive_features is None:
         _check_probability_arguments(group_probabilities, X, odds_ratio)
         if missing not in ("error", *ASSUMPTIONS):
-            raise ValueError(
+            raise argument_error(
                 f"missing must be one of {['error', *ASSUMPTIONS]} of probabilities alone; got "
                 f"{missing!r}."
             )
@@ -735,7 +735,7 @@ def stack_features(X, columns, probabilities=None):
 def check_odds_ratio(odds_ratio):
     """A number from 1 on."""
     if not isinstance(odds_ratio, Real) or isinstance(odds_ratio, bool) or not odds_ratio >= 1.0:
-        raise ValueError(
+        raise argument_error(
             "odds_ratio must be a number from 1 on, such as 1 for groups that are missing at "
             f"random, or np.inf; got {odds_ratio!r}."
         )

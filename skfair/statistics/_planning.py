@@ -18,7 +18,7 @@ from skfair.statistics._estimates import (
 )
 from skfair.statistics._gaps import range_probability
 from skfair.statistics._pilots import FitPilot, find_size
-from skfair.utils._checks import check_tolerance, join_names
+from skfair.utils._checks import argument_error, check_tolerance, join_names
 
 _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
@@ -174,7 +174,7 @@ def required_sample_size(
         )
     ((name, bound),) = passed.items()
     if hasattr(bound, "tolerance"):
-        raise ValueError(
+        raise argument_error(
             f"{name} must be a number; got {bound!r}. Pass the tolerance or ratio of a constraint "
             "on rates of decisions. Of another one, plan a fit by kind='fit' and pilot=FitPilot("
             "classifier, X, y, ...), and a claim by certifying a sample: the distance of its limit "
@@ -184,13 +184,13 @@ def required_sample_size(
         check_tolerance(bound, closed="neither", name=name)
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
-            raise ValueError(f"{argument} must be strictly between 0 and 1; got {value!r}.")
+            raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
     is_one_sided = name in ("minimum", "maximum")
     fewest = 1 if is_one_sided else 2
     if not isinstance(n_groups, Integral) or n_groups < fewest:
-        raise ValueError(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
+        raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
     if kind not in ("certificate", "fit"):
-        raise ValueError(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
+        raise argument_error(f"kind must be 'certificate' or 'fit'; got {kind!r}.")
     level = check_level(confidence_level)
     if pilot is not None:
         return _pilot_size(pilot, max_accuracy_loss, power, kind)

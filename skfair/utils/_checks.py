@@ -39,6 +39,16 @@ def join_names(names, limit=10):
     return ", ".join(names[:limit]) + more
 
 
+def argument_error(message):
+    """A ValueError, of which ``argument`` is the first word of the message, ``problem`` the rest.
+
+    The first word is the name of an argument, which a command replaces by that of its option.
+    """
+    error = ValueError(message)
+    error.argument, _, error.problem = message.partition(" ")
+    return error
+
+
 class Registry(dict):
     """Objects by name, with a function that says what an unknown name may mean.
 
@@ -77,7 +87,7 @@ def resolve_name(registry, what, parameter, kind=object):
     if not isinstance(what, str) or what not in registry:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         of_kind = "" if kind is object else f" of {' or '.join(one.__name__ for one in kinds)}"
-        raise ValueError(
+        raise argument_error(
             f"{parameter} must be one of {sorted(registry)} or an instance{of_kind}; got {what!r}."
             + spelling_hint(what, registry)
         )
@@ -195,7 +205,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
         low = "at least 0" if closed in ("both", "left") else "positive"
         high = "at most" if closed in ("both", "right") else "less than"
         bound = "" if largest == np.inf else f" and {high} {largest:g}"
-        raise ValueError(f"{name} must be a finite number, {low}{bound}; got {tolerance!r}.")
+        raise argument_error(f"{name} must be a finite number, {low}{bound}; got {tolerance!r}.")
     return float(tolerance)
 
 
@@ -214,17 +224,11 @@ def positive_class(labels, pos_label):
     listed = f"[{join_names(sorted(map(repr, labels)))}]"
     if pos_label is not None:
         if len(labels) == 2 and pos_label not in labels:
-            raise ValueError(f"pos_label must be one of {listed}; got {pos_label!r}.")
+            raise argument_error(f"pos_label must be one of {listed}; got {pos_label!r}.")
         return pos_label
     if any(labels <= pair for pair in _CONVENTIONAL_LABELS):
         return 1
-    if len(labels) == 1:
-        raise ValueError(
-            f"Only the label {listed[1:-1]} occurs, so it is unknown whether it is the positive "
-            "class; pass pos_label."
-        )
-    raise ValueError(
-        "Rates of groups are those of the positive class, but it is unknown which one of "
-        f"{listed} that is. Pass pos_label=..., one of these labels, or encode the classes as 0 "
-        "and 1."
+    raise argument_error(
+        "pos_label must name the positive class, which rates of groups are about, but is None and "
+        f"the labels are {listed}. Pass one of them, or encode the classes as 0 and 1."
     )

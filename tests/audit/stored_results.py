@@ -117,10 +117,13 @@ def _certify(y_true, decisions, constraint, tolerance, data):
             y_true, decisions, constraint=constraint, tolerance=tolerance, **data
         )
     except ValueError as error:
-        return {"unit": f"{type(error).__name__}: {error}"[:60]}
+        return {"unit": f"ValueError: {error}"[:60]}
+    values = vars(certificate) | {"n_missing": certificate.n_missing.get("group", 0)}
     return {
-        name: value if isinstance(value, int | float | str | None) else str(value)
-        for name, value in vars(certificate).items()
+        name.replace("n_missing", "n_unknown"): value
+        if isinstance(value, int | float | str | None)
+        else str(value)
+        for name, value in values.items()
         if name not in ("constraint", "source")
     }
 

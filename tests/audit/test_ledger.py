@@ -85,14 +85,14 @@ def test_threads_count_every_attempt(tmp_path):
 
     def count():
         for _ in range(10):
-            count_attempt(ledger, SAMPLES, OUTCOMES[:50])
+            count_attempt(ledger, SAMPLES, {"y_true": OUTCOMES[:50]})
 
     threads = [threading.Thread(target=count) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
-    assert count_attempt(ledger, SAMPLES, OUTCOMES[:50]) == 41
+    assert count_attempt(ledger, SAMPLES, {"y_true": OUTCOMES[:50]}) == 41
 
 
 def try_candidates(rng, ledger=None):

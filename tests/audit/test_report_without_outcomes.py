@@ -55,7 +55,7 @@ def test_integer_scores_need_a_kind(dtype):
 
 def test_decisions_in_words_need_the_positive_one():
     words = np.where(DECISIONS, "hired", "rejected")
-    with pytest.raises(ValueError, match="Pass pos_label"):
+    with pytest.raises(ValueError, match="pos_label must name"):
         report_predictions(None, words, sensitive_features=SEX)
     report = report_predictions(None, words, sensitive_features=SEX, pos_label="hired")
     expected = DECISIONS[SEX == "f"].mean()

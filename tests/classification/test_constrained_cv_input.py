@@ -237,7 +237,7 @@ def test_a_frozen_classifier_must_have_the_same_classes(data):
 
 def test_other_labels_need_pos_label(data):
     X, y, sex = data
-    with pytest.raises(ValueError, match="Pass pos_label"):
+    with pytest.raises(ValueError, match="pos_label must name"):
         fit((X, np.array(["no", "yes"])[y], sex))
 
 

@@ -114,7 +114,7 @@ def test_outcomes_are_needed_where_the_constraint_depends_on_them():
     y_pred = MODEL.predict(HELD_OUT[0])
     assert certify_predictions(None, y_pred, tolerance=0.2, **GROUPS).is_shown
     for name in ("equal_opportunity", "error_rate_parity", "loss_parity"):
-        with pytest.raises(ValueError, match="depends on the outcomes, so that y_true is needed"):
+        with pytest.raises(ValueError, match="y_true must hold the outcomes, on which"):
             certify_predictions(None, y_pred, constraint=name, tolerance=0.2, **GROUPS)
 
 
@@ -329,7 +329,10 @@ def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tolerance", "0.1", "--constraint", "equal_opportunity"], "--target is needed"),
+        (
+            ["--tolerance", "0.1", "--constraint", "equal_opportunity"],
+            "--target must hold the outcomes",
+        ),
         (["--tolerance", "2"], "Rates are fractions"),
         (["--ratio", "1.5"], "--ratio=1.5 is more than"),
         (["--ratio", "0.8", "--constraint", "loss_parity"], "pass --tolerance"),

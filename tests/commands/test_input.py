@@ -94,12 +94,11 @@ TEXTS = {
         [],
         "'p' must be complete, but 2 of its 40 entries are missing, the first in row 2 ('NA')",
     ),
-    "empty targets": (replace("\n1,", "\n,"), [], "'y' must be complete, but 1 of its 40"),
     "nan among probabilities": (replace(",0.2,", ",nan,"), ["--probability", "score"], "('nan')"),
-    "NA among words": (
-        GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,").replace("\nyes,", "\nNA,", 1),
+    "NA among predicted words": (
+        "y,p,sex\n" + "yes,NA,f\nno,yes,m\n" * 20,
         [],
-        "'y' must be complete, but it holds 'NA'",
+        "'p' must be complete, but it holds 'NA'",
     ),
     "a target in words alone": (
         GOOD.replace("\n1,", "\nyes,").replace("\n0,", "\nno,"),
@@ -127,7 +126,7 @@ TEXTS = {
     "a class of scores": (
         GOOD,
         ["--target", "", "--prediction", "score", "--positive", "0.5"],
-        "--positive names a class, but --prediction holds scores",
+        "--positive names a class, but y_pred holds scores",
     ),
     "a share in percent": (GOOD, ["--min-share", "2"], "--min-share must be a share in [0, 1)"),
     "a fact without a name": (
@@ -138,7 +137,7 @@ TEXTS = {
     "empty groups that are refused": (
         GOOD + "1,1,0.5,\n",
         ["--missing", "error"],
-        "--sensitive has 1 missing value(s)",
+        "has 1 missing value(s)",
     ),
     "groups that are all empty": (
         "y,p,sex\n1,1,\n0,1,\n",
@@ -153,12 +152,12 @@ TEXTS = {
     "a summary of weighted samples": (
         GOOD,
         ["--weight", "score", "--summary", "ll144"],
-        "Leave out --weight",
+        "Leave out sample_weight",
     ),
     "a summary with unknown groups in ratios": (
         GOOD + "1,1,0.5,\n",
         ["--missing", "group", "--summary", "ll144"],
-        "make it with --missing exclude",
+        'make it with missing="exclude"',
     ),
     "a summary as data": (GOOD, ["--summary", "ll144", "--out", "r.json"], "--summary is a page"),
     "a clustering with a truth": (GOOD, ["--kind", "clustering"], "leave out --target"),

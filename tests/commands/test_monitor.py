@@ -102,7 +102,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         (["--out", "page.pdf"], "--out must end in one of .html, .htm, .json, got page.pdf"),
         (["--out", "page.md"], ".htm is a page, .json is data; a browser"),
         (["--state", "state.txt"], "--state must end in one of .json"),
-        (["--constraint", "equal_opportunity"], "pass --delay or --outcome-date"),
+        (["--constraint", "equal_opportunity"], "--target must hold the outcomes"),
         (["--constraint", "equal_opportunity", "--outcome-date", "date"], "needs --target"),
         (
             ["--target", "y", "--constraint", "error_rate_parity", "--outcome-date", "date"],
@@ -110,7 +110,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         ),
         (["--weight", "sex"], "--weight must hold numbers"),
         (["--weight", "zero"], "at least one positive"),
-        (["--weight", "w", "--max-weight", "0.5"], "Pass a larger --max-weight"),
+        (["--weight", "w", "--max-weight", "0.5"], "--max-weight must be"),
         (["--run-length", "1"], "--run-length must be a number of batches greater than 1"),
         (["--run-length", "often"], "--run-length"),
         (["--tolerance", "2"], "tolerance=2.0 is more than any gap"),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import FairnessReport, file_digest
+from skfair.audit import Claim, FairnessReport, file_digest
 from skfair.commands._options import FINDING_STATUS
 
 RNG = np.random.default_rng(0)
@@ -109,7 +109,7 @@ def test_missing_entries(path, capsys):
 def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
-    assert "Pass --positive, one of these labels" in error_of(path, capsys)
+    assert "--positive must name the positive class" in error_of(path, capsys)
     assert "--positive must be one of the classes" in error_of(path, capsys, "--positive", "maybe")
     assert "Selection rate" in run(path, "--positive", "yes")
 
@@ -167,7 +167,7 @@ def test_groups_may_have_names_of_missing_values(path):
     sex = np.resize([*names, ""], N)
     TABLE.assign(sex=sex).to_csv(path, index=False)
     columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
-    with pytest.warns(UserWarning, match="look like unknown groups.*'n/a'.*Pass --unknown with"):
+    with pytest.warns(UserWarning, match="look like unknown groups.*'n/a'.*--unknown to a"):
         html = run(path, columns=columns)
     assert all(f">{name}<" in html for name in [*names, "(missing)"])
     assert f"{N} people in 10 groups" in html
@@ -301,7 +301,7 @@ def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     assert "Number of applicants</th>\n<td>400</td>" in html
     assert "unknown category by sex</th>\n<td>41</td>" in html
     said = capsys.readouterr().out
-    assert "Missing in the summary: Source of the data: state it in --provenance" in said
+    assert "Missing in the summary: Source of the data: state it in provenance" in said
     facts = ["source=applications of 2025", "explanation=all", "distribution_date=2025-01-01"]
     html = run(path, "--provenance", *facts, columns=columns)
     assert "Missing" not in capsys.readouterr().out
@@ -331,3 +331,57 @@ def test_json_and_markdown(path):
     report = FairnessReport.from_json(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert report.to_html() == html
     assert report.to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")
+
+
+def test_empty_outcomes_are_counted_as_unknown(tmp_path, capsys):
+    """Decisions of all rows, and errors of the rows with an outcome, in three commands."""
+    table = TABLE.assign(y=TABLE["y"].where(np.arange(N) % 4 > 0))
+    table.to_csv(tmp_path / "some.csv", index=False)
+    table.dropna().to_csv(tmp_path / "known.csv", index=False)
+    columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex"]
+    results = {}
+    for name in ("some", "known"):
+        path = tmp_path / f"{name}.csv"
+        main(["report", str(path), *columns, "--json", str(tmp_path / "report.json")])
+        report = FairnessReport.from_json(tmp_path / "report.json")
+        claims = []
+        for constraint in ("demographic_parity", "equalized_odds"):
+            options = ["--constraint", constraint, "--tolerance", "0.5"]
+            main(["certify", str(path), *columns, *options, "--json", str(tmp_path / "claim.json")])
+            claims.append(Claim.from_json(tmp_path / "claim.json"))
+        results[name] = report, claims
+    (report, claims), (known, claims_of_known) = results["some"], results["known"]
+    assert (
+        report.n_without_outcome == 100 and report.provenance["outcomes"] == "100 samples have none"
+    )
+    shown = capsys.readouterr().out
+    assert "The outcomes of 100 samples are unknown. Numbers that need an outcome count" in shown
+    of_errors = report.frame["measure"] != "selection_rate"
+    assert report.frame[of_errors].equals(known.frame[of_errors])
+    sizes = report.frame[~of_errors].set_index("group")["n"]
+    assert sizes.to_dict() == {"overall": N} | TABLE["sex"].value_counts().to_dict()
+    assert sum(claims[0].sizes.values()) == N and sum(claims[1].sizes.values()) == 300
+    assert claims[1].estimate == claims_of_known[1].estimate
+    assert claims[1].sizes == claims_of_known[1].sizes and claims[1].n_missing == {"outcome": 100}
+    assert "100 samples of unknown outcome are left out" in shown
+
+
+def test_scores_with_empty_outcomes_have_a_threshold(tmp_path, capsys):
+    table = TABLE.assign(y=TABLE["y"].map({1: "repaid", 0: "default"}).where(np.arange(N) % 4 > 0))
+    table.to_csv(tmp_path / "some.csv", index=False)
+    columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
+    options = ["--positive", "repaid", "--json", "-"]
+    main(["report", str(tmp_path / "some.csv"), *columns, *options])
+    report = FairnessReport.from_json(capsys.readouterr().out)
+    overall = report.frame[report.frame["group"] == "overall"].set_index("measure")["value"]
+    assert overall["selection_rate"] == pytest.approx((TABLE["score"] > 0.5).mean())
+    right = ((TABLE["score"] > 0.5) == TABLE["y"])[np.arange(N) % 4 > 0]
+    assert overall["accuracy"] == pytest.approx(right.mean())
+
+
+def test_no_outcome_in_the_whole_file(tmp_path, capsys):
+    TABLE.assign(y=None).to_csv(tmp_path / "none.csv", index=False)
+    columns = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--json", "-"]
+    main(["report", str(tmp_path / "none.csv"), *columns])
+    report = FairnessReport.from_json(capsys.readouterr().out)
+    assert set(report.frame["measure"]) == {"selection_rate"}

@@ -91,4 +91,4 @@ def test_features_need_a_model_of_groups(path, capsys):
     command = ["report", path, "--prediction", "hired", "--sensitive", "sex"]
     with pytest.raises(SystemExit):
         main([*command, "--features", "score"])
-    assert "is used with --missing at_random only; got --missing group" in capsys.readouterr().err
+    assert "--features is about samples whose group is missing" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def test_common_numeric_labels_need_no_pos_label(labels):
 @pytest.mark.parametrize("labels", [("approved", "denied"), (1, 2), (-1, 0)])
 def test_other_labels_need_pos_label_where_groups_are_compared(labels):
     y = np.array(labels)[[0, 1, 0, 1, 0, 1]]
-    with pytest.raises(ValueError, match=r"which one of \[.*, .*\] .* Pass pos_label"):
+    with pytest.raises(ValueError, match=r"pos_label must name .* \[.*, .*\]"):
         check(y=y, pos_label=None)
     assert check(y=y, pos_label=None, request=None).pos_label == labels[1]
     with pytest.warns(MissingSensitiveFeaturesWarning):

@@ -172,7 +172,7 @@ def test_classes_may_have_any_name(function, data):
         assert function(labels[y_true], score, **metadata) == expected
     words = np.array(["no", "yes"])[y_true]
     assert function(words, score, **metadata, pos_label="yes") == expected
-    with pytest.raises(ValueError, match="Pass pos_label"):
+    with pytest.raises(ValueError, match="pos_label must name"):
         function(words, score, **metadata)
 
 

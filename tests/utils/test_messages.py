@@ -1,8 +1,10 @@
+import pickle
 import warnings
 
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
+from skfair.audit import Audit
 from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
 
 
@@ -69,3 +71,23 @@ def test_the_closest_name_is_suggested():
     assert spelling_hint("xyz", ["equalized", "demographic"]) == spelling_hint(3, ["three"]) == ""
     with pytest.raises(ValueError, match=r"got 'aplha'\. Did you mean 'alpha'\?"):
         resolve_name({"alpha": 1}, "aplha", "name")
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda audit: audit.report(min_share=2), "min_share"),
+        (lambda audit: audit.report(min_published=1), "min_published"),
+        (lambda audit: audit.certify("equal_opportunity", 0.1), "y_true"),
+        (lambda audit: audit.subgroups(n_bins=1), "n_bins"),
+        (lambda audit: audit.certify(tolerance=-1.0), "tolerance"),
+    ],
+)
+def test_errors_carry_the_name_of_their_argument(call, argument):
+    """A process that gets the error from another one reads the name too."""
+    audit = Audit.from_predictions(None, [0, 1] * 50, sensitive_features=[*"aabb"] * 25)
+    with pytest.raises(ValueError, match=f"^{argument} ") as caught:
+        call(audit)
+    copied = pickle.loads(pickle.dumps(caught.value))
+    assert type(copied) is ValueError and copied.argument == argument
+    assert str(copied) == f"{argument} {copied.problem}"

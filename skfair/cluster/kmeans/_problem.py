@@ -292,7 +292,7 @@ def weighted_mean(problem):
 
 
 def _solve_sizes(problem, centers, limits, start):
-    """`ClusteringProblem.solve_assignment` for many clusters, of which only sizes are bounded."""
+    """The cheapest assignment to many clusters, of which only sizes are bounded."""
     multipliers = np.zeros(len(centers))
     if start is not None:
         multipliers = start.offsets[:, 0] * problem.n_attributes

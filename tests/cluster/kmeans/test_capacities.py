@@ -70,8 +70,8 @@ def test_cost_is_that_of_the_best_matching(seed, n_samples, n_clusters, scale, i
 @pytest.mark.parametrize("most", [0, 1, 30])
 def test_few_selections_of_candidates_are_enough(monkeypatch, most):
     """The dual may end far from its maximum: then shortest paths go farther."""
-    few = partial(assign_sizes, max_selections=most) if most else start_at_zero
-    monkeypatch.setattr(_capacities, "assign_sizes", few)
+    assign = partial(assign_sizes, max_selections=most) if most else start_at_zero
+    monkeypatch.setattr(_capacities, "assign_sizes", assign)
     rng = np.random.default_rng(0)
     X, centers = rng.normal(size=(400, 2)) ** 3, rng.normal(size=(80, 2))
     capacities = np.full(80, 5)  # all full

@@ -1,0 +1,92 @@
+"""Attributes of many numbers in reports: the bins of a search of subgroups."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+from skfair.audit import Audit, FairnessReport, SensitiveFeatures, find_subgroups
+
+RNG = np.random.default_rng(0)
+N = 2000
+PEOPLE = pd.DataFrame({"sex": RNG.choice(["f", "m"], N), "age": RNG.integers(18, 80, N)})
+DECISIONS = (RNG.random(N) < 0.2 + 0.005 * PEOPLE["age"]).astype(int)
+
+
+def rates(report, attribute="age"):
+    frame = report.frame[report.frame["attribute"] == attribute]
+    return frame.set_index("group")[["n", "value"]]
+
+
+def test_bins_of_equally_many_numbers_by_hand():
+    """Of 1 to 40 the quarters end at 10, 20 and 30."""
+    numbers = np.arange(1, 41).repeat(3)
+    report = FairnessReport.from_predictions(
+        None, numbers % 10 == 0, sensitive_features=pd.DataFrame({"age": numbers})
+    )
+    assert rates(report)["n"].to_dict() == {
+        "10 < age <= 20": 30,
+        "20 < age <= 30": 30,
+        "age <= 10": 30,
+        "age > 30": 30,
+    }
+    assert rates(report)["value"].tolist() == [0.1] * 4
+
+
+@pytest.mark.filterwarnings("error")
+def test_bins_are_those_of_a_search():
+    columns = {"sensitive_features": PEOPLE}
+    report = FairnessReport.from_predictions(None, DECISIONS, **columns)
+    flagged = find_subgroups(None, DECISIONS, **columns, max_conditions=1).flagged
+    by_text = flagged.set_index("subgroup")[["n_samples", "rate"]]
+    common = by_text.index.intersection(rates(report).index)
+    assert len(common) >= 2 and rates(report)["n"].sum() == N
+    assert rates(report).loc[common].to_numpy() == pytest.approx(by_text.loc[common].to_numpy())
+    # Intersections are of bins, too.
+    assert rates(report, "sex × age").index.str.contains(" × ").sum() == 8
+    inside = (PEOPLE["sex"] == "f") & (PEOPLE["age"] > 64)
+    ends = [text for text in rates(report, "sex × age").index if text.startswith("f × age >")]
+    assert rates(report, "sex × age").loc[ends[0], "n"] <= 1.2 * inside.sum()
+
+
+def test_few_numbers_and_texts_are_groups():
+    few = PEOPLE.assign(age=PEOPLE["age"] // 10)
+    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=few)
+    assert set(rates(report).index) == {"1", "2", "3", "4", "5", "6", "7"}
+    texts = PEOPLE.assign(age=PEOPLE["age"].astype(str))
+    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=texts)
+    assert len(rates(report)) == 62
+
+
+def test_missing_numbers_are_in_no_bin():
+    ages = PEOPLE["age"].where(np.arange(N) % 4 > 0, -1)
+    known = SensitiveFeatures(ages.to_frame(), unknown=[-1])
+    report = Audit.from_predictions(None, DECISIONS, sensitive_features=known).report()
+    assert report.n_missing == {"age": N // 4} and rates(report)["n"].sum() == N - N // 4
+    complete = FairnessReport.from_predictions(
+        None,
+        DECISIONS[np.arange(N) % 4 > 0],
+        sensitive_features=PEOPLE[["age"]][np.arange(N) % 4 > 0],
+    )
+    pd.testing.assert_frame_equal(rates(report), rates(complete))
+
+
+def test_counts_have_the_bins_of_their_samples():
+    table = PEOPLE.assign(d=DECISIONS).value_counts().rename("n").reset_index()
+    audit = Audit.from_counts(table, n="n", sensitive_features=["sex", "age"], decision="d")
+    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=PEOPLE)
+    pd.testing.assert_frame_equal(rates(audit.report()), rates(samples))
+
+
+def test_commands_have_the_same_bins(tmp_path, capsys):
+    PEOPLE.assign(d=DECISIONS).to_csv(tmp_path / "people.csv", index=False)
+    columns = ["--prediction", "d", "--sensitive", "sex", "age", "--json", "-"]
+    main(["report", str(tmp_path / "people.csv"), *columns])
+    report = FairnessReport.from_json(capsys.readouterr().out)
+    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=PEOPLE)
+    pd.testing.assert_frame_equal(rates(report), rates(samples))
+    main(["subgroups", str(tmp_path / "people.csv"), *columns, "--max-conditions", "1"])
+    subgroups = json.loads(capsys.readouterr().out)["flagged"]["subgroup"]
+    assert {*subgroups} & {*rates(report).index}
