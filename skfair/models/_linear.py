@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -80,12 +80,11 @@ class LinearModel:
     origin: np.ndarray | float = 0.0
     n_unpenalized: int = 0
     original: Any = None
-    n_parameters: int = field(init=False)
-    """Length of a parameter vector."""
 
-    def __post_init__(self):
-        """Store what is constant."""
-        vars(self).update(n_parameters=len(self.scale) + self.fit_intercept)
+    @cached_property
+    def n_parameters(self) -> int:
+        """Length of a parameter vector."""
+        return len(self.scale) + self.fit_intercept
 
     def __getstate__(self):
         """State for pickles, without the transposed view of X."""
