@@ -113,23 +113,27 @@ def _find_least_change(multipliers, before):
     return changes[np.int64(FALL_QUANTILE * (len(changes) - 1))]
 
 
-@jit
 def find_short_lists(candidates, multipliers):
     """Samples for which a cluster that is not listed may cost less at other multipliers.
 
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
+    is_short = np.empty(len(candidates.limits), np.bool_)
+    _mark_short_lists(candidates, multipliers, is_short)
+    return np.flatnonzero(is_short)
+
+
+@jit
+def _mark_short_lists(candidates, multipliers, is_short):
     clusters, distances, limits, before = candidates
     shift = _find_least_change(multipliers, before)
-    short = np.empty(len(limits), np.bool_)
     for p in range(len(limits)):
         limits[p] += shift
         lowest = np.inf
         for j in range(clusters.shape[1]):
             lowest = min(lowest, distances[p, j] + multipliers[clusters[p, j]])
-        short[p] = lowest > limits[p]
+        is_short[p] = lowest > limits[p]
     before[:] = multipliers
-    return np.flatnonzero(short)
 
 
 @helper

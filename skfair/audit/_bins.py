@@ -6,6 +6,7 @@ import pandas as pd
 from skfair.audit._files import parse_column
 from skfair.audit._tables import attribute_name
 from skfair.groups import MAX_NUMERIC_GROUPS, MISSING, attribute_columns
+from skfair.partitions import load_rows
 
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
@@ -46,7 +47,7 @@ def bin_groups(groups, columns):
     """
     if columns is None or not groups.is_disjoint:
         return groups
-    columns = enumerate(attribute_columns(columns))
+    columns = enumerate(attribute_columns(load_rows(columns)))
     places = [place for place, column in columns if _holds_many_numbers(column)]
     if not places:
         return groups

@@ -956,9 +956,6 @@ class GapMonitor(BaseEstimator):
                 "GapMonitor.to_json."
             ) from error
 
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "status_")
-
     def _check_updated(self):
         """Raise before the first batch."""
         if not hasattr(self, "status_"):
