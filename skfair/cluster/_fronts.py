@@ -303,7 +303,7 @@ def _explain_unreachable(front, i, min_balance, min_share_ratio):
         reached.append(f"a ratio of shares of {front.share_ratio[i]:.4f}")
     advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
     if min_share_ratio > 0 and front.metric == "balance":
-        advice = "This front is one of balances: ask for one with criterion='share_ratio'."
+        advice = "This front is one of balances: ask for one with metric='share_ratio'."
     return (
         f"No point of the front reaches {' and '.join(required)}; the nearest has "
         f"{' and '.join(reached)} and is selected. {advice}"

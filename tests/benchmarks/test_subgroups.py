@@ -13,7 +13,7 @@ def test_texts_of_subgroups_select_their_samples():
     outcomes = rng.random(2000) < np.where(columns["x0"] == "1", 0.6, 0.3)
     flagged = find_subgroups(None, outcomes, sensitive_features=columns).flagged
     sizes = [subgroups._select(columns, text).sum() for text in flagged["subgroup"]]
-    assert np.abs(flagged["n_samples"] - sizes).max() <= 4  # texts have six digits
+    assert np.abs(flagged["n"] - sizes).max() <= 4  # texts have six digits
 
 
 def test_a_planted_subgroup_has_its_share():

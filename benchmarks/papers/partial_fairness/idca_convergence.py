@@ -20,6 +20,7 @@ from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicPari
 from benchmarks.sizes import smallest
 from benchmarks.tables import FOLDER, Check, Report, save_figure
 from skfair.constraints import PartialStatisticalParity
+from skfair.constraints._convex import MeanExcess
 from skfair.groups import Events, Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import GroupwiseModel
@@ -121,6 +122,12 @@ def _load_or_solve(method, number, name, n_calls):
         return [Step(int(n_calls), *heights) for n_calls, *heights in arrays["steps"].tolist()]
 
 
+class SharpExcess(MeanExcess):
+    """Mean excess whose corners are not rounded."""
+
+    rounding = 0.0
+
+
 def sharp_problem(name, criterion, kappa):
     """Problem (15) or (21), with a ramp of width 1 without rounding, and a start."""
     problem = case(name, 0)
@@ -134,7 +141,7 @@ def sharp_problem(name, criterion, kappa):
     else:
         parity = PartialStatisticalParity(problem.interval, scale="raw", width=1.0)
         samples = Samples(target, check_groups(rows.groups, len(target)), weights)
-        constraint = replace(parity.bind(samples, None, None, kappa).rows, rounding=0.0)
+        constraint = replace(parity.bind(samples, None, None, kappa).rows, convex_means=SharpExcess)
         levels = np.linspace(*problem.interval, N_PERCENTILES)
         start = np.append(start, 0.5 - levels - kappa / 2)  # feasible, unlike thresholds of 0
     return ConstrainedProblem(model, LogisticLoss(), target, weights, 0.0, constraint), start
