@@ -103,7 +103,7 @@ def _run_verify(certify, options):
     return FINDING_STATUS if differences else 0
 
 
-_UNFILED_OPTIONS = "command file json out ledger page parser run salt".split()
+_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "parser", "run", "salt")
 """Options that say where results are written, and not what is claimed."""
 
 
