@@ -65,8 +65,8 @@ class SensitiveFeatures:
           `gap_interval` does, if groups are missing at random given `X`, decision and outcome.
         - "sufficient" and "independent" say what is assumed of probabilities alone. With
           "sufficient" decisions and groups are uncorrelated among samples of equal probabilities,
-          as if the probabilities were made of all that the decisions are made of ([4]_). With
-          "independent" probabilities do not depend on decisions among samples of one group ([5]_).
+          as if the probabilities were made of all that the decisions are made of ([1]_). With
+          "independent" probabilities do not depend on decisions among samples of one group ([2]_).
     X : array-like of shape (n_samples, n_features), default=None
         Features that model the groups that are missing, with "at_random".
     probabilities : array-like of shape (n_samples, n_groups), default=None
@@ -85,16 +85,9 @@ class SensitiveFeatures:
 
     References
     ----------
-    .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients when
-       some regressors are not always observed", Journal of the American Statistical Association
-       89, 1994.
-    .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores", Journal
-       of the American Statistical Association 101, 2006.
-    .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved protected
-       class using data combination", Management Science 68, 2022.
-    .. [4] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
+    .. [1] J. Chen, N. Kallus, X. Mao, G. Svacha and M. Udell, "Fairness under unawareness:
        assessing disparity when protected class is unobserved", FAT* 2019.
-    .. [5] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
+    .. [2] C. McCartan, R. Fisher, J. Goldin, D. E. Ho and K. Imai, "Estimating racial disparities
        when race is not observed", NBER working paper 32373, 2024.
 
     Examples
@@ -220,6 +213,16 @@ class SensitiveFeatures:
         ``python -m benchmarks hidden-groups`` prints how often the limits hold. Proxies say little
         where nothing is assumed, so record the group of some hundred samples that are drawn at
         random.
+
+        References
+        ----------
+        .. [1] J. M. Robins, A. Rotnitzky and L. P. Zhao, "Estimation of regression coefficients
+           when some regressors are not always observed", Journal of the American Statistical
+           Association 89, 1994.
+        .. [2] Z. Tan, "A distributional approach for causal inference using propensity scores",
+           Journal of the American Statistical Association 101, 2006.
+        .. [3] N. Kallus, X. Mao and A. Zhou, "Assessing algorithmic fairness with unobserved
+           protected class using data combination", Management Science 68, 2022.
 
         Examples
         --------

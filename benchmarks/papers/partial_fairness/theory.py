@@ -30,6 +30,7 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports, save_figure
 from skfair.losses import LogisticLoss
+from skfair.problems import majorize
 from skfair.problems._problem import original_multipliers
 from skfair.solvers import IDCA, SQP, Iterate, kkt_residual
 from skfair.solvers._sqp import OneSidedRows
@@ -102,7 +103,7 @@ def _residuals(name, numbers):
 def _nearly_kkt(problem, one_sided, evaluation):
     """The four numbers of Definition 6.2 at an iterate."""
     # The nearby point: the minimum of the problem with the concave parts linearised.
-    convex = problem.majorant(evaluation)
+    convex = majorize(evaluation)
     result = SQP(max_iter=500, tol=1e-6).solve(convex, evaluation.x)
     nearby = problem.evaluate(result.x)
     excess = one_sided.values(nearby.values)
