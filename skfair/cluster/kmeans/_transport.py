@@ -51,7 +51,11 @@ def solve_transport(X, centers, bounds, multipliers):
             previous,
         )
         if end < 0:
-            break
+            lowest, highest = np.sum(bounds, axis=1)
+            raise ValueError(
+                f"Bounds on sizes must leave places for {len(labels)} samples, but they are for "
+                f"{lowest:g} to {highest:g}."
+            )
         # Labels of least reduced cost stay so along shortest paths, if multipliers follow them.
         potentials -= np.minimum(lengths, lengths[end])
         _move_along_path(network, arcs, end, previous)

@@ -140,6 +140,13 @@ def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
     assert bound == pytest.approx(solved.value, rel=1e-9)
 
 
+@pytest.mark.parametrize("bounds", [([0, 0], [2, 3]), ([4, 4], [9, 9])])
+def test_bounds_without_an_assignment_are_an_error(bounds):
+    X, centers = np.arange(6.0)[:, np.newaxis], np.array([[0.0], [5.0]])
+    with pytest.raises(ValueError, match="must leave places for 6 samples, but they are for"):
+        solve_transport(X, centers, np.array(bounds), np.zeros(2))
+
+
 def test_a_centre_goes_to_the_blob_whose_samples_have_no_place():
     """Ten blobs of 40 samples, cap 20: with one centre too few a blob's samples go elsewhere."""
     rng = np.random.default_rng(0)
