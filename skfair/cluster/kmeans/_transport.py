@@ -7,6 +7,7 @@ import numpy as np
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
 
+MAX_EXCESS = 0.05  # share of a maximum size by which sizes may exceed it before paths are searched
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
 
 
@@ -36,6 +37,7 @@ def solve_transport(X, centers, bounds, multipliers):
     The nearer the ``multipliers`` are to those of the solution, the fewer paths are searched.
     """
     labels, n_clusters = _assign_to_reduced(X, centers, multipliers), len(centers)
+    multipliers = _raise_multipliers(X, centers, multipliers, labels, bounds[1])
     network = _open_places(multipliers, np.bincount(labels, minlength=n_clusters), *bounds)
     potentials = np.append(multipliers, 0.0)
     lengths, previous = np.empty(n_clusters + 1), np.empty(n_clusters + 1, np.int64)
@@ -116,6 +118,33 @@ def _assign_to_reduced(X, centers, multipliers):
         rows = slice(begin, begin + BLOCK_ROWS)
         labels[rows] = (X[rows] @ factors + offsets).argmin(axis=1)
     return labels
+
+
+def _raise_multipliers(X, centers, multipliers, labels, largest):
+    """Multipliers at which no cluster is far too large, if few steps lead to them.
+
+    A step raises the multiplier of one cluster until as many members as are too many prefer another
+    one, and moves them, in place. All labels stay those of the least distance plus multiplier.
+    """
+    multipliers, factors, squares = multipliers.copy(), -2.0 * centers.T, squared_norms(centers)
+    for _ in range(len(centers)):
+        excess = np.bincount(labels, minlength=len(centers)) - np.asarray(largest, dtype=np.int64)
+        cluster = int(excess.argmax())
+        n_leaving = excess[cluster]
+        if n_leaving <= MAX_EXCESS * largest[cluster]:
+            break
+        members = np.flatnonzero(labels == cluster)
+        goals, margins = np.empty(len(members), np.int32), np.empty(len(members))
+        for begin in range(0, len(members), BLOCK_ROWS):
+            rows = slice(begin, begin + BLOCK_ROWS)
+            costs = X[members[rows]] @ factors + (squares + multipliers)
+            here = costs[:, cluster].copy()
+            costs[:, cluster] = np.inf
+            goals[rows], margins[rows] = costs.argmin(axis=1), costs.min(axis=1) - here
+        leaving = margins.argpartition(n_leaving - 1)[:n_leaving]
+        multipliers[cluster] += max(margins[leaving].max(), 0.0)
+        labels[members[leaving]] = goals[leaving]
+    return multipliers
 
 
 def _sum_costs(X, centers, labels):

@@ -140,6 +140,18 @@ def test_transport_has_the_least_cost_and_proves_it(seed, is_sparse):
     assert bound == pytest.approx(solved.value, rel=1e-9)
 
 
+def test_a_cluster_that_is_far_too_large_is_emptied_in_few_steps():
+    """All samples are nearest to the first of six equal centres, which may have a sixth."""
+    rng = np.random.default_rng(0)
+    X, centers = rng.normal(size=(600, 2)), 1e-3 * rng.normal(size=(6, 2))
+    guess = np.array([-1.0, 0, 0, 0, 0, 0])
+    solved = solve_transport(X, centers, (np.zeros(6), np.full(6, 100)), guess)
+    distances = cdist(X, np.repeat(centers, 100, axis=0), "sqeuclidean")
+    rows, columns = linear_sum_assignment(distances)
+    assert (np.bincount(solved.labels) == 100).all()
+    assert solved.value == pytest.approx(distances[rows, columns].sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize("bounds", [([0, 0], [2, 3]), ([4, 4], [9, 9])])
 def test_bounds_without_an_assignment_are_an_error(bounds):
     X, centers = np.arange(6.0)[:, np.newaxis], np.array([[0.0], [5.0]])
