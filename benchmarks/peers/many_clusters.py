@@ -54,7 +54,7 @@ def compare_many_clusters(budget):
     """Clusters of at most 1.1 times the mean size, up to 4,096: time and cost beside KMeans.
 
     Both have one start. Runs are kept in benchmarks/papers/recorded, with the commit and the day;
-    the last case takes half an hour. --recorded shows the stored runs.
+    the last case takes an hour. --recorded shows the stored runs.
     """
     stored = load_or_run("many-clusters", _runs(), budget, store_of(budget))
     records, checks = [], []

@@ -28,7 +28,7 @@ class Transport(NamedTuple):
 
     labels: np.ndarray
     multipliers: np.ndarray
-    value: float  # least cost of all assignments within the bounds, up to rounding from below
+    value: float  # its cost: the least of all assignments within the bounds
 
 
 def solve_transport(X, centers, bounds, multipliers):
