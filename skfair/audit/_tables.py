@@ -366,7 +366,7 @@ def impact_ratios(estimates, level, is_left_out):
         return columns
     # The denominator: the largest rate among groups that are known and not small.
     eligible = np.where(is_left_out & ~is_left_out.all(), -np.inf, estimates.values)
-    largest = eligible.argmax()
+    largest = np.round(eligible, 12).argmax()  # the first of equal ones, despite rounding
     columns["impact_ratio"][largest] = 1.0 if estimates.values[largest] > 0 else np.nan
     if n > 1 and estimates.values[largest] > 0:
         others, against = _reference_contrasts(n, largest)
@@ -522,7 +522,7 @@ def _reference_group(names, metrics, attribute, min_group_size, chosen):
             is_missing = np.array([is_missing_group(group) for group in names[present]])
             eligible = (_group_sizes(estimates) >= min_group_size) & ~is_missing
             eligible |= ~eligible.any()
-            return present[np.where(eligible, estimates.values, -np.inf).argmax()]
+            return present[np.where(eligible, np.round(estimates.values, 12), -np.inf).argmax()]
     estimates, present = next(iter(metrics.values()))
     return present[_group_sizes(estimates).argmax()]
 

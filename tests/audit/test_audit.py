@@ -104,6 +104,7 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
 
 
 @given(seed=st.integers(0, 10**6))
+@example(seed=280)  # two groups of the largest rate, equal but for rounding
 @example(seed=8960)  # shares of tied samples add up to the minimum, but for rounding
 @settings(max_examples=10)  # exact limits given a total take seconds
 def test_the_highest_scores_of_counts_are_those_of_samples(seed):
