@@ -178,17 +178,18 @@ class GroupMetric:
                 f"Samples have weights, but {self.name} takes none. Pass a function with a "
                 "parameter sample_weight, or leave sample_weight out."
             )
-        arguments = [
-            _booleans_to_integers(columns["y_true"]),
-            _booleans_to_integers(columns[self.response]),
-        ]
+        arguments = [_booleans_to_integers(columns[one]) for one in ("y_true", self.response)]
         function = GroupFunction(self._evaluate, arguments, weights, takes_weights=takes_weights)
         return estimate_by_bootstrap(function, groups, _N_RESAMPLES)
 
     def _evaluate(self, columns, weights):
         """Value of the function as a float; nan where it is undefined."""
         params = {} if weights is None else {"sample_weight": weights}
-        with warnings.catch_warnings(record=True) as caught:
+        errors = []  # numpy keeps its own record by thread, which warnings do not
+        with (
+            np.errstate(all="call", call=lambda *error: errors.append(error)),
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             try:
                 value = self.metric(*columns, **params)
@@ -200,11 +201,10 @@ class GroupMetric:
                 f"{value!r}. Functions of scikit-learn with an average return one with "
                 f"functools.partial({self.name}, average='macro')."
             )
-        # Where Python raises a ZeroDivisionError, numpy warns and gives an infinity.
-        undefined = any(
+        # Where Python raises a ZeroDivisionError, numpy gives an infinity.
+        undefined = (np.isinf(value) and len(errors) > 0) or any(
             issubclass(one.category, UndefinedMetricWarning)
             or str(one.message).startswith(_UNDEFINED_MESSAGES)
-            or (np.isinf(value) and issubclass(one.category, RuntimeWarning))
             for one in caught
         )
         return np.nan if undefined else float(value)

@@ -165,6 +165,14 @@ def test_a_division_by_zero_is_undefined():
     assert np.isnan(report_of(odds).loc["a", "odds"])
 
 
+def test_a_division_by_zero_is_undefined_whatever_other_threads_do_with_warnings():
+    def odds(y_true, y_pred):
+        warnings.simplefilter("ignore")  # as a thread does that ends its own context
+        return y_pred.sum() / (y_true.sum() - 3)
+
+    assert np.isnan(report_of(odds).loc["a", "odds"])
+
+
 @pytest.mark.parametrize(
     "metric",
     [
