@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_regressor
 
-from skfair.audit._claims import (
-    Claim,
-    describe_compared,
-    describe_constraint,
-    describe_counted,
-    find_form,
-    find_unit,
-)
+from skfair.audit._claims import Claim, describe_constraint
 from skfair.audit._data import AuditData, mask_unknown
 from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
@@ -40,6 +33,7 @@ from skfair.audit._predictions import (
     resolve_loss_and_units,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
+from skfair.audit._sentences import LOWER_BOUNDS, describe_bound
 from skfair.audit._tables import group_text
 from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
 from skfair.metrics import find_positive
@@ -316,18 +310,16 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
 
 def _make_claim(constraint, limits, units, tolerance, per_class):
     """The claim of limits of a gap: a floor is the largest rate less it, a ratio 1 less it."""
-    form, (unit, fit_unit) = find_form(constraint), units
+    columns, params = per_class[0]
+    positive = _find_positive(constraint, columns, params, per_class)
+    quantity = describe_bound(constraint, "is_real" in params, len(per_class), positive)
+    (unit, fit_unit), form = units, quantity.form
     largest = 1.0 if form == "ratio" else constraint.largest_gap
-    is_mirrored = form in ("ratio", "floor")
+    is_mirrored = form in LOWER_BOUNDS
 
     def mirror(gap):
         return largest - gap if is_mirrored and gap is not None else gap
 
-    columns, params = per_class[0]
-    positive = _find_positive(constraint, columns, params, per_class)
-    unit = find_unit(constraint) if unit == RATE_UNIT else unit
-    if unit == RATE_UNIT and form in ("floor", "ceiling"):
-        unit = "percent"
     verdict = "open"
     if limits.certified:
         verdict = "shown"
@@ -339,15 +331,15 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
     return Claim(
         verdict=verdict,
         form=form,
-        metric=describe_compared(constraint, "is_real" in params, len(per_class)),
-        unit=unit,
+        metric=quantity.noun,
+        unit=quantity.unit if unit == RATE_UNIT else unit,
         threshold=mirror(tolerance),
         estimate=mirror(limits.gap),
         low=low,
         high=high,
         confidence_level=np.nan,
         is_exact=limits.is_exact,
-        counted=describe_counted(constraint, positive),
+        counted=quantity.counted,
         sizes=limits.sizes,
         required_sample_size=size,
         n_smallest=None if size is None else limits.n_smallest,

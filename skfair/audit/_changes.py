@@ -9,20 +9,20 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils import check_consistent_length
 
-from skfair.audit._estimators import (
-    describe_metric,
-    find_positive_label,
-    infer_task,
-    metric_estimators,
-)
+from skfair.audit._estimators import find_positive_label, infer_task, metric_estimators
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._sections import (
-    difference_text,
-    interval_text,
-    is_percent,
+    difference_cell,
+    difference_title,
+    gap_title,
     primary_metrics,
-    unsigned_gap_text,
-    value_text,
+    value_cell,
+)
+from skfair.audit._sentences import (
+    confidence_text,
+    describe_metric,
+    describe_quantity,
+    small_groups_note,
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
 from skfair.groups import (
@@ -263,6 +263,10 @@ def _gap_change(estimates, compared, level):
 # Sentences and sections of a report of changes.
 
 
+_CHANGE = ["change", "change_low", "change_high"]
+"""Columns of a change and its limits."""
+
+
 def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
@@ -282,20 +286,15 @@ def change_findings(report):
 
 def _describe_change(gap):
     """Sentence on the change of one gap."""
-    name = gap["metric"]
-    low, high = (difference_text(gap[end], name) for end in ("change_low", "change_high"))
-    if gap["change_low"] > 0.0:
-        verdict = "it is larger in the population"
-    elif gap["change_high"] < 0.0:
-        verdict = "it is smaller in the population"
-    else:
-        verdict = "the change may be chance"
-    sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
-    unit = " percentage points" if is_percent(name) else ""
-    title = describe_metric(name)[0].lower()
+    change, low, high = gap[_CHANGE]
+    verdict = "the change may be chance"
+    if low > 0.0 or high < 0.0:
+        verdict = f"it is {'larger' if low > 0.0 else 'smaller'} in the population"
+    quantity = describe_quantity(gap["metric"])
+    before, after = map(quantity.gap, gap[["before", "after"]])
     return (
-        f"The gap of the {title} by {gap['attribute']} was {sizes[0]} and is {sizes[1]}{unit}, a "
-        f"change of {difference_text(gap['change'], name)} ({low} to {high}): {verdict}."
+        f"The gap of the {quantity.noun} by {gap['attribute']} was {before} and is {after}, a "
+        f"change of {quantity.difference(change)} ({quantity.interval(low, high)}): {verdict}."
     )
 
 
@@ -313,18 +312,16 @@ def change_sections(report):
     for attribute, frame in report.frame.groupby("attribute", sort=False):
         tables = frame.groupby("metric", sort=False)
         yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
-    level = f"{100 * report.confidence_level:g} %"
+    level = confidence_text(report.confidence_level)
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
     yield (
         "How to read this",
         [
             [
-                f"Every interval contains the value of the population in {level} of samples, one "
-                "at a time. The interval of the change of a gap holds for all groups of one "
-                "attribute and metric together.",
+                f"Every interval holds with {level}, one at a time. The interval of the change of "
+                "a gap holds for all groups of one attribute and metric together.",
                 *([correlation] if report.is_paired else []),
-                f"Groups of fewer than {report.min_group_size} samples are marked as small and "
-                "left out of gaps.",
+                small_groups_note(report.min_group_size),
             ]
         ],
     )
@@ -336,31 +333,27 @@ def _gap_change_table(report):
     titles = ("Metric", "Attribute", *report.names, "Change")
     rows = []
     for _, gap in report.gaps.dropna(subset=["change"]).iterrows():
-        name = gap["metric"]
-        sizes = [unsigned_gap_text(gap[end], name) for end in ("before", "after")]
-        reach = interval_text(gap["change_low"], gap["change_high"], name)
-        change = difference_text(gap["change"], name), reach
+        quantity = describe_quantity(gap["metric"])
+        sizes = map(quantity.number, gap[["before", "after"]])
+        change = difference_cell(quantity, gap[_CHANGE])
         is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0
-        unit = ", percentage points" if is_percent(name) else ""
-        title = describe_metric(name)[0] + unit
-        rows.append(((title, gap["attribute"], *sizes, change), is_shown))
+        rows.append(((gap_title(gap["metric"]), gap["attribute"], *sizes, change), is_shown))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows
 
 
 def _change_table(report, name, rows):
     """Table of one metric by one attribute, before and after."""
-    title, meaning = describe_metric(name)
-    titles = ("Group", "Samples", *report.names, "Change, points" if is_percent(name) else "Change")
+    (title, meaning), quantity = describe_metric(name), describe_quantity(name)
+    titles = ("Group", "Samples", *report.names, difference_title(quantity, "Change"))
     cells = []
     for _, row in rows.iterrows():
         sizes = " and ".join(dict.fromkeys(f"{row[end]:,.0f}" for end in ("n_before", "n_after")))
         values = [
-            (value_text(row[end], name), interval_text(row[f"{end}_low"], row[f"{end}_high"], name))
+            value_cell(quantity, row[[end, f"{end}_low", f"{end}_high"]])
             for end in ("before", "after")
         ]
-        reach = interval_text(row["change_low"], row["change_high"], name)
-        change = difference_text(row["change"], name), reach
         size = sizes, "small" if row["is_small"] else ""
+        change = difference_cell(quantity, row[_CHANGE])
         cells.append(((row["group"], size, *values, change), False))
     return f"{title} by {rows['attribute'].iloc[0]}", meaning, titles, cells

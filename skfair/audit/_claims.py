@@ -5,80 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from math import isclose, isfinite
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from skfair import constraints
-from skfair.audit._estimators import describe_metric, is_known_metric
-from skfair.audit._formats import (
-    PageReport,
+from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
+from skfair.audit._sentences import (
+    LOWER_BOUNDS,
+    Quantity,
+    confidence_text,
     left_out_clause,
-    read_document,
-    tabulate_facts,
-    titled_facts,
+    verdict_text,
 )
 from skfair.utils._checks import join_names
-
-# What a bound on groups says: one sentence for each kind of gap.
-
-
-class _Form(NamedTuple):
-    """A kind of bound: its name, its sentence, and whether it is a lower one."""
-
-    name: str
-    sentence: str
-    has_floor: bool = False
-
-
-_FORMS = {
-    "RangeGap": _Form("gap", "no two groups{by} differ by more than {bound} in {metric}"),
-    "RatioGap": _Form(
-        "ratio", "the smallest {metric} of a group{by} is at least {bound} times the largest", True
-    ),
-    "Shortfall": _Form("floor", "every group{by} has a {metric} of at least {bound}", True),
-    "LargestMean": _Form("ceiling", "every group{by} has a {metric} of at most {bound}"),
-    "DistanceToOverall": _Form(
-        "distance to overall", "no group{by} differs by more than {bound} from all in {metric}"
-    ),
-    "ExcessOverOverall": _Form(
-        "above overall",
-        "no group{by} is more than {bound} above all in {metric} (how far groups are below is not "
-        "asked)",
-    ),
-    "TotalRangeGap": _Form(
-        "total gap", "the largest differences of groups{by} in {metric} add up to at most {bound}"
-    ),
-    "MeanDistanceToOverall": _Form(
-        "mean distance", "on average groups{by} differ by at most {bound} from all in {metric}"
-    ),
-    "MeanPositiveExcess": _Form(
-        "mean excess", "on average groups{by} are at most {bound} above all in {metric}"
-    ),
-    "SignedMeanExcess": _Form(
-        "signed mean excess",
-        "the mean of groups{by} is at most {bound} above all in {metric}, where groups offset each "
-        "other",
-    ),
-}
-"""Bounds by the name of the gap of a constraint; others are gaps between groups."""
-
-_FORMS_BY_NAME = {one.name: one for one in _FORMS.values()}
-
-
-def find_form(constraint):
-    """Name of the kind of bound that a constraint is."""
-    return _FORMS.get(constraint.gap.name, _FORMS["RangeGap"]).name
-
-
-def number_text(number, unit):
-    """A number in its unit; shares are stored as fractions."""
-    if unit == "percent":
-        return f"{100 * number:.3g} %"
-    if unit.startswith("percentage points"):
-        return f"{100 * number:.3g} {unit}"
-    return f"{number:.3g}" if unit == "ratio" else f"{number:.3g} {unit}"
-
-
-_LEADS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
 
 _EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
 """Exit statuses of the shell by verdict."""
@@ -115,7 +53,7 @@ class Claim(PageReport):
     attributes : tuple of str
         Names of the sensitive features, if they have any.
     counted : str
-        Samples that the denominator of the metric counts, as in "samples with the outcome 1".
+        Samples that the denominator of the metric counts, as in "samples with the outcome '1'".
     sizes : dict of str to int
         Number of these samples by group, where all groups are known.
     required_sample_size : int or None
@@ -262,16 +200,17 @@ class Claim(PageReport):
     _results = ("text", "exit_status")
 
     @property
-    def _form(self):
-        """The kind of bound."""
-        return _FORMS_BY_NAME[self.form]
+    def _quantity(self):
+        """What is compared."""
+        return Quantity(self.metric, self.unit, self.form, self.counted)
 
     @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
         sentences = [self._describe_verdict(), self._describe_observed(), self._advise()]
         if self.shown_threshold is not None:
-            sentences.append(f"What is shown: {self._bound_text(self.shown_threshold)}.")
+            side = "at least" if self.form in LOWER_BOUNDS else "at most"
+            sentences.append(f"What is shown: {side} {self._quantity.gap(self.shown_threshold)}.")
         if self.assumption:
             sentences.append(f"This holds {self.assumption}.")
         if self.rare_outcomes:
@@ -286,23 +225,22 @@ class Claim(PageReport):
 
     def _describe_verdict(self):
         """Sentence on the verdict, the groups, the bound and the groups that are left out."""
-        bound = number_text(self.threshold, self.unit)
+        quantity = self._quantity
+        bound = quantity.gap(self.threshold)
         if self.fit_unit is not None:
             in_fit = f"{self.threshold / self.fit_unit:.3g} in units of the fit"
             bound += f" ({in_fit}, where the target has standard deviation 1)"
-        by = f" by {' and '.join(self.attributes)}" if self.attributes else ""
-        statement = self._form.sentence.format(by=by, metric=self.metric, bound=bound)
-        return f"{_LEADS[self.verdict]}: {statement}{left_out_clause(self.left_out)}."
+        text = verdict_text(self.verdict, quantity, bound, self.attributes)
+        return f"{text}{left_out_clause(self.left_out)}."
 
     def _describe_observed(self):
         """Sentence on the estimate, the limit that decides, and how often it was read."""
-        has_floor = self._form.has_floor
+        has_floor, quantity = self.form in LOWER_BOUNDS, self._quantity
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
-        known = f"{'at least' if is_lower else 'at most'} {number_text(limit, self.unit)}"
+        known = f"{'at least' if is_lower else 'at most'} {quantity.gap(limit)}"
         if not isfinite(limit):
             known = "without a limit"
-        level = f"{100 * self.confidence_level:g} % confidence"
         method = " (exact)" if self.is_exact else ""
         is_within = limit >= self.threshold if has_floor else limit <= self.threshold
         if self.is_exact and self.verdict == "open" and is_within:
@@ -312,10 +250,10 @@ class Claim(PageReport):
             together = 1.0 - (1.0 - self.confidence_level) * self.attempt * (self.attempt + 1)
             reading = (
                 f"read as attempt {self.attempt} on these held-out data, all of which together "
-                f"have {100 * together:g} % confidence"
+                f"have {confidence_text(together)}"
             )
-        observed = number_text(self.estimate, self.unit)
-        return f"Observed: {observed}, {known} with {level}{method}, {reading}."
+        level = confidence_text(self.confidence_level)
+        return f"Observed: {quantity.gap(self.estimate)}, {known} with {level}{method}, {reading}."
 
     def _advise(self):
         """Sentence on what would suffice; empty where it is shown or contradicted."""
@@ -327,14 +265,9 @@ class Claim(PageReport):
                 f"of each group suffice; the smallest group has {self.n_smallest:,}."
             )
         distance = self.threshold - self.estimate
-        if (distance < 0.0) == self._form.has_floor and distance != 0.0:
+        if (distance < 0.0) == (self.form in LOWER_BOUNDS) and distance != 0.0:
             return "A larger sample may suffice."
         return "If the population is as observed, no sample size suffices."
-
-    def _bound_text(self, threshold):
-        """A bound with its side."""
-        side = "at least" if self._form.has_floor else "at most"
-        return f"{side} {number_text(threshold, self.unit)}"
 
     def _sections(self):
         """Yield the sections of the page."""
@@ -440,52 +373,6 @@ def _is_same(first, second):
 Claim._settings = tuple(one.name for one in fields(Claim))
 
 
-_METRICS = {
-    "equalized_odds": "true positive rate or false positive rate",
-    "mean_score": "mean score",
-    "loss": "mean loss",
-    "group_auc": "area under the ROC curve",
-}
-"""What is compared where it is no single rate, by the first part of a name of a metric."""
-
-
-def describe_compared(constraint, is_real, n_classes):
-    """What a constraint compares, as in "selection rate"."""
-    rate = constraint.compared_rate
-    has_strata = getattr(constraint, "control_features", None) is not None
-    within = " within each stratum" * has_strata
-    ending = within + " of each class" * (n_classes > 1)
-    if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
-        title = describe_metric(rate.name)[0]
-        return (title if title[1].isdigit() else title[0].lower() + title[1:]) + ending
-    if constraint.counts_decisions and hasattr(rate, "denominator"):
-        return rate.name + ending
-    name = constraint.metric or constraint.unit
-    if is_real and constraint.unit == "score":
-        return "mean prediction"
-    known = (text for start, text in _METRICS.items() if start in name)
-    return next(known, f"what {constraint.name} compares") + ending
-
-
-def describe_counted(constraint, pos_label):
-    """Samples that the denominator of the compared rate counts; `pos_label` is None if unknown."""
-    rate = constraint.compared_rate
-    phrase = getattr(rate, "phrase", "at all" if constraint.unit != "rate" else "")
-    if not phrase and "equalized" in (constraint.metric or ""):
-        return "samples of each outcome"
-    if phrase in ("at all", ""):
-        return "samples"
-    if pos_label is None:
-        return f"samples {phrase}"
-    known = {
-        "of the positive class": "with the outcome",
-        "of the negative class": "without the outcome",
-        "predicted positive": "decided",
-        "predicted negative": "not decided",
-    }
-    return f"samples {known[phrase]} {pos_label!r}" if phrase in known else f"samples {phrase}"
-
-
 def describe_constraint(constraint):
     """Class and parameters of a constraint, and the names of those that JSON cannot hold."""
     params, unfiled = {}, []
@@ -495,13 +382,3 @@ def describe_constraint(constraint):
         elif value is not None:
             unfiled.append(name)
     return {"name": type(constraint).__name__, "params": params, "unfiled": unfiled}
-
-
-def find_unit(constraint):
-    """Unit of the gap of a constraint: that of its rate, or of what it averages."""
-    rate = constraint.compared_rate
-    if not constraint.counts_decisions:
-        return f"units of the {describe_compared(constraint, False, 1)}"
-    if getattr(rate, "is_share", True):
-        return "percentage points"
-    return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")

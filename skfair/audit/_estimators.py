@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import type_of_target
 
+from skfair.audit._sentences import is_known_metric
 from skfair.audit._tables import OUTCOME_METRICS, group_text
 from skfair.metrics import (
     GROUP_METRICS,
@@ -42,63 +43,7 @@ REPORTED_RATES = (
 )
 """Rates of `RATES` that a report shows."""
 
-METRIC_DESCRIPTIONS = {
-    "base_rate": ("Base rate", "truly positive, of all"),
-    "selection_rate": ("Selection rate", "selected, of all"),
-    "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
-    "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
-    "positive_predictive_value": ("Precision", "truly positive, of those selected"),
-    "true_negative_rate": ("True negative rate", "rejected, of those truly negative"),
-    "false_negative_rate": ("False negative rate", "rejected, of those truly positive"),
-    "false_discovery_rate": ("False discovery rate", "truly negative, of those selected"),
-    "negative_predictive_value": ("Negative predictive value", "negative, of those rejected"),
-    "false_omission_rate": ("False omission rate", "truly positive, of those rejected"),
-    "error_rate": ("Error rate", "judged wrongly, of all"),
-    "f1_score": ("F1 score", "harmonic mean of precision and true positive rate"),
-    "jaccard_score": ("Jaccard score", "selected rightly, of those selected or truly positive"),
-    "treatment_equality": ("Error ratio", "false negatives over false positives"),
-    "balanced_accuracy": ("Balanced accuracy", "mean of true positive and true negative rate"),
-    "matthews_corrcoef": ("Matthews correlation", "of truth and decision"),
-    "average_precision": ("Average precision", "over all thresholds of the scores"),
-    "brier_score": ("Brier score", "mean squared error of probabilities"),
-    "expected_calibration_error": (
-        "Expected calibration error",
-        "distance of observed and predicted frequency, mean over ten bins of equal width",
-    ),
-    "mean_squared_error": ("Mean squared error", "squared distance of prediction and truth"),
-    "accuracy": ("Accuracy", "judged rightly, of all"),
-    "scoring_rate": ("Scoring rate", "predicted above the median of all"),
-    "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
-    "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
-    "calibration_error": ("Calibration", "observed minus predicted share of positives"),
-    "mean_target": ("Mean target", "true value"),
-    "mean_prediction": ("Mean prediction", "predicted value"),
-    "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
-    "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
-}
-"""Title of each metric, and what it is the mean of."""
-
 _MAX_LABELS = 30
-
-
-def describe_metric(name):
-    """Title of a metric, and what it is the mean of."""
-    if name in METRIC_DESCRIPTIONS:
-        return METRIC_DESCRIPTIONS[name]
-    rate, _, label = name.partition(" of class ")
-    if label and rate in METRIC_DESCRIPTIONS:
-        title, meaning = METRIC_DESCRIPTIONS[rate]
-        return f"{title} of class {label}", f"{meaning}; positive is {label}"
-    if name.startswith("share of cluster "):
-        return name[0].upper() + name[1:], "of all samples of the group"
-    return name, "a metric that was passed"
-
-
-def is_known_metric(name):
-    """Whether a name is that of a metric of this package, and not of one that was passed."""
-    return name.partition(" of class ")[0] in METRIC_DESCRIPTIONS or name.startswith(
-        "share of cluster "
-    )
 
 
 def binary_metrics(is_true, is_selected, y_proba):

@@ -213,7 +213,7 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
@@ -292,7 +292,7 @@ def _decode_table(columns):
 def _decode_column(name, values):
     """A column of a table: text, flags, integers or real numbers."""
     if name in _TEXT_COLUMNS:
-        return np.array(values, dtype=object)
+        return values
     if name in _FLAG_COLUMNS:
         return np.array(values, dtype=bool)
     if values and all(isinstance(value, int) for value in values):
@@ -377,12 +377,6 @@ class PageReport(Report):
 
     def _repr_html_(self):
         return render_fragment(self.title, self._sections())
-
-
-def left_out_clause(groups):
-    """Clause that names the groups which are too small to be compared; empty without any."""
-    names = join_names(map(repr, groups))
-    return f"; left out as too small: {names}" if names else ""
 
 
 # What was audited: facts that a report states on its page.

@@ -6,8 +6,16 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
-from skfair.audit._estimators import describe_metric, is_known_metric
-from skfair.audit._formats import FACT_TITLES, left_out_clause, tabulate_facts, titled_facts
+from skfair.audit._formats import FACT_TITLES, tabulate_facts, titled_facts
+from skfair.audit._sentences import (
+    Quantity,
+    confidence_text,
+    describe_metric,
+    describe_quantity,
+    left_out_clause,
+    samples_clause,
+    small_groups_note,
+)
 from skfair.audit._tables import (
     OUTCOME_METRICS,
     OVERALL,
@@ -40,58 +48,13 @@ _ERROR_METRICS = (
 _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
 
-_NON_SHARE_METRICS = (
-    *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
-    *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
-)
-"""Metrics that are no shares."""
+_OVERALL_METRICS = ("selection_rate", "accuracy", "mean_absolute_error")
+"""Metrics of all samples that the first finding states."""
 
 
-def is_percent(metric):
-    """Whether a metric is shown in percent, as a share of samples is."""
-    return metric.split(" of class ")[0] not in _NON_SHARE_METRICS and is_known_metric(metric)
-
-
-def value_text(value, metric):
-    """A value of a metric as text."""
-    if value is None or np.isnan(value):
-        return "–"
-    return f"{100 * value:.1f} %" if is_percent(metric) else _non_share_text(value, metric)
-
-
-def interval_text(low, high, metric):
-    """An interval as text."""
-    if np.isnan(low) or np.isnan(high):
-        return "no interval"
-    if is_percent(metric):
-        return f"{_percent_number_text(low)} to {_percent_number_text(high)}"
-    return f"{_non_share_text(low, metric)} to {_non_share_text(high, metric)}"
-
-
-def _percent_number_text(share):
-    """A share in percent as text, in which no zero has a sign."""
-    return f"{round(100 * share, 1) + 0.0:.1f}"
-
-
-def _non_share_text(value, metric):
-    """A value that is not a share as text."""
-    return f"{value:.3f}" if metric == "roc_auc" else f"{value:.3g}"
-
-
-def difference_text(difference, metric):
-    """A difference of two values of a metric as text; of shares in percentage points."""
-    if np.isnan(difference):
-        return "–"
-    if is_percent(metric):
-        return f"{100 * difference:+.1f}"
-    return f"{'' if difference < 0 else '+'}{_non_share_text(difference, metric)}"
-
-
-def gap_text(gap, metric, unit=" percentage points"):
-    """A gap with its interval, as text."""
-    size, interval = gap["gap"], interval_text(gap["gap_low"], gap["gap_high"], metric)
-    in_unit = unit if is_percent(metric) else ""
-    return f"{unsigned_gap_text(size, metric)}{in_unit} ({interval})"
+def report_quantity(report, metric):
+    """What a metric of a report compares."""
+    return describe_quantity(metric, report.provenance.get("positive_label"))
 
 
 def findings(report):
@@ -157,31 +120,18 @@ def primary_metrics(gaps):
 
 
 def _describe_sample(report):
-    """Sentence on the number of people and groups, and on overall rates."""
-    overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")
-    plain = [name for name in report.attributes if STRATUM_SEPARATOR not in name]
-    last, single = plain[-1], single_attributes(plain)
+    """Sentence on the number of samples and groups, and on overall rates."""
+    overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")["estimate"]
+    last = [name for name in report.attributes if STRATUM_SEPARATOR not in name][-1]
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
-    noun = "group" if n_groups == 1 else "groups"
-    by = f"{noun} by {last}"
-    if last not in single:
-        by = f"combinations of {', '.join(single[:-1])} and {single[-1]}"
-    text = f"{report.n_samples:,} people in {n_groups} {by} were audited"
-    templates = {
-        "selection_rate": "{} were selected",
-        "accuracy": "{} were classified correctly",
-        "mean_absolute_error": "predictions are off by {} on average",
-    }
-    results = [
-        template.format(value_text(overall.loc[name, "estimate"], name))
-        for name, template in templates.items()
-        if name in overall.index
-    ]
-    text += f": {' and '.join(results)}" if results else ""
+    quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
+    known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
     # Groups that are too small to be compared by any metric.
     sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
     small = sizes.index[sizes < report.min_group_size].get_level_values("group")
-    return f"{text}{left_out_clause(dict.fromkeys(small))}."
+    text = f"{samples_clause(report.n_samples, {last: n_groups})} were audited"
+    rates = f" ({join_names(known)})" if known else ""
+    return f"{text}{rates}{left_out_clause(dict.fromkeys(small))}."
 
 
 OUTCOME_SELECTION = (
@@ -205,24 +155,30 @@ def _describe_outcomes(report):
 
 def _describe_gap(report, gap):
     """One gap as a sentence."""
-    name = gap["metric"]
-    if _is_zero_gap(gap):
-        return _describe_equality(report, gap)
-    # Values of the two groups that are furthest apart.
-    rows = report.frame
-    rows = rows[(rows["attribute"] == gap["attribute"]) & (rows["metric"] == name)]
-    values = rows.set_index("group")["estimate"]
-    low, high = (value_text(values[gap[end]], name) for end in ("lowest", "highest"))
-    title, meaning = describe_metric(name)
-    text = (
-        f"{title} ({meaning}) differs most by {gap['attribute']}: {high} for {gap['highest']} and "
-        f"{low} for {gap['lowest']}, a gap of {gap_text(gap, name)}"
-    )
+    name, ends = gap["metric"], _find_ends(report, gap)
+    quantity, (title, meaning) = report_quantity(report, name), describe_metric(name)
+    if _is_zero_gap(report, gap):
+        equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
+        text = f"{title} ({meaning}) is equal by {gap['attribute']}: {equal}"
+        if gap["gap_high"] > 0.0:
+            text += f"; in the population {_possible_gap_clause(quantity, gap)}"
+        return f"{text}."
+    values = quantity.values(ends["estimate"], ends.index, ends["n"])
+    size = quantity.size(gap["gap"], gap["gap_low"], gap["gap_high"])
+    text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths_clause(gap)}"
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
     return f"{text}."
+
+
+def _find_ends(report, gap):
+    """Rows of the two groups that differ most, or of all that are not small if none differ."""
+    rows = _rows(report.frame, gap["attribute"], gap["metric"])
+    if pd.isna(gap["highest"]):
+        return rows[~rows["is_small"]].set_index("group")
+    return rows.set_index("group").loc[[gap["highest"], gap["lowest"]]]
 
 
 def _chance_clause(report, gap):
@@ -232,41 +188,15 @@ def _chance_clause(report, gap):
     return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
-def _is_zero_gap(gap):
-    """Whether a gap is 0, or a chance difference that is 0 in the digits shown."""
-    return pd.isna(gap["highest"]) or (
-        not gap["is_significant"] and unsigned_gap_text(gap["gap"], gap["metric"]) in _ZEROS
-    )
+def _is_zero_gap(report, gap):
+    """Whether a gap is 0, or by chance that of two values that are shown by the same digits."""
+    values = map(report_quantity(report, gap["metric"]).value, _find_ends(report, gap)["estimate"])
+    return not gap["is_significant"] and len({*values}) == 1
 
 
-_ZEROS = ("0.0", "0.000", "0")
-"""Gaps of 0 as text."""
-
-
-def unsigned_gap_text(gap, metric):
-    """A gap as text, without unit and sign."""
-    return difference_text(gap, metric).removeprefix("+")
-
-
-def _describe_equality(report, gap):
-    """A gap of 0, up to the digits shown, as a sentence."""
-    name, large = gap["metric"], report.frame[~report.frame["is_small"]]
-    rows = large[(large["attribute"] == gap["attribute"]) & (large["metric"] == name)]
-    title, meaning = describe_metric(name)
-    texts = list(dict.fromkeys(value_text(value, name) for value in sorted(rows["estimate"])))
-    what = "rates" if is_percent(name) else "values"
-    text = f"{title} ({meaning}): equal {what} by {gap['attribute']}, "
-    text += f"{' to '.join(texts)} for all groups"
-    if not gap["gap_high"] > 0.0:
-        return f"{text}."
-    return f"{text}; in the population {_possible_gap_clause(gap)}."
-
-
-def _possible_gap_clause(gap):
+def _possible_gap_clause(quantity, gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
-    name = gap["metric"]
-    unit = " percentage points" if is_percent(name) else ""
-    return f"a gap of up to {unsigned_gap_text(gap['gap_high'], name)}{unit} is possible"
+    return f"a gap of up to {quantity.gap(gap['gap_high'])} is possible"
 
 
 def _four_fifths_clause(gap):
@@ -290,22 +220,22 @@ def open_questions(report):
             f"Whether {assumed}, which these data cannot confirm. SensitiveFeatures.gap_interval "
             "states by how much it may fail, and bounds for any groups."
         )
+    primary = primary_metrics(report.gaps)
     for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
         name, by = gap["metric"], gap["attribute"]
-        title = describe_metric(name)[0].lower()
-        if name in primary_metrics(report.gaps) and _is_zero_gap(gap):
+        quantity = report_quantity(report, name)
+        if name in primary and _is_zero_gap(report, gap):
+            possible = _possible_gap_clause(quantity, gap)
+            questions.append(f"Whether the {quantity.noun} differs by {by}: {possible}.")
+        elif name in primary and not gap["is_significant"]:
+            size = quantity.size(gap["gap"], gap["gap_low"], gap["gap_high"])
             questions.append(
-                f"Whether the {title} differs by {by}: {_possible_gap_clause(gap)} in the "
-                "population."
-            )
-        elif name in primary_metrics(report.gaps) and not gap["is_significant"]:
-            questions.append(
-                f"Whether the {title} differs by {by} at all: the gap is "
-                f"{gap_text(gap, name)}, and {_chance_clause(report, gap)}."
+                f"Whether the {quantity.noun} differs by {by} at all: {size} is observed, and "
+                f"{_chance_clause(report, gap)}."
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
             questions.append(
-                f"Whether the {title} by {by} keeps four fifths: the ratio of "
+                f"Whether the {quantity.noun} by {by} keeps four fifths: the ratio of "
                 f"{gap['ratio']:.2f} has an interval of "
                 f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
             )
@@ -339,11 +269,7 @@ def _describe_small_groups(report):
     for attribute, rows in small.groupby("attribute", sort=False):
         sizes = rows.groupby("group", sort=False)["n"].min()
         listed = join_names([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
-        yield (
-            f"How the model treats these groups by {attribute}, with fewer than "
-            f"{report.min_group_size} people for some metric: {listed}. Their numbers are shown, "
-            "marked as small, and they are left out of gaps."
-        )
+        yield f"How the model treats groups by {attribute} that are too small for a rate: {listed}."
 
 
 # Sections of a report as text and tables, which every format of the page shows.
@@ -394,16 +320,24 @@ def _overview(report):
     by = report.gaps.set_index(["metric", "attribute"])
 
     def row(name):
-        yield describe_metric(name)[0] + (", percentage points" if is_percent(name) else "")
+        quantity = describe_quantity(name)
+        yield gap_title(name)
         for attribute in report.attributes:
             gap = by.loc[(name, attribute)] if (name, attribute) in by.index else None
             is_known = gap is not None and isfinite(gap["gap"])
-            yield gap_text(gap, name, unit="") if is_known else "–"
+            reach = quantity.interval(gap["gap_low"], gap["gap_high"]) if is_known else ""
+            yield (quantity.number(gap["gap"]), reach) if is_known else "–"
 
     note = "Largest difference between two groups that are not small, with its interval."
     rows = [(tuple(row(name)), False) for name in report.gaps["metric"].unique()]
     titles = ("Metric", *(f"by {attribute}" for attribute in report.attributes))
     return "Gaps between groups", note, titles, rows
+
+
+def gap_title(metric):
+    """Title of a row or column of gaps of a metric, with their unit."""
+    unit = describe_quantity(metric).unit
+    return describe_metric(metric)[0] + (f", {unit}" if unit else "")
 
 
 def _impact_tables(report, metrics):
@@ -445,7 +379,7 @@ def _impact_cells(row, is_counted):
         row["group"],
         f"{row['n']:,.0f}",
         f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
-        value_text(row["estimate"], row["metric"]),
+        describe_quantity(row["metric"]).value(row["estimate"]),
         (_format_number(row["impact_ratio"], ".2f"), reach),
         _four_fifths_verdict(row),
     )
@@ -523,25 +457,25 @@ def _reliability_tables(reliability):
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
     predicted, observed, low, high = row[["mean_probability", "estimate", "low", "high"]]
-    interval = f"{_percent_number_text(low)} to {_percent_number_text(high)}"
+    share = Quantity("share", "percent")
     return (
         row["group"],
         f"{row['bin_low']:g} to {row['bin_high']:g}",
         f"{row['n']:,.0f}",
-        f"{100 * predicted:.1f} %",
-        (f"{100 * observed:.1f} %", interval, (low, observed, high, predicted, (0.0, 1.0))),
+        share.value(predicted),
+        value_cell(share, (observed, low, high), predicted, (0.0, 1.0)),
     )
 
 
 def _subgroup_tables(report):
     """Tables of the listed subgroups of each metric, with their departures from the rest."""
-    level = f"{100 * report.confidence_level:g} %"
+    level = confidence_text(report.confidence_level)
     for metric, rows in report.subgroups.groupby("metric", sort=False):
         title, meaning = describe_metric(metric)
         note = (
             f"{title} ({meaning}) of a subgroup minus that of all other samples, with limits that "
-            f"hold in {level} of samples for all subgroups searched together. Listed are "
-            "subgroups that overlap little."
+            f"hold with {level} for all subgroups searched together. Listed are subgroups that "
+            "overlap little."
         )
         titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
         scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
@@ -551,15 +485,28 @@ def _subgroup_tables(report):
 
 def _subgroup_cells(row, scale):
     """Cells of a subgroup: rates, departure with limits, and a picture around 0."""
-    name, low, high = row["metric"], row["low"], row["high"]
-    departure = difference_text(row["gap"], name), interval_text(low, high, name)
+    quantity = describe_quantity(row["metric"])
     return (
         row["subgroup"],
         f"{row['n']:,}",
-        value_text(row["estimate"], name),
-        value_text(row["rest_estimate"], name),
-        (*departure, (low, row["gap"], high, 0.0, scale)),
+        *map(quantity.value, row[["estimate", "rest_estimate"]]),
+        difference_cell(quantity, row[["gap", "low", "high"]], 0.0, scale),
     )
+
+
+def value_cell(quantity, limited, *picture):
+    """Cell of a value with its limits, and of the reference and the axis of a picture."""
+    value, low, high = limited
+    cell = quantity.value(value), quantity.interval(low, high)
+    return (*cell, (low, value, high, *picture)) if picture else cell
+
+
+def difference_cell(quantity, limited, *picture):
+    """As `value_cell`, of a difference, which has a sign, no unit, and perhaps no limits."""
+    difference, low, high = limited
+    reach = quantity.interval(low, high) if isfinite(difference) else ""
+    cell = quantity.difference(difference), reach
+    return (*cell, (low, difference, high, *picture)) if picture else cell
 
 
 def _largest_groups(rows):
@@ -579,35 +526,35 @@ def _metric_tables(report, attribute):
 
 def _metric_table(rows, attribute, name, n_groups):
     """Table of one metric by one attribute."""
-    title, meaning = describe_metric(name)
+    (title, meaning), quantity = describe_metric(name), describe_quantity(name)
     scale = _axis_limits(rows)
-    titles = ["Group", "Samples", title]
     has_ratio = bool(rows["ratio"].notna().any())
-    titles += ["Difference, points" if is_percent(name) else "Difference"] + ["Ratio"] * has_ratio
+    titles = ["Group", "Samples", title, difference_title(quantity), *["Ratio"] * has_ratio]
     reference = rows.loc[rows["is_reference"], "estimate"]
     reference = reference.iloc[0] if len(reference) else None
-    note = f"{meaning}; axis from {value_text(scale[0], name)} to {value_text(scale[1], name)}"
+    note = f"{meaning}; axis from {' to '.join(map(quantity.value, scale))}"
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
-        (_metric_cells(row, name, scale, reference, has_ratio), row["is_reference"])
+        (_metric_cells(row, quantity, scale, reference, has_ratio), row["is_reference"])
         for _, row in rows.iterrows()
     ]
     return f"{title} by {attribute}", note, titles, cells
 
 
-def _metric_cells(row, name, scale, reference, has_ratio):
+def difference_title(quantity, title="Difference"):
+    """Title of a column of differences."""
+    return f"{title}, points" if quantity.is_share else title
+
+
+def _metric_cells(row, quantity, scale, reference, has_ratio):
     """Cells of a group: number, value with its picture, difference and ratio."""
-    picture = row["low"], row["estimate"], row["high"], reference, scale
     cells = [
         row["group"] + (" (reference)" if row["is_reference"] else ""),
         (f"{row['n']:,.0f}", "small" if row["is_small"] else ""),
-        (value_text(row["estimate"], name), interval_text(row["low"], row["high"], name), picture),
+        value_cell(quantity, row[["estimate", "low", "high"]], reference, scale),
+        difference_cell(quantity, row[["difference", "difference_low", "difference_high"]]),
     ]
-    reach = ""
-    if isfinite(row["difference"]):
-        reach = interval_text(row["difference_low"], row["difference_high"], name)
-    cells.append((difference_text(row["difference"], name), reach))
     if has_ratio:
         is_known = isfinite(row["ratio"])
         reach = f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}" if is_known else ""
@@ -654,8 +601,7 @@ def _reading_notes(report):
         "In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
         "line is the value of the reference group, which is marked in the table.",
         *_describe_bootstrap(report.frame),
-        f"Groups of fewer than {report.min_group_size} samples are marked as small and left out of "
-        "gaps.",
+        small_groups_note(report.min_group_size),
         "FairnessReport.to_frame() returns all numbers, and FairnessReport.to_json() the report.",
     ]
 
@@ -689,8 +635,8 @@ def model_card_sections(report):
     names = report.frame["metric"].unique()
     metrics = [": ".join(describe_metric(name)) for name in names]
     decision = [f"Decision rule: {rule}."] if "positive_label" in facts else []
-    level = f"{100 * report.confidence_level:g} %"
-    yield "Metrics", [[*metrics, *decision, f"Intervals have a confidence level of {level}."]]
+    level = confidence_text(report.confidence_level)
+    yield "Metrics", [[*metrics, *decision, f"Intervals hold with {level}."]]
     known = ("source", "explanation", "file", "sha256", "date")
     data = [f"{FACT_TITLES[name]}: {facts[name]}." for name in known if name in facts]
     yield "Evaluation data", [[f"{report.n_samples:,} samples.", *data]]
@@ -709,7 +655,7 @@ def _model_card_table(report, attribute, names):
         texts = [
             "–"
             if one is None
-            else (value_text(one["estimate"], name), interval_text(one["low"], one["high"], name))
+            else value_cell(describe_quantity(name), one[["estimate", "low", "high"]])
             for name, one in zip(names, cells, strict=True)
         ]
         n = frame.loc[frame["group"] == group, "n"].max()

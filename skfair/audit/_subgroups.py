@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, comb, floor
+from math import comb
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,21 +17,25 @@ from scipy import special
 from skfair.audit._bins import N_BINS, cut_numbers, range_text
 from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
-    METRIC_DESCRIPTIONS,
     REPORTED_RATES,
     binary_metrics,
     select_known_outcomes,
 )
 from skfair.audit._formats import Report, collect_facts
-from skfair.audit._sections import value_text
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
+from skfair.audit._sentences import (
+    confidence_text,
+    describe_metric,
+    describe_quantity,
+    left_out_clause,
+)
 from skfair.audit._tables import name_as_text
 from skfair.groups import MISSING, attribute_columns, attribute_names
 from skfair.metrics import find_positive
 from skfair.plotting import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -373,7 +377,7 @@ def _search(name, family, level, direction, max_listed, n_metrics):
         "n_searched": len(family.n),
         "n_flagged": len(at),
         "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
-        "left_out": join_names(map(repr, family.left_out)),
+        "left_out": family.left_out,
     }
 
 
@@ -416,7 +420,7 @@ class SubgroupReport(Report):
         One row for each metric: ``n``, ``estimate`` of all of them, the number of subgroups
         searched and flagged (``n_searched``, ``n_flagged``), ``largest_possible``, which no
         subgroup searched departs by more than, and ``left_out``, the groups of single columns that
-        are too small to be searched, as text.
+        are too small to be searched.
     confidence_level : float
         Probability with which all limits hold together, and with which ``largest_possible`` does.
     direction : {"both", "above", "below"}
@@ -492,26 +496,27 @@ class SubgroupReport(Report):
 
     def _describe(self, search):
         """Yield the sentences on one metric."""
-        name, level = search["metric"], f"{100 * self.confidence_level:g} %"
-        title = METRIC_DESCRIPTIONS[name][0].lower()
+        quantity = describe_quantity(search["metric"], self.source.get("positive_label"))
+        level, noun = confidence_text(self.confidence_level), quantity.noun
+        title = describe_metric(search["metric"])[0]
         searched = f"{search['n_searched']:,} subgroups searched"
-        names = search["left_out"]
-        end = f"; left out as too small: {names}." if names else "."
+        end = f"{left_out_clause(search['left_out'])}."
         if search["n_flagged"]:
             yield (
-                f"{search['n_flagged']:,} of {searched} differ from the rest in the {title}, with "
-                f"{level} confidence for all together{end}"
+                f"{search['n_flagged']:,} of {searched} differ from the rest in the {noun}, with "
+                f"{level} for all together{end}"
             )
         else:
-            yield f"None of {searched} is shown to differ from the rest in the {title}{end}"
-        listed = self.subgroups[self.subgroups["metric"] == name]
-        yield from (_describe_subgroup(row) for _, row in listed.iterrows())
-        # Round the bound up, as the limits are rounded toward 0.
-        points = ceil(1000.0 * search["largest_possible"]) / 10.0
+            yield f"None of {searched} is shown to differ from the rest in the {noun}{end}"
+        listed = self.subgroups[self.subgroups["metric"] == search["metric"]]
+        for row in listed.itertuples():
+            names, rates = (row.subgroup, "the rest"), (row.estimate, row.rest_estimate)
+            values = quantity.values(rates, names, (row.n, search["n"] - row.n))
+            yield f"{title}: {values}, {quantity.size(row.gap, row.low, row.high)}."
         side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
         yield (
-            f"The {title} of no subgroup searched {side} by more than {points:.1f} percentage "
-            f"points, with {level} confidence."
+            f"The {noun} of no subgroup searched {side} by more than "
+            f"{quantity.gap(search['largest_possible'])}, with {level}."
         )
 
     def to_frame(self, *, all: bool = False) -> pd.DataFrame:
@@ -532,19 +537,6 @@ class SubgroupReport(Report):
     def __repr__(self):
         n_searched = self.searches["n_searched"].sum()
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
-
-
-def _describe_subgroup(row):
-    """Sentence on one subgroup, with its limit rounded toward 0."""
-    name, limit = row["metric"], row["low"] if row["gap"] > 0 else -row["high"]
-    points = floor(1000.0 * limit) / 10.0
-    side = "higher" if row["gap"] > 0 else "lower"
-    return (
-        f"{row['subgroup']}: {METRIC_DESCRIPTIONS[name][0].lower()} "
-        f"{value_text(row['estimate'], name)} of "
-        f"{row['n']:,} samples, {value_text(row['rest_estimate'], name)} of the rest, at least "
-        f"{points:.1f} percentage points {side}."
-    )
 
 
 def find_subgroups(

@@ -21,14 +21,17 @@ from skfair.audit import (
     check_complete_column,
     check_counts,
     check_same_notation,
+    confidence_text,
+    describe_bound,
     find_label,
-    find_unit,
     left_out_clause,
-    number_text,
     place_outcomes,
     read_outcomes,
     render_page,
+    samples_clause,
+    small_groups_note,
     titled_facts,
+    verdict_text,
 )
 from skfair.commands._options import (
     FINDING_STATUS,
@@ -358,13 +361,12 @@ def monitor_findings(monitor, period="batch"):
     summary, rates = monitor.summary(), monitor.to_frame()
     first, last = (_time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
-    by = " and ".join(f"{n} groups by {name}" for name, n in groups.items())
     batches = f"{len(summary)} batches, from {first} to {last}"
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        left_out = left_out_clause(monitor.left_out_)
-        yield f"{summary['n'].sum():,} samples in {by} were read in {batches}{left_out}."
+        read = f"{samples_clause(summary['n'].sum(), groups)} were read in {batches}"
+        yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
         yield from _describe_delay(monitor, period)
@@ -375,37 +377,28 @@ def monitor_findings(monitor, period="batch"):
 
 def _describe_windows(monitor, summary, period):
     """Sentence on the shortest window that is above or within the tolerance, or on all."""
-    windows = monitor.windows_
+    windows, quantity = monitor.windows_, _find_quantity(monitor)
     if not len(windows):
         return
+    attributes, bound = monitor.to_frame()["attribute"].unique(), quantity.gap(monitor.tolerance)
     judged = windows[windows["verdict"] != "open"]
     if not len(judged):
-        lengths = join_names(map(str, windows["n_batches"]))
-        yield (
-            f"Of the last {lengths} {_plural(period)} it is shown neither that their gap is above "
-            "the tolerance nor that it is within it."
-        )
+        when = f" in the last {join_names(map(str, windows['n_batches']))} {_plural(period)}"
+        yield f"{verdict_text('open', quantity, bound, attributes, when)}."
         return
     window, last = judged.iloc[0], _time_text(summary, summary["time"].iloc[-1])
-    is_above = window["verdict"] == "above"
-    title, share = ("Above", 4) if is_above else ("Within", 2)
+    verdict, share = {"above": ("contradicted", 4), "within": ("shown", 2)}[window["verdict"]]
+    when = (
+        f" in the last {_count_batches(window['n_batches'], period)}, from "
+        f"{_time_text(summary, window['start'])} to {last}"
+    )
+    groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
-        f"{title} the tolerance: in the last {_count_batches(window['n_batches'], period)}, from "
-        f"{_time_text(summary, window['start'])} to {last}, {_describe_extremes(monitor, window)}, "
-        f"between {_gap_text(monitor, window['low'])} and "
-        f"{_gap_text(monitor, window['high'])}. A page says so falsely with probability 1 / "
-        f"{share * monitor.run_length:g} at most."
+        f"{verdict_text(verdict, quantity, bound, attributes, when)}. Observed: "
+        f"{quantity.values(rates, groups, sizes)}, "
+        f"{quantity.size(window['gap'], window['low'], window['high'])}. A page says so falsely "
+        f"with probability 1 / {share * monitor.run_length:g} at most."
     )
-
-
-def _describe_extremes(monitor, window):
-    """Clause on the groups of the largest gap of a window."""
-    groups = " and ".join(
-        f"{_rate_text(monitor, rate)} of {n:,} ({group})" for group, rate, n in window["extremes"]
-    )
-    if len(window["extremes"]) == 1:  # a bound on each group by itself
-        return f"the largest rate was {groups}"
-    return f"the rates were {groups}, a gap of {_gap_text(monitor, window['gap'])}"
 
 
 def _count_batches(n, period):
@@ -420,14 +413,12 @@ def _plural(period):
 
 def _describe_gap(monitor, summary):
     """Sentences on the gap so far, and whether the tolerance is kept."""
-    estimate, low, high = monitor.interval()
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
-    start = "since the last alarm" if has_restarted else "so far"
+    start, quantity = "last alarm" if has_restarted else "start", _find_quantity(monitor)
     yield (
-        f"The largest gap is {_gap_text(monitor, estimate)} {start}, between "
-        f"{_gap_text(monitor, low)} and {_gap_text(monitor, high)} with "
-        f"{100 * monitor.confidence_level:g} % confidence at this and all other looks, if rates do "
-        f"not change; the tolerance is {_gap_text(monitor, monitor.tolerance)}."
+        f"Observed since the {start}: {quantity.size(*monitor.interval())}, with "
+        f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
+        f"change; the tolerance is {quantity.gap(monitor.tolerance)}."
     )
     yield _describe_status(monitor, summary)
 
@@ -436,7 +427,7 @@ def _describe_delay(monitor, period):
     """Sentence on how long it takes until windows show twice the tolerance at this volume."""
     if not monitor.windows or monitor.run_length is None:
         return
-    gap, delay = _gap_text(monitor, 2.0 * monitor.tolerance), monitor.batches_to_alarm_
+    gap, delay = _find_quantity(monitor).gap(2.0 * monitor.tolerance), monitor.batches_to_alarm_
     if delay is None:
         longest = _count_batches(max(monitor.windows), period)
         yield f"At this volume windows of up to {longest} do not show a gap of {gap}."
@@ -493,25 +484,10 @@ def _batch_time_text(summary, batch):
     return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
-def _gap_text(monitor, gap):
-    """A gap in its unit."""
-    unit = _find_unit(monitor)
-    return f"{100 * gap:.1f} {unit}" if _has_shares(monitor) else number_text(gap, unit)
-
-
-def _rate_text(monitor, rate, unit=" %"):
-    """A rate or a mean as text; shares in percent."""
-    return f"{100 * rate:.1f}{unit}" if _has_shares(monitor) else f"{rate:.3g}"
-
-
-def _has_shares(monitor):
-    """Whether the monitor compares shares, and no other means."""
-    return _find_unit(monitor) == "percentage points"
-
-
-def _find_unit(monitor):
-    """Unit of the gap of the monitor."""
-    return find_unit(resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint))
+def _find_quantity(monitor):
+    """What the monitor compares."""
+    constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
+    return describe_bound(constraint, pos_label=monitor.pos_label)
 
 
 def _time_text(summary, time):
@@ -560,20 +536,21 @@ def _draw_gaps(monitor, period):
     shapes += _date_labels(summary, x)
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
-        f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone '
-        "(circle: within the tolerance, triangle: above it). Band: what is stated on all "
-        "samples so far, its height the interval of the gap, its colour the status (blue: "
-        "monitoring, green: certified, orange: alarm). Line: gap so far. Dashed: tolerance.</p>"
+        f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone, '
+        f"in {_find_quantity(monitor).unit} (circle: within the tolerance, triangle: above it). "
+        "Band: what is stated on all samples so far, its height the interval of the gap, its "
+        "colour the status (blue: monitoring, green: certified, orange: alarm). Line: gap so far. "
+        "Dashed: tolerance.</p>"
     )
 
 
 def _axis_labels(monitor, top, y):
     """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
-    right = _WIDTH - _MARGIN + 6
+    right, quantity = _WIDTH - _MARGIN + 6, _find_quantity(monitor)
     for gap in (0.0, top):
-        text = _rate_text(monitor, gap)
+        text = quantity.number(gap)
         yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{text}</text>'
-    at, text = float(y(monitor.tolerance)) + 4, _rate_text(monitor, monitor.tolerance)
+    at, text = float(y(monitor.tolerance)) + 4, quantity.number(monitor.tolerance)
     yield f'<text x="{right:g}" y="{at:g}">{text}</text>'
 
 
@@ -596,13 +573,11 @@ def _marker(x, y, is_above):
 
 def _batch_table(monitor, period):
     """Table of the batches."""
-    summary = monitor.summary()
-    unit = "points" if _has_shares(monitor) else _find_unit(monitor)
-    titles = ("Samples", f"Gap, {unit}", "Interval so far", "For", "Against", "Status")
+    summary, quantity = monitor.summary(), _find_quantity(monitor)
+    titles = ("Samples", f"Gap, {quantity.unit}", "Interval so far", "For", "Against", "Status")
     rows = []
     for row in summary.itertuples():
-        gap = _rate_text(monitor, row.gap, "") if isfinite(row.gap) else "–"
-        interval = " to ".join(_rate_text(monitor, end, "") for end in (row.low, row.high))
+        gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
         evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
         cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
         rows.append((cells, row.status == "alarm"))
@@ -629,19 +604,16 @@ def _alarm_table(monitor, period):
 
 def _rate_table(monitor):
     """Table of the rates of all batches together, by group."""
-    rates = monitor.to_frame()
+    rates, quantity = monitor.to_frame(), _find_quantity(monitor)
     rates["sum"] = rates["estimate"] * rates["weight"]
     keys = ["attribute", "event", "group"]
     totals = rates.groupby(keys, sort=False)[["n", "weight", "sum"]].sum()
     rows = []
     for (attribute, cell, group), row in totals.iterrows():
-        rate = _rate_text(monitor, row["sum"] / row["weight"])
+        rate = quantity.value(row["sum"] / row["weight"])
         rows.append(((str(group), f"{attribute}; {cell}", f"{row['n']:,.0f}", rate), False))
     titles = ("Group", "Attribute and cell", "Samples", "Rate")
-    note = (
-        f"Groups of fewer than {monitor.min_group_size} samples are not compared, so far, in the "
-        "last months or in a batch."
-    )
+    note = f"{small_groups_note(monitor.min_group_size)} So are those of the last months alone."
     return "Rates in all batches", note, titles, rows
 
 

@@ -229,7 +229,7 @@ def test_small_groups_are_shown_and_not_compared():
 def test_three_findings():
     findings = make_report().findings
     assert len(findings) == 3 and all(text.endswith(".") for text in findings)
-    assert findings[0].startswith("1,200 people in 6 combinations of sex and race were audited")
+    assert findings[0].startswith("1,200 samples in 6 groups by sex × race were audited")
     assert "four fifths" in findings[1]
 
 
@@ -477,7 +477,7 @@ def test_a_model_without_selections_has_a_report():
     )
     assert cell(report, "sex", "f", "selection_rate")["estimate"] == 0.0
     assert "positive_predictive_value" not in set(report.frame["metric"])
-    assert "equal rates by sex, 0.0 % for all groups" in report.findings[1]
+    assert "is equal by sex: 0 % for all groups" in report.findings[1]
     assert np.isnan(cell(report, "sex", "f", "selection_rate")["impact_ratio"])
     assert "undecided" in impact_table(report.to_html(), "sex")
     neither = report_predictions(
@@ -494,17 +494,17 @@ def test_rates_that_differ_in_the_last_digit_only_are_equal():
     groups = np.repeat(["a", "b"], (1000, 1001))
     report = report_predictions(None, decisions, sensitive_features=pd.Series(groups, name="g"))
     assert 0.0 < report.gaps["gap"].item() < 0.0005
-    equal = "Selection rate (selected, of all): equal rates by g, 50.0 % for all groups; in the"
+    equal = "Selection rate (selected, of all) is equal by g: 50 % for all groups; in the"
     assert report.findings[1].startswith(equal) and "may be chance" not in report.findings[1]
-    assert "fifths" not in report.findings[1] and "4.4 percentage points" in report.findings[1]
+    assert "fifths" not in report.findings[1] and "4.38 percentage points" in report.findings[1]
     question = report.open_questions[0]
-    assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.4")
+    assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.38")
     # A significant gap is not equal, however small it is.
     many = np.r_[np.zeros(10**6, int), np.arange(10**6) < 400]
     report = report_predictions(
         None, many.astype(int), sensitive_features=np.repeat(["a", "b"], 10**6), pos_label=1
     )
-    assert report.gaps["is_significant"].item() and "equal rates" not in report.findings[1]
+    assert report.gaps["is_significant"].item() and "is equal" not in report.findings[1]
 
 
 def test_print_shows_findings_and_no_address():
@@ -524,8 +524,8 @@ def test_a_group_size_is_a_positive_whole_number(size):
 def test_equal_groups_do_not_differ_most():
     report = report_predictions(Y, Y, sensitive_features=ATTRIBUTES["sex"])
     equal = report.findings[2]
-    assert "equal rates by sex, 100.0 % for all groups; in the population a gap of up to" in equal
-    assert not any("differs most" in text and "100.0 % for" in text for text in report.findings)
+    assert "is equal by sex: 100 % for all groups; in the population a gap of up to" in equal
+    assert not any("differs most" in text and "100 % for" in text for text in report.findings)
     gaps = report.gaps.set_index("metric")
     assert gaps.loc["accuracy", "gap"] == 0.0 and pd.isna(gaps.loc["accuracy", "highest"])
 

@@ -230,8 +230,9 @@ def test_the_list_has_subgroups_that_overlap_little():
     ]
     assert report.subgroups.loc[0, "low"] > 0 > report.subgroups.loc[1, "high"]
     assert len(report.to_frame()) == 2 < len(report.to_frame(all=True))
-    assert report.findings[1].startswith("sex = m and region = n: selection rate")
-    assert "points higher" in report.findings[1] and "points lower" in report.findings[2]
+    assert report.findings[1].startswith("Selection rate: ")
+    assert "% for sex = m and region = n, " in report.findings[1]
+    assert all(", a gap of " in text for text in report.findings[1:3])
     assert str(report) == "\n".join(report.findings)
 
 

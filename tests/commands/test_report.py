@@ -52,7 +52,7 @@ def test_from_a_shell(path, tmp_path):
     out = tmp_path / "page.html"
     command = [sys.executable, "-m", "skfair", "report", str(path), *COLUMNS, "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "400 people in 4 combinations of sex and race were audited" in done.stdout
+    assert "400 samples in 4 groups by sex × race were audited" in done.stdout
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
@@ -170,7 +170,7 @@ def test_groups_may_have_names_of_missing_values(path):
     with pytest.warns(UserWarning, match="look like unknown groups.*'n/a'.*--unknown to a"):
         html = run(path, columns=columns)
     assert all(f">{name}<" in html for name in [*names, "(missing)"])
-    assert f"{N} people in 10 groups" in html
+    assert f"{N} samples in 10 groups" in html
 
 
 def test_labels_of_unknown_groups_are_left_out(path):

@@ -1,0 +1,308 @@
+"""Sentences about rates, gaps and limits, which all answers of audits share.
+
+They say, in this order: verdict, groups, bound, what is observed, what would suffice, what is
+assumed, and which groups are left out.
+"""
+
+from math import isnan
+from typing import NamedTuple
+
+from skfair.metrics import RATES
+from skfair.utils._checks import join_names
+
+# What is compared: its noun, its unit, and the samples that its denominator counts.
+
+
+METRIC_DESCRIPTIONS = {
+    "base_rate": ("Base rate", "truly positive, of all"),
+    "selection_rate": ("Selection rate", "selected, of all"),
+    "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
+    "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
+    "positive_predictive_value": ("Precision", "truly positive, of those selected"),
+    "true_negative_rate": ("True negative rate", "rejected, of those truly negative"),
+    "false_negative_rate": ("False negative rate", "rejected, of those truly positive"),
+    "false_discovery_rate": ("False discovery rate", "truly negative, of those selected"),
+    "negative_predictive_value": ("Negative predictive value", "negative, of those rejected"),
+    "false_omission_rate": ("False omission rate", "truly positive, of those rejected"),
+    "error_rate": ("Error rate", "judged wrongly, of all"),
+    "f1_score": ("F1 score", "harmonic mean of precision and true positive rate"),
+    "jaccard_score": ("Jaccard score", "selected rightly, of those selected or truly positive"),
+    "treatment_equality": ("Error ratio", "false negatives over false positives"),
+    "balanced_accuracy": ("Balanced accuracy", "mean of true positive and true negative rate"),
+    "matthews_corrcoef": ("Matthews correlation", "of truth and decision"),
+    "average_precision": ("Average precision", "over all thresholds of the scores"),
+    "brier_score": ("Brier score", "mean squared error of probabilities"),
+    "expected_calibration_error": (
+        "Expected calibration error",
+        "distance of observed and predicted frequency, mean over ten bins of equal width",
+    ),
+    "mean_squared_error": ("Mean squared error", "squared distance of prediction and truth"),
+    "accuracy": ("Accuracy", "judged rightly, of all"),
+    "scoring_rate": ("Scoring rate", "predicted above the median of all"),
+    "roc_auc": ("Area under the ROC curve", "how well scores order the samples of the group"),
+    "mean_probability": ("Mean predicted probability", "what the model expects of the group"),
+    "calibration_error": ("Calibration", "observed minus predicted share of positives"),
+    "mean_target": ("Mean target", "true value"),
+    "mean_prediction": ("Mean prediction", "predicted value"),
+    "mean_error": ("Mean error", "prediction minus truth: above 0 is too high"),
+    "mean_absolute_error": ("Mean absolute error", "distance of prediction and truth"),
+}
+"""Title of each metric, and what it is the mean of."""
+
+
+_NON_SHARE_METRICS = (
+    *("roc_auc", "average_precision", "brier_score", "matthews_corrcoef", "treatment_equality"),
+    *("mean_target", "mean_prediction", "mean_error", "mean_absolute_error", "mean_squared_error"),
+)
+"""Metrics that are no shares."""
+
+_COMPARED = {
+    "equalized_odds": "true positive rate or false positive rate",
+    "mean_score": "mean score",
+    "loss": "mean loss",
+    "group_auc": "area under the ROC curve",
+}
+"""What is compared where it is no single rate, by the first part of a name of a metric."""
+
+_COUNTED = {
+    "of the positive class": "with the outcome",
+    "of the negative class": "without the outcome",
+    "predicted positive": "decided",
+    "predicted negative": "not decided",
+}
+"""Samples that a denominator counts, in relation to the positive label."""
+
+
+def describe_metric(name):
+    """Title of a metric, and what it is the mean of."""
+    rate, _, label = name.partition(" of class ")
+    if rate in METRIC_DESCRIPTIONS:
+        title, meaning = METRIC_DESCRIPTIONS[rate]
+        return (
+            (f"{title} of class {label}", f"{meaning}; positive is {label}")
+            if label
+            else (title, meaning)
+        )
+    if name.startswith("share of cluster "):
+        return name[0].upper() + name[1:], "of all samples of the group"
+    return name, "a metric that was passed"
+
+
+def is_known_metric(name):
+    """Whether a name is that of a metric of this package, and not of one that was passed."""
+    return describe_metric(name)[1] != "a metric that was passed"
+
+
+class Quantity(NamedTuple):
+    """What is compared: its noun, unit and form, and the samples that its denominator counts."""
+
+    noun: str
+    unit: str = ""
+    form: str = "gap"
+    counted: str = "samples"
+
+    @property
+    def is_share(self):
+        """Whether values are shares, which are stored as fractions and shown in percent."""
+        return _is_share(self.unit)
+
+    def value(self, value):
+        """The value of a group as text."""
+        return number_text(value, "percent" if self.is_share else self.unit)
+
+    def gap(self, gap):
+        """A gap as text."""
+        return number_text(gap, self.unit)
+
+    def number(self, number, form=".3g"):
+        """A value or a gap as text, without its unit."""
+        return _format_number(number, self.unit, form)
+
+    def difference(self, difference):
+        """A difference as text, with its sign and without its unit."""
+        return self.number(difference, "+.3g")
+
+    def interval(self, low, high):
+        """The limits of a value or a gap as text, without their unit."""
+        if isnan(low) or isnan(high):
+            return "no interval"
+        return f"{self.number(low)} to {self.number(high)}"
+
+    def size(self, gap, low, high):
+        """Clause on a gap, or on the rate of the worst group, with its limits."""
+        return f"{_SIZES.get(self.form, 'a gap of')} {self.gap(gap)} ({self.interval(low, high)})"
+
+    def values(self, values, groups, sizes):
+        """Clause on the values of groups, and on the samples that they are of."""
+        listed = join_names(
+            f"{self.value(value)} for {group}" for value, group in zip(values, groups, strict=True)
+        )
+        return f"{listed} (of {' and '.join(f'{n:,.0f}' for n in sizes)} {self.counted})"
+
+
+_SIZES = {"ratio": "a ratio of", "floor": "a smallest value of", "ceiling": "a largest value of"}
+"""What the forms of a bound call the observed number."""
+
+
+def _is_share(unit):
+    """Whether numbers of a unit are fractions that are shown in percent."""
+    return unit == "percent" or unit.startswith("percentage points")
+
+
+def _format_number(number, unit, form=".3g"):
+    """A number to three digits, without its unit; no zero has a sign."""
+    if number is None or isnan(number):
+        return "–"
+    return format(round(100 * number, 6) + 0.0 if _is_share(unit) else number + 0.0, form)
+
+
+def number_text(number, unit):
+    """A number in its unit; shares are stored as fractions."""
+    return f"{_format_number(number, unit)} {_UNIT_TEXTS.get(unit, unit)}".strip()
+
+
+_UNIT_TEXTS = {"percent": "%", "ratio": ""}
+
+
+def describe_quantity(metric, pos_label=None):
+    """What a report compares, from the name of a metric."""
+    rate, _, label = metric.partition(" of class ")
+    is_share = is_known_metric(metric) and rate not in _NON_SHARE_METRICS
+    phrase = RATES[rate].phrase if rate in RATES else ""
+    counted = _describe_counted(phrase, pos_label if not label else label)
+    return Quantity(_noun(metric), "percentage points" * is_share, counted=counted)
+
+
+def _noun(metric):
+    """Title of a metric within a sentence, as in "F1 score" and "selection rate"."""
+    title = describe_metric(metric)[0]
+    return title if title[1:2].isdigit() else title[0].lower() + title[1:]
+
+
+def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
+    """What a constraint compares; `pos_label` is None if it is unknown."""
+    form = find_form(constraint)
+    noun = _describe_compared(constraint, is_real, n_classes)
+    counted = _describe_counted(_find_phrase(constraint), pos_label)
+    return Quantity(noun, _find_unit(constraint, form), form, counted)
+
+
+def _describe_compared(constraint, is_real, n_classes):
+    """What a constraint compares, as in "selection rate"."""
+    rate = constraint.compared_rate
+    has_strata = getattr(constraint, "control_features", None) is not None
+    within = " within each stratum" * has_strata
+    ending = within + " of each class" * (n_classes > 1)
+    if constraint.counts_decisions and is_known_metric(getattr(rate, "name", "")):
+        return _noun(rate.name) + ending
+    if constraint.counts_decisions and hasattr(rate, "denominator"):
+        return rate.name + ending
+    name = constraint.metric or constraint.unit
+    if is_real and constraint.unit == "score":
+        return "mean prediction"
+    known = (text for start, text in _COMPARED.items() if start in name)
+    return next(known, f"what {constraint.name} compares") + ending
+
+
+def _find_phrase(constraint):
+    """Phrase of the samples that a constraint counts, as of `Rate.phrase`."""
+    if "equalized" in (constraint.metric or ""):
+        return "of each outcome"
+    return getattr(constraint.compared_rate, "phrase", "")
+
+
+def _describe_counted(phrase, pos_label):
+    """Samples that a denominator counts, from the phrase of a rate."""
+    if phrase in ("at all", ""):
+        return "samples"
+    if pos_label is None or phrase not in _COUNTED:
+        return f"samples {phrase}"
+    return f"samples {_COUNTED[phrase]} {str(pos_label)!r}"
+
+
+def _find_unit(constraint, form):
+    """Unit of the gap of a constraint: that of its rate, or of what it averages."""
+    rate = constraint.compared_rate
+    if not constraint.counts_decisions:
+        return f"units of the {_describe_compared(constraint, False, 1)}"
+    if getattr(rate, "is_share", True):
+        return "percent" if form in ("floor", "ceiling") else "percentage points"
+    return f"units of {rate.name}" + " per sample" * (rate.phrase == "at all")
+
+
+# What is claimed: a verdict on a bound, one sentence for each kind of gap.
+
+
+_FORMS = {
+    "RatioGap": "ratio",
+    "Shortfall": "floor",
+    "LargestMean": "ceiling",
+    "DistanceToOverall": "distance to overall",
+    "ExcessOverOverall": "above overall",
+    "TotalRangeGap": "total gap",
+    "MeanDistanceToOverall": "mean distance",
+    "MeanPositiveExcess": "mean excess",
+    "SignedMeanExcess": "signed mean excess",
+}
+"""Forms of bounds by the name of the gap of a constraint; others are gaps between groups."""
+
+_BOUNDS = {
+    "gap": "no two groups{by} differ by more than {bound} in {noun}",
+    "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
+    "floor": "every group{by} has a {noun} of at least {bound}",
+    "ceiling": "every group{by} has a {noun} of at most {bound}",
+    "distance to overall": "no group{by} differs by more than {bound} from all in {noun}",
+    "above overall": "no group{by} is more than {bound} above all in {noun} (how far groups are "
+    "below is not asked)",
+    "total gap": "the largest differences of groups{by} in {noun} add up to at most {bound}",
+    "mean distance": "on average groups{by} differ by at most {bound} from all in {noun}",
+    "mean excess": "on average groups{by} are at most {bound} above all in {noun}",
+    "signed mean excess": "the mean of groups{by} is at most {bound} above all in {noun}, where "
+    "groups offset each other",
+}
+"""What a bound says of the groups, by its form."""
+
+LOWER_BOUNDS = ("ratio", "floor")
+"""Forms of bounds that are smallest values."""
+
+_VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
+
+
+def find_form(constraint):
+    """Form of the bound that a constraint is."""
+    return _FORMS.get(constraint.gap.name, "gap")
+
+
+def verdict_text(verdict, quantity, bound, attributes=(), when=""):
+    """Whether the data show a bound on the groups by some attributes, as a text without its end."""
+    by = f" by {' and '.join(attributes)}" if attributes else ""
+    statement = _BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
+    return f"{_VERDICTS[verdict]}{when}: {statement}"
+
+
+# Whom an answer is about, and how sure it is.
+
+
+def samples_clause(n, n_groups):
+    """Number of samples, and of their groups by attribute."""
+    by = (f"{k} group{'s' * (k != 1)} by {attribute}" for attribute, k in n_groups.items())
+    return f"{n:,} samples in {' and '.join(by)}"
+
+
+def confidence_text(level):
+    """A confidence level as text."""
+    return f"{100 * level:g} % confidence"
+
+
+def left_out_clause(groups):
+    """Clause that names the groups which are too small to be compared; empty without any."""
+    names = join_names(map(repr, groups))
+    return f"; left out as too small: {names}" if names else ""
+
+
+def small_groups_note(min_group_size):
+    """Note on the groups that are not compared."""
+    return (
+        f"Groups with fewer than {min_group_size} of the samples that a rate counts are marked as "
+        "small and left out of comparisons."
+    )
