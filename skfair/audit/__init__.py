@@ -33,6 +33,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sensitive_features import as_sensitive_features as as_sensitive_features
 from skfair.audit._sentences import confidence_text as confidence_text
 from skfair.audit._sentences import describe_bound as describe_bound
+from skfair.audit._sentences import event_text as event_text
 from skfair.audit._sentences import left_out_clause as left_out_clause
 from skfair.audit._sentences import samples_clause as samples_clause
 from skfair.audit._sentences import small_groups_note as small_groups_note

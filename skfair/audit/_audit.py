@@ -43,7 +43,8 @@ class Audit(AuditData):
     n_samples : int
         Number of samples of positive weight.
     min_group_size : int
-        Number of samples below which a group is left out of comparisons, in all answers.
+        Samples that the rate of a group must count to be compared, in all answers: positives, for
+        the true positive rate.
 
     See Also
     --------
@@ -124,7 +125,8 @@ class Audit(AuditData):
     ) -> Claim:
         """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
 
-        Groups below `min_group_size` are not compared, and the claim names them.
+        Rates that count fewer samples than `min_group_size` are not compared, and the claim names
+        their groups.
 
         Parameters
         ----------

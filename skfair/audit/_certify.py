@@ -18,7 +18,6 @@ from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
     RATE_UNIT,
-    HiddenGroupConstraint,
     are_probabilities,
     arrange_for_metric,
     bind_hidden_groups,
@@ -33,7 +32,7 @@ from skfair.audit._predictions import (
     resolve_loss_and_units,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
-from skfair.audit._sentences import LOWER_BOUNDS, describe_bound
+from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text
 from skfair.audit._tables import group_text
 from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
 from skfair.metrics import find_positive
@@ -145,8 +144,8 @@ def certify(
     pos_label : label, default=None
         The class that means success; None as in :func:`skfair.metrics.get_scorer`.
     min_group_size : int, default=30
-        Number of samples below which a group is not compared, unless the constraint has a number of
-        its own. The claim names these groups.
+        Samples that the rate of a group must count to be compared, such as positives, unless the
+        constraint has a number of its own. The claim names the others.
     X_fit : array-like of shape (n_fitted, n_features), default=None
         Features of the training data, if available: rows of X that are among them are reported.
 
@@ -270,7 +269,7 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
     `units` are those of the gap and of a fit.
     """
     known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
-    largest = _largest_gap(constraint, units[0])
+    largest = 1.0 if units[0] == PROBABILITY_UNIT else constraint.largest_gap
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
@@ -296,15 +295,16 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
+    attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
         claim,
         counted=claim.counted + whose,
         n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
-        attributes=_attribute_names(audit),
+        attributes=tuple(name for name in attributes or () if isinstance(name, str)),
         assumption=known.describe_assumption("X, decision and outcome"),
-        left_out=(*left_out, *_uncompared_groups(bound_constraints[0][0])),
+        left_out=tuple(dict.fromkeys([*left_out, *_find_uncompared(bound_constraints)])),
     )
 
 
@@ -361,12 +361,6 @@ def _find_positive(constraint, columns, params, per_class):
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _attribute_names(audit):
-    """Names of the attributes of recorded groups, as text."""
-    attributes = None if audit.known.labels is None else audit.samples.groups.attributes
-    return tuple(name for name in attributes or () if isinstance(name, str))
-
-
 def _select_samples(audit, n_rows, needs_outcome):
     """Groups of so many rows, weights of those that count, and groups of which no row counts.
 
@@ -387,21 +381,12 @@ def _select_samples(audit, n_rows, needs_outcome):
     return {"sensitive_features": groups, "sample_weight": weights}, left_out
 
 
-def _uncompared_groups(bound):
-    """Names of the groups that are too small to be compared, without repetitions."""
-    others = (
-        bound.bound_constraint if isinstance(bound, HiddenGroupConstraint) else bound
-    ).uncompared
-    if others is None:
-        return ()
-    return tuple(dict.fromkeys(group_text(group) for _, group in others.cells.labels))
-
-
-def _smallest_gap_estimates(bound, scores):
-    """Estimates and linear forms of the smallest gap that the samples allow."""
-    if isinstance(bound, HiddenGroupConstraint):
-        return bound.smallest_gap_estimates(scores)
-    return bound.estimates(scores)
+def _find_uncompared(bound_constraints):
+    """Yield the names of the groups of which a rate counts too few samples to be compared."""
+    for cells in (bound.sums.cells for bound, _ in bound_constraints):
+        compared = {group for _, group in cells.labels}
+        for cell, group in cells.empty:
+            yield event_text(cell, group, cells.names if group in compared else ())
 
 
 def _resolve_tolerance(constraint, tolerance, largest):
@@ -421,11 +406,6 @@ def _resolve_tolerance(constraint, tolerance, largest):
     return check_tolerance(tolerance, largest, closed="right", of=constraint)
 
 
-def _largest_gap(constraint, unit=None):
-    """The largest possible gap, also of predicted probabilities; infinite without a bound."""
-    return 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-
-
 def _find_limits(bound, scores, tolerance, levels, largest):
     """Limits of one gap, of which `largest` is the largest possible one.
 
@@ -433,6 +413,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     """
     # Upper limit of the largest difference, by intervals for large samples.
     (estimates, contrasts), (level, excess_level) = bound.estimates(scores), levels
+    smallest = getattr(bound, "smallest_gap_estimates", bound.estimates)(scores)
     if not len(estimates.sizes) or not contrasts.shape[0]:
         raise ValueError(
             f"A claim needs two groups to be compared by {bound.name}, but these samples "
@@ -453,7 +434,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         bool(certified),
         bound.value(scores),
         limit,
-        gap_lower_limit(*_smallest_gap_estimates(bound, scores), excess_level),
+        gap_lower_limit(*smallest, excess_level),
         is_exact,
         _describe_rare_values(bound, estimates),
         _count_samples(bound, estimates),
@@ -471,11 +452,9 @@ def _find_limits(bound, scores, tolerance, levels, largest):
 
 def _count_samples(bound, estimates):
     """Counted samples by group, with the cell before it where there are several."""
-    counts = getattr(estimates, "counts", ())
-    return {
-        group_text(group) if cell == "all" else f"{cell}: {group_text(group)}": int(n)
-        for (cell, group), n in zip(bound.sums.cells.labels, counts, strict=False)
-    }
+    cells = bound.sums.cells
+    pairs = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
+    return {event_text(*one, cells.names): int(n) for one, n in pairs}
 
 
 def _combine_classes(limits):

@@ -14,6 +14,7 @@ from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, tit
 from skfair.audit._sections import (
     difference_cell,
     difference_title,
+    find_left_out,
     gap_title,
     primary_metrics,
     value_cell,
@@ -22,6 +23,7 @@ from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
     describe_quantity,
+    left_out_clause,
     small_groups_note,
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
@@ -281,11 +283,11 @@ def change_findings(report):
         )
     gaps = report.gaps.dropna(subset=["change"])
     for _, gap in gaps[gaps["metric"].isin(primary_metrics(gaps))].iterrows():
-        yield _describe_change(gap)
+        yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
 
 def _describe_change(gap):
-    """Sentence on the change of one gap."""
+    """Sentence on the change of one gap, without its end."""
     change, low, high = gap[_CHANGE]
     verdict = "the change may be chance"
     if low > 0.0 or high < 0.0:
@@ -294,7 +296,7 @@ def _describe_change(gap):
     before, after = map(quantity.gap, gap[["before", "after"]])
     return (
         f"The gap of the {quantity.noun} by {gap['attribute']} was {before} and is {after}, a "
-        f"change of {quantity.difference(change)} ({quantity.interval(low, high)}): {verdict}."
+        f"change of {quantity.difference(change)} ({quantity.interval(low, high)}): {verdict}"
     )
 
 

@@ -210,7 +210,7 @@ class AuditData:
             The class that means success; None takes 1 if the labels are 0 and 1, -1 and 1 or
             booleans.
         min_group_size : int, default=30
-            Number of samples below which a group is left out of comparisons.
+            Samples that the rate of a group must count to be compared.
         source : dict of str to str, default=None
             Facts about the data that reports state, as ``provenance`` of :class:`FairnessReport`.
 

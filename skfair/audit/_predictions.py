@@ -418,7 +418,7 @@ def bind_hidden_groups(constraint, predictions, audit, **params):
     modeller = known.make_modeller([scores, target, scores * target])
     groups = known.select_known(audit.samples.groups)
     samples = audit.samples._replace(groups=groups, target=target)
-    bound = bind_decisions(constraint, samples)
+    bound = bind_decisions(constraint, samples, scores)
     positions = {name: position for position, name in enumerate(groups.names)}
     hidden = modeller(groups)
     return HiddenGroupConstraint(bound, constraint.cells(samples), positions, hidden), scores

@@ -101,7 +101,7 @@ class FairnessReport(PageReport):
     confidence_level : float
         Probability with which each interval holds.
     min_group_size : int
-        Number of samples below which a group is marked as small.
+        Samples of a rate below which a group is marked as small.
     min_share : float
         Share of all samples below which a group is left out of :meth:`adverse_impact`.
     title : str
@@ -268,7 +268,7 @@ class FairnessReport(PageReport):
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
             or booleans.
         min_group_size : int, default=30
-            Number of samples below which a group is marked as small, and left out of gaps.
+            Samples of a rate below which a group is marked as small, and left out of gaps.
         metrics : list or dict, default=()
             Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
             functions. Their gaps count among all gaps of the report. Rates of more than two classes

@@ -126,12 +126,24 @@ def _describe_sample(report):
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
     known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
-    # Groups that are too small to be compared by any metric.
-    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
-    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
     text = f"{samples_clause(report.n_samples, {last: n_groups})} were audited"
     rates = f" ({join_names(known)})" if known else ""
-    return f"{text}{rates}{left_out_clause(dict.fromkeys(small))}."
+    return f"{text}{rates}{left_out_clause(_find_small_groups(report))}."
+
+
+def _find_small_groups(report):
+    """Names of the groups that are too small to be compared by any metric."""
+    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
+    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
+    return dict.fromkeys(small)
+
+
+def find_left_out(frame, gap):
+    """Names of the groups that a gap does not compare, since its rate counts too few samples."""
+    groups = frame.loc[frame["attribute"] == gap["attribute"], "group"]
+    rows = _rows(frame, gap["attribute"], gap["metric"])
+    compared = {*rows.loc[~rows["is_small"], "group"]}
+    return [group for group in dict.fromkeys(groups) if group not in compared]
 
 
 OUTCOME_SELECTION = (
@@ -168,6 +180,8 @@ def _describe_gap(report, gap):
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
         text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths_clause(gap)}"
+    named = _find_small_groups(report)  # by the first finding
+    text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
     if not gap["is_significant"]:
         text += f"; {_chance_clause(report, gap)}"
     return f"{text}."
@@ -301,7 +315,9 @@ def report_sections(report):
     if report.reliability is not None:
         yield "Calibration", list(_reliability_tables(report.reliability))
     for attribute in report.attributes:
-        yield f"By {attribute}", list(_metric_tables(report, attribute))
+        frame = report.frame[report.frame["attribute"] == attribute]
+        tables = frame.groupby("metric", sort=False)
+        yield f"By {attribute}", [_metric_table(attribute, name, rows) for name, rows in tables]
     yield "How to read this", [_reading_notes(report)]
 
 
@@ -516,16 +532,9 @@ def _largest_groups(rows):
     return rows.loc[rows["n"].nlargest(_MAX_SHOWN_GROUPS).index].sort_index()
 
 
-def _metric_tables(report, attribute):
-    """Tables of all metrics by one attribute."""
-    frame = report.frame[report.frame["attribute"] == attribute]
-    for name in frame["metric"].unique():
-        rows = frame[frame["metric"] == name]
-        yield _metric_table(_largest_groups(rows), attribute, name, len(rows))
-
-
-def _metric_table(rows, attribute, name, n_groups):
+def _metric_table(attribute, name, rows):
     """Table of one metric by one attribute."""
+    n_groups, rows = len(rows), _largest_groups(rows)
     (title, meaning), quantity = describe_metric(name), describe_quantity(name)
     scale = _axis_limits(rows)
     has_ratio = bool(rows["ratio"].notna().any())

@@ -7,6 +7,7 @@ assumed, and which groups are left out.
 from math import isnan
 from typing import NamedTuple
 
+from skfair.audit._tables import group_text
 from skfair.metrics import RATES
 from skfair.utils._checks import join_names
 
@@ -181,10 +182,13 @@ def _noun(metric):
 
 def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
     """What a constraint compares; `pos_label` is None if it is unknown."""
-    form = find_form(constraint)
+    form = _FORMS.get(constraint.gap.name, "gap")
     noun = _describe_compared(constraint, is_real, n_classes)
-    counted = _describe_counted(_find_phrase(constraint), pos_label)
-    return Quantity(noun, _find_unit(constraint, form), form, counted)
+    phrase = getattr(constraint.compared_rate, "phrase", "")
+    if "equalized" in (constraint.metric or ""):
+        phrase = "of each outcome"
+    unit, counted = _find_unit(constraint, form), _describe_counted(phrase, pos_label)
+    return Quantity(noun, unit, form, counted)
 
 
 def _describe_compared(constraint, is_real, n_classes):
@@ -202,13 +206,6 @@ def _describe_compared(constraint, is_real, n_classes):
         return "mean prediction"
     known = (text for start, text in _COMPARED.items() if start in name)
     return next(known, f"what {constraint.name} compares") + ending
-
-
-def _find_phrase(constraint):
-    """Phrase of the samples that a constraint counts, as of `Rate.phrase`."""
-    if "equalized" in (constraint.metric or ""):
-        return "of each outcome"
-    return getattr(constraint.compared_rate, "phrase", "")
 
 
 def _describe_counted(phrase, pos_label):
@@ -268,11 +265,6 @@ LOWER_BOUNDS = ("ratio", "floor")
 _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicted"}
 
 
-def find_form(constraint):
-    """Form of the bound that a constraint is."""
-    return _FORMS.get(constraint.gap.name, "gap")
-
-
 def verdict_text(verdict, quantity, bound, attributes=(), when=""):
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""
@@ -292,6 +284,11 @@ def samples_clause(n, n_groups):
 def confidence_text(level):
     """A confidence level as text."""
     return f"{100 * level:g} % confidence"
+
+
+def event_text(cell, group, cells):
+    """A group as text, after its cell where a rate has several."""
+    return group_text(group) if len(cells) < 2 else f"{cell}: {group_text(group)}"
 
 
 def left_out_clause(groups):

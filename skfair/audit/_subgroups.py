@@ -591,8 +591,8 @@ def find_subgroups(
     confidence_level : float, default=0.95
         Probability with which all limits hold together.
     min_group_size : int, default=30
-        Smallest number of samples of a subgroup, and of the rest. The first sentence names the
-        groups of single columns that are smaller.
+        Samples that the rate of a subgroup must count, and that of the rest. The first sentence
+        names the groups of single columns of which it counts fewer.
     n_bins : int, default=4
         Number of bins of equally many samples that a column of numbers is divided into.
     max_listed : int, default=10

@@ -38,14 +38,10 @@ def _run_compare(options):
     # Results must not overwrite the second file either.
     for out in {options.out, options.json} - {None, "-"}:
         check_output(Path(out), options.after)
-    audits = [_read_period(options, file) for file in (options.file, options.after)]
-    changes = audits[0].compare(audits[1], confidence_level=options.confidence)
+    files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
+    before, after = (read_audit(one, {}, missing="exclude") for one in files)
+    changes = before.compare(after, confidence_level=options.confidence)
     if options.out is not None:
         write_report(changes, options.out)
     output_results(options, changes.findings, changes.to_json())
     return FINDING_STATUS if changes.has_finding else 0
-
-
-def _read_period(options, file):
-    """The audit of one of the two files."""
-    return read_audit(Namespace(**vars(options) | {"file": file}), {}, missing="exclude")

@@ -54,8 +54,12 @@ def add_report_command(commands):
 
 def _run_report(options):
     """Write the report that the options ask for; return the exit status."""
-    _check_options(options)
+    check_column_options(options)
     resolve_output(options)
+    if options.summary is not None and (
+        options.out is None or options.out.suffix.lower() == ".json"
+    ):
+        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
     report = _build_report(options)
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
@@ -70,20 +74,6 @@ def _write_report(report, options):
     missing = [] if options.summary is None else report.missing_fields(options.summary)
     write_report(report, options.out, summary=options.summary)
     return [f"Missing in the summary: {sentence}" for sentence in missing]
-
-
-def _check_options(options):
-    """Raise for options of a report that contradict each other, before anything is read."""
-    if options.summary is not None and _writes_only_json(options):
-        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
-    check_column_options(options)
-
-
-def _writes_only_json(options):
-    """Whether the report is written as JSON alone."""
-    if options.out is None:
-        return options.json is not None
-    return options.out.suffix.lower() == ".json"
 
 
 def _build_report(options):

@@ -41,16 +41,8 @@ def add_subgroups_command(commands):
 def _run_subgroups(options):
     """Print or write the subgroups that the options ask for; return the exit status."""
     resolve_output(options)
-    report = _search_file(options)
-    output_results(options, [str(report)], report.to_json())
-    return FINDING_STATUS if len(report.subgroups) else 0
-
-
-def _search_file(options):
-    """The report on subgroups that the options ask for."""
     check_column_options(options)
-    audit = read_audit(options, {}, missing="group")
-    return audit.subgroups(
+    report = read_audit(options, {}, missing="group").subgroups(
         options.metric,
         max_conditions=options.max_conditions,
         direction=options.direction,
@@ -58,3 +50,5 @@ def _search_file(options):
         n_bins=options.bins,
         max_listed=options.max_listed,
     )
+    output_results(options, [str(report)], report.to_json())
+    return FINDING_STATUS if len(report.subgroups) else 0

@@ -193,8 +193,8 @@ class CellEvents(NamedTuple):
         Events of the groups, one tuple per cell that has samples.
     overall : list of int
         Event of all samples of a cell, one per block; empty unless requested.
-    empty : list of (str, object)
-        Cells and groups without members.
+    empty : dict of (str, object) to int
+        Cells and groups without members, or with too few, and the number that counts.
     """
 
     events: Events
@@ -203,13 +203,19 @@ class CellEvents(NamedTuple):
     report_order: np.ndarray
     blocks: list
     overall: list
-    empty: list
+    empty: dict
+
+    @property
+    def names(self):
+        """Names of the cells."""
+        return {cell for cell, _ in (*self.labels, *self.empty)}
 
 
 def cell_events(cells, samples, groups, with_overall=False):
     """The members of each group of samples within each cell, as `CellEvents`.
 
-    `with_overall` adds an event of all samples of each cell.
+    `with_overall` adds an event of all samples of each cell. Of held-out samples a group of which
+    a cell counts too few is no event.
     """
     # Memberships in groups, and at last in the set of all samples.
     n_samples, n_groups = len(samples.weights), len(groups.names)
@@ -221,25 +227,28 @@ def cell_events(cells, samples, groups, with_overall=False):
         rows = np.concatenate((all_rows[rows], all_rows))
         sets = np.concatenate((sets, np.full(n_samples, n_groups)))
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
-    memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
+    memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], {}
     order = []
     for names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.
         shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
-        n_rows = n_members = _count_pairs(pairs, shape)
-        if groups.multiplicity is not None:
-            n_members = _count_pairs(pairs, shape, groups.multiplicity[rows])
-        elif shares is not None:
-            n_members = _count_pairs(pairs, shape, shares)
+        n_rows = _count_pairs(pairs, shape)
+        weights = shares if groups.multiplicity is None else groups.multiplicity[rows]
+        n_members = n_rows if weights is None else _count_pairs(pairs, shape, weights)
+        is_present, n_counted = n_rows > 0, n_members
+        if samples.where is not None:
+            n_counted = _count_pairs(((numbers * samples.where)[rows], sets), shape, weights)
+            is_present[:, :n_groups] &= samples.are_enough(n_counted[:, :n_groups])
         event_of_pair = np.full(shape, -1)  # outside the cells
         for number, cell in enumerate(names, start=1):
-            # Groups without members in the cell are no events.
-            is_occupied = n_rows[number, :n_groups] > 0
+            # Groups without members in the cell, or with too few, are no events.
+            is_occupied = is_present[number, :n_groups]
             occupied = np.flatnonzero(is_occupied)
-            empty += [(cell, groups.names[g]) for g in np.flatnonzero(~is_occupied)]
+            missing = np.flatnonzero(~is_occupied)
+            empty |= {(cell, groups.names[g]): int(n_counted[number, g]) for g in missing}
             if not len(occupied):
                 continue
-            present = np.flatnonzero(n_rows[number])
+            present = np.flatnonzero(is_present[number])
             event_of_pair[number, present] = len(labels) + np.arange(len(present))
             counts += n_members[number, present].tolist()
             blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
@@ -553,8 +562,10 @@ class Constraint(BaseEstimator):
         tolerance = resolve_tolerance(self, tolerance)
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
-        _check_empty_cells(self.name, events)
         others = None if small is None else cell_events(cells, samples, small)
+        if others and samples.where is not None:
+            events.empty.update(others.empty)
+        _check_empty_cells(self.name, events, samples)
         of_others = None
         if others and others.labels:
             of_others = _make_sums(self, others, samples, surrogate, loss)
@@ -691,27 +702,31 @@ def _make_sums(constraint, events, samples, surrogate, loss):
     return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
 
 
-def _check_empty_cells(name, events):
-    """Warn of cells without members; raise for data in which all are empty."""
+def _check_empty_cells(name, events, samples):
+    """Warn of cells without members, or with too few; raise for data in which all are such."""
     if not events.empty:
         return
-    named = [f"{cell} of group {group!r}" for cell, group in events.empty]
-    if not events.labels:
-        raise ValueError(
-            f"{name} has no rate to compare, for there are no {join_names(named)}. Drop the "
-            "constraint, or fit on data that has such samples."
-        )
-    warn(
-        f"{name} cannot bound the rate of an empty group: there are no {join_names(named)}; "
-        f"{len(named)} empty cell(s) are left out of the constraint."
+    named = join_names(
+        f"{cell} of group {group!r}" + f" ({n})" * (n > 0)
+        for (cell, group), n in events.empty.items()
     )
+    if not events.labels:
+        number = "too few" if any(events.empty.values()) else "no"
+        raise ValueError(
+            f"{name} has no rate to compare, for there are {number} {named}. Drop the constraint, "
+            "or pass data that has such samples."
+        )
+    if samples.where is None:
+        warn(
+            f"{name} cannot bound the rate of an empty group: there are no {named}; "
+            f"{len(events.empty)} empty cell(s) are left out of the constraint."
+        )
 
 
-def bind_all(constraints, problems, surrogate, loss, tolerance, warn_of_sizes=None):
+def bind_all(constraints, problems, surrogate, loss, tolerance):
     """Bound constraints of each problem, with one warning that names all uncompared groups.
 
     `problems` are the same samples with the target of each decision: one, or one per class.
-    `warn_of_sizes` has the parameters of `warn_of_small_groups`, the words of fits.
     """
     bound, sizes, is_one_left = [[] for _ in problems], {}, False
     for constraint in constraints:
@@ -719,7 +734,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance, warn_of_sizes=No
         # Groups are the same in each problem; only targets differ.
         large, small = groups = constraint.compared_groups(problems[0])
         # One warning for each group size that is required, whichever constraints share it.
-        if small is not None:
+        if small is not None and problems[0].where is None:
             size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
             names, counts = small.names, small.counts
             by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
@@ -728,7 +743,7 @@ def bind_all(constraints, problems, surrogate, loss, tolerance, warn_of_sizes=No
         for samples, of_problem in zip(problems, bound, strict=True):
             of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
     for min_group_size, group_sizes in sizes.items():
-        (warn_of_sizes or warn_of_small_groups)(min_group_size, group_sizes, is_one_left)
+        warn_of_small_groups(min_group_size, group_sizes, is_one_left)
     return bound
 
 

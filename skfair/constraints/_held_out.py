@@ -67,24 +67,30 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         check_consistent_length(predictions[0], X)
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
-    return bind_decisions(constraint, samples._replace(target=target, X=X)), scores
+    return bind_decisions(constraint, samples._replace(target=target, X=X), scores), scores
 
 
-def bind_decisions(constraint, samples):
-    """The constraint bound to held-out samples, without a surrogate."""
-    settings = step_function, LogisticLoss(), 1.0, _warn_of_left_out
-    return bind_all([constraint], [samples], *settings)[0][0]
+def bind_decisions(constraint, samples, scores):
+    """The constraint bound to held-out samples, without a surrogate.
 
-
-def _warn_of_left_out(min_group_size, sizes, is_one_left=False):
-    """Warn of groups of which a claim says nothing, with their sizes by name."""
-    named = join_names(f"{name!r} ({size})" for name, size in sizes.items())
-    nothing = " Only one group is left, so that nothing is compared." if is_one_left else ""
-    warn(
-        f"{len(sizes)} group(s) with fewer than min_group_size={min_group_size} samples are left "
-        f"out, and nothing is said of them: {named}.{nothing} Pass min_group_size=1 to compare all "
-        "groups."
-    )
+    Groups are compared by rates whose denominator counts enough samples.
+    """
+    loss, counted = LogisticLoss(), np.ones(len(scores), dtype=bool)
+    for denominator in constraint.terms(step_function, loss)[1:]:
+        counted &= denominator(scores, samples.target).value > 0
+    size = getattr(constraint, "min_group_size", None) or 1
+    samples = samples._replace(min_group_size=size, where=counted)
+    bound = bind_all([constraint], [samples], step_function, loss, 1.0)[0][0]
+    if left_out := bound.sums.cells.empty:
+        named = join_names(
+            f"{group!r} ({'' if cell == 'all' else cell + ': '}{n})"
+            for (cell, group), n in left_out.items()
+        )
+        warn(
+            f"{len(left_out)} rate(s) of groups count fewer than min_group_size={size} samples, "
+            f"and nothing is said of them: {named}. Pass min_group_size=1 to compare all groups."
+        )
+    return bound
 
 
 # The upper limit of a gap as a metric, for scorers.

@@ -102,6 +102,8 @@ class PartialParity(Constraint):
         if not is_vacuous and not self.ranks_in_groups:
             sums.interval_events.check_sizes()
         uncompared = None if small is None else sums_of(small)
+        if uncompared is not None and samples.where is not None:
+            sums.cells.empty.update(uncompared.cells.empty)
         if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
         gap = self.gap.from_cells(sums.cells, self)

@@ -197,8 +197,9 @@ class IntervalEvents:
     def check_sizes(self):
         """Raise for events with too few samples in their intervals."""
         sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
-        # Empty cells of groups are too small as well.
-        sized += [(label, 0.0) for label in self.cells.empty]
+        # Empty cells of groups are too small as well, unless held-out data leave them out.
+        if self.samples.where is None:
+            sized += [(label, 0.0) for label in self.cells.empty]
         small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
         if not small:
             return

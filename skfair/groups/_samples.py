@@ -60,6 +60,9 @@ class Samples(NamedTuple):
         Samples of equal code are not independent of one another; None where all are independent.
     group_probabilities : ndarray of shape (n_samples, n_columns), or None
         Probabilities of groups by which the group of samples without a record is modelled.
+    where : ndarray of bool, shape (n_samples,), or None
+        Held-out samples that the denominator of a rate counts. A group needs `min_group_size` of
+        them in each cell, besides as many samples; None in fits, which have no such rule.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Samples(NamedTuple):
     min_group_size: int | str = 1
     clusters: np.ndarray | None = None
     group_probabilities: np.ndarray | None = None
+    where: np.ndarray | None = None
 
     def is_large(
         self, groups: Groups, min_group_size: int | Literal["auto"] | None = None
@@ -97,8 +101,13 @@ class Samples(NamedTuple):
         -------
         is_large : ndarray of bool, shape (n_groups,)
         """
+        return self.are_enough(groups.counts, min_group_size)
+
+    def are_enough(
+        self, counts: np.ndarray, min_group_size: int | Literal["auto"] | None = None
+    ) -> np.ndarray:
+        """Whether numbers of samples are large enough for comparisons, as in `is_large`."""
         size = self.min_group_size if min_group_size is None else min_group_size
-        counts = groups.counts
         if size != "auto":
             return counts >= size
         # "auto": enough samples, or a large enough share of them.

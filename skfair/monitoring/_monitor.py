@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
-from skfair.audit import Audit, check_group_size
+from skfair.audit import Audit, check_group_size, event_text
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
@@ -466,8 +466,8 @@ class GapMonitor(BaseEstimator):
         ``1 / (4 * run_length)``, and that one is within it with ``1 / (2 * run_length)``, at most.
         Windows with unequal weights, or without two groups of sufficient size, are not judged.
     min_group_size : int, default=30
-        Number of samples, so far or in a window or batch, below which a group is not compared in
-        it, so that a mistyped group does not end a certificate.
+        Samples that the rate of a group must count, so far or in a window or batch, to be compared
+        in it, so that a mistyped group does not end a certificate.
 
     Attributes
     ----------
@@ -811,10 +811,17 @@ class GapMonitor(BaseEstimator):
 
     @property
     def left_out_(self) -> list[str]:
-        """Names of the groups that have too few samples so far to be compared."""
-        counts = self.to_frame().groupby(["attribute", "group"], sort=False)["n"].sum()
-        small = counts.index[counts < self._settings.smallest_size].get_level_values("group")
-        return list(dict.fromkeys(map(str, small)))
+        """Names of the groups of which a rate counts too few samples so far to be compared."""
+        frame, size = self.to_frame(), self._settings.smallest_size
+        counts = frame.groupby(["attribute", "event", "group"], sort=False)["n"].sum()
+        names = [
+            event_text(cell, group, one.cells)
+            for attribute, one in self._state.comparisons.items()
+            for cell in one.cells
+            for group in one.groups
+            if counts.get((attribute, cell, group), 0) < size
+        ]
+        return list(dict.fromkeys(names))
 
     @property
     def alarms_(self) -> pd.DataFrame:

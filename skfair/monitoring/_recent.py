@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from skfair.audit import event_text
 from skfair.statistics import rate_limits
 
 ALARM_SHARE = 4.0
@@ -101,7 +102,7 @@ def find_delay(settings, comparisons, rows, gap):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
-    compared, gap = find_compared(settings, comparisons, pooled), gap / np.ptp(settings.range)
+    compared, gap = find_compared(settings, pooled), gap / np.ptp(settings.range)
     n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
     n_pages = ALARM_SHARE * settings.run_length * len(settings.windows)
     cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
@@ -124,7 +125,7 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     pooled = pool_tables([table for row in rows for table in row.tables])
     if not all(np.allclose(counts, weights) for counts, weights, _ in pooled.values()):
         return None
-    hypothesis, compared = settings.hypothesis, find_compared(settings, comparisons, pooled)
+    hypothesis, compared = settings.hypothesis, find_compared(settings, pooled)
     if not compared:
         return None
     # Limits of each cell: lower ones share the error among all contrasts, upper ones do not.
@@ -152,27 +153,23 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     )
 
 
-def find_compared(settings, comparisons, pooled):
+def find_compared(settings, pooled):
     """Codes, samples and rates of the groups that are large enough here, by attribute and cell."""
-    sizes = {}
-    for (name, _), (counts, _, _) in pooled.items():
-        sizes.setdefault(name, np.zeros(len(comparisons[name].groups)))[: len(counts)] += counts
     compared = {}
-    for (name, cell), (counts, weights, sums) in pooled.items():
-        is_large = sizes[name][: len(counts)] >= settings.smallest_size
-        codes = np.flatnonzero(is_large & (weights > 0))
+    for key, (counts, weights, sums) in pooled.items():
+        codes = np.flatnonzero((counts >= settings.smallest_size) & (weights > 0))
         if settings.hypothesis.count_contrasts(len(codes)):
-            compared[name, cell] = codes, counts[codes], sums[codes] / weights[codes]
+            compared[key] = codes, counts[codes], sums[codes] / weights[codes]
     return compared
 
 
 def _find_extremes(settings, comparisons, key, codes, n, rates):
     """Name, mean and samples of the groups that differ most, or of the one with the largest."""
     (attribute, cell), (low, high) = key, settings.range
-    prefix = "" if cell == "all" else f"{cell}: "
+    comparison = comparisons[attribute]
     return [
         (
-            f"{prefix}{comparisons[attribute].groups[codes[i]]}",
+            event_text(cell, comparison.groups[codes[i]], comparison.cells),
             float(low + rates[i] * (high - low)),
             int(n[i]),
         )

@@ -498,12 +498,13 @@ class Comparison:
                 self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
                 self.cells[cell].add_groups(n_groups)
             self.cells[cell].total = self.cells[cell].total + table
-        # Sizes do not depend on outcomes, so that e-values remain valid if small groups are left
-        # out, and if samples wait until there are enough for a bet.
-        is_large, has_bet = self.is_large(), False
+        # Sizes of cells do not depend on the values that are averaged, so that e-values remain
+        # valid if small groups are left out, and if samples wait until there are enough for a bet.
+        has_bet = False
         log_e, log_e_windows = np.zeros(len(self.levels)), np.zeros(len(WINDOWS))
         for cell in sorted(cells):
             evidence = self.cells[cell]
+            is_large = self.is_compared(evidence)
             rng = make_generator_from_key(batch, time, self.name, cell, *columns[cell])
             n_known = int(evidence.counts[0].sum())
             for block in draw_blocks(*columns[cell], n_groups, n_known, rng):
@@ -524,14 +525,9 @@ class Comparison:
             cell.restart()
         self.gap.restart()
 
-    def is_large(self):
-        """Whether each group has enough samples so far to be compared."""
-        counts = sum((one.total[0] for one in self.cells.values()), np.zeros(len(self.groups)))
-        return counts >= self.min_group_size
-
     def is_compared(self, cell):
-        """Whether each group is compared within a cell, of which the evidence is passed."""
-        return self.is_large() & (cell.total[1] > 0)
+        """Whether each group has enough samples so far in a cell, of which this is the evidence."""
+        return (cell.total[0] >= self.min_group_size) & (cell.total[1] > 0)
 
     def estimate(self):
         """The largest gap of a cell in all samples so far, between 0 and 1."""
@@ -809,7 +805,7 @@ def _count_and_bet(settings, comparisons, number, cohort, tables):
 def _gap_of_tables(settings, comparisons, tables):
     """The largest gap of a cell in a batch alone; nan if its groups are too small."""
     cells = pool_tables([(*key, table) for key, table in tables.items()])
-    compared = find_compared(settings, comparisons, cells).values()
+    compared = find_compared(settings, cells).values()
     gaps = [settings.hypothesis.tested_value(rates) for _, _, rates in compared]
     return settings.unscale(max(gaps)) if gaps else np.nan
 

@@ -30,7 +30,7 @@ def path(tmp_path_factory):
     return path
 
 
-@pytest.mark.filterwarnings("ignore:1 group")
+@pytest.mark.filterwarnings("ignore:1 rate")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_group_of_20_is_left_out_and_named_first_by_every_command(path, capsys, command):
     columns = ["--prediction", "decision", "--sensitive", "sex"]
@@ -40,7 +40,7 @@ def test_a_group_of_20_is_left_out_and_named_first_by_every_command(path, capsys
     assert "left out as too small: 'x'" in first.replace("sex = x", "x")
 
 
-@pytest.mark.filterwarnings("ignore:1 group", "ignore:Nothing can be certified")
+@pytest.mark.filterwarnings("ignore:1 rate", "ignore:Nothing can be certified")
 def test_all_answers_of_an_audit_leave_the_same_group_out():
     audit = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS)
     assert audit.report().gaps["gap"].item() == 0.0
@@ -63,3 +63,43 @@ def test_all_answers_of_an_audit_leave_the_same_group_out():
     ]
     assert gaps == pytest.approx([0.35] * 3)
     assert complete.subgroups().searches["left_out"].item() == []
+
+
+def test_a_rate_of_few_samples_is_left_out_and_named_by_every_answer(tmp_path, capsys):
+    """Of 500 samples of a group three are positive, so that its true positive rate is unknown."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["f", "m", "x"], (2000, 2000, 500))
+    y_true, y_pred = rng.integers(0, 2, (2, len(groups)))
+    y_true[4000:], y_pred[4000:4003] = 0, 0
+    y_true[4000:4003] = 1
+    table = pd.DataFrame({"sex": groups, "y": y_true, "p": y_pred, "month": "2026-01-01"})
+    table.to_csv(tmp_path / "few.csv", index=False)
+    shell = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--json", "-"]
+
+    def run(command, *options):
+        main([command, str(tmp_path / "few.csv"), *shell, *options])
+        return json.loads(capsys.readouterr().out)
+
+    def true_positive_rates(result):
+        rows = pd.DataFrame(result["frame"])
+        return rows[rows["metric"] == "true_positive_rate"].set_index("group")["is_small"]
+
+    report = run("report")
+    assert bool(true_positive_rates(report)["x"]) and not true_positive_rates(report)["f"]
+    with pytest.warns(UserWarning, match=r"fewer than min_group_size=30 .*'x' \(positives: 3\)"):
+        claim = run("certify", "--constraint", "equal_opportunity", "--tolerance", "0.3")
+    assert claim["verdict"] == "shown" and claim["left_out"] == ["x"]
+    assert list(claim["sizes"]) == ["f", "m"] and "too small: 'x'" in claim["text"]
+    search = run("subgroups", "--metric", "true_positive_rate")
+    assert "left out as too small: 'sex = x'" in search["findings"][0]
+    audit = Audit.from_predictions(y_true, y_pred, sensitive_features=groups)
+    questions = audit.report().open_questions
+    assert any("too small for a rate: x (3)" in text for text in questions)
+    assert bool(true_positive_rates({"frame": audit.compare(1 - y_pred).frame})["x"])
+    by_month = ["--time", "month", "--tolerance", "0.3", "--constraint"]
+    assert run("monitor", *by_month, "equal_opportunity")["left_out"] == ["x"]
+    # A group is compared by the rates that count enough of its samples.
+    assert run("monitor", *by_month, "equalized_odds")["left_out"] == ["positives: x"]
+    with pytest.warns(UserWarning, match="rate"):
+        claim = audit.certify("equalized_odds", 0.3)
+    assert claim.left_out == ("positives: x",) and claim.sizes["negatives: x"] == 497

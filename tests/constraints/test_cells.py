@@ -33,7 +33,7 @@ def test_groups_within_cells():
     )
     np.testing.assert_array_equal(events.counts, [1, 2, 1, 1])
     assert events.blocks == [(0, 1), (2, 3)]
-    assert events.overall == [] and events.empty == []
+    assert events.overall == [] and events.empty == {}
 
 
 def test_the_overall_event_comes_after_the_groups_of_a_cell():
@@ -49,7 +49,7 @@ def test_the_overall_event_comes_after_the_groups_of_a_cell():
     np.testing.assert_array_equal(members_of(events)[2], CELLS["positives"])
     assert events.blocks == [(0, 1), (3,)]
     assert events.overall == [2, 4]
-    assert events.empty == [("negatives", "a")]
+    assert events.empty == {("negatives", "a"): 0}
 
 
 def test_overlapping_groups():
@@ -66,7 +66,7 @@ def test_an_empty_cell_has_no_block():
     events = cell_events(cells, samples_of(groups), groups, with_overall=True)
     assert events.labels == [("all", "a"), ("all", "b"), ("all", "overall")]
     assert events.blocks == [(0, 1)] and events.overall == [2]
-    assert events.empty == [("none", "a"), ("none", "b")]
+    assert events.empty == {("none", "a"): 0, ("none", "b"): 0}
 
 
 def test_no_samples_at_all():
