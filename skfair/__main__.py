@@ -12,6 +12,7 @@ from skfair.commands import (
     add_report_command,
     add_subgroups_command,
     describe_error,
+    print_warnings,
 )
 
 COMMAND_ADDERS = (
@@ -52,9 +53,10 @@ def main(arguments):
         # A console of another encoding shows escapes of what it has no signs for.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return options.run(options)
+        with print_warnings(options):
+            return options.run(options)
     except (OSError, ValueError, TypeError, ImportError) as error:
-        options.parser.error(describe_error(error))
+        options.parser.error(describe_error(error, options))
 
 
 def _add_warm_up_command(commands):

@@ -25,6 +25,7 @@ from skfair.audit._files import read_outcomes as read_outcomes
 from skfair.audit._formats import FACT_TITLES as FACT_TITLES
 from skfair.audit._formats import Markup as Markup
 from skfair.audit._formats import render_page as render_page
+from skfair.audit._formats import tabulate_facts as tabulate_facts
 from skfair.audit._formats import titled_facts as titled_facts
 from skfair.audit._report import FairnessReport
 from skfair.audit._report_input import check_group_size as check_group_size
@@ -35,6 +36,7 @@ from skfair.audit._sentences import confidence_text as confidence_text
 from skfair.audit._sentences import describe_bound as describe_bound
 from skfair.audit._sentences import event_text as event_text
 from skfair.audit._sentences import left_out_clause as left_out_clause
+from skfair.audit._sentences import name_left_out as name_left_out
 from skfair.audit._sentences import samples_clause as samples_clause
 from skfair.audit._sentences import small_groups_note as small_groups_note
 from skfair.audit._sentences import verdict_text as verdict_text

@@ -32,7 +32,7 @@ from skfair.audit._predictions import (
     resolve_loss_and_units,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
-from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text
+from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text
 from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
 from skfair.metrics import find_positive
@@ -295,6 +295,8 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         limits = limits._replace(required_sample_size=None, sizes={})
     claim = _make_claim(constraint, limits, units, tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
+    for cells in (bound.sums.cells for bound, _ in bound_constraints):
+        left_out += name_left_out(cells.empty, cells.labels)
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
@@ -304,7 +306,7 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
         confidence_level=level,
         attributes=tuple(name for name in attributes or () if isinstance(name, str)),
         assumption=known.describe_assumption("X, decision and outcome"),
-        left_out=tuple(dict.fromkeys([*left_out, *_find_uncompared(bound_constraints)])),
+        left_out=tuple(dict.fromkeys(left_out)),
     )
 
 
@@ -381,29 +383,22 @@ def _select_samples(audit, n_rows, needs_outcome):
     return {"sensitive_features": groups, "sample_weight": weights}, left_out
 
 
-def _find_uncompared(bound_constraints):
-    """Yield the names of the groups of which a rate counts too few samples to be compared."""
-    for cells in (bound.sums.cells for bound, _ in bound_constraints):
-        compared = {group for _, group in cells.labels}
-        for cell, group in cells.empty:
-            yield event_text(cell, group, cells.names if group in compared else ())
-
-
 def _resolve_tolerance(constraint, tolerance, largest):
     """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
     if constraint.ratio is not None:
         if tolerance is not None:
             raise ValueError(
-                f"{constraint} has a ratio, but tolerance={tolerance!r} was passed too; pass one."
+                f"{constraint.name} has a ratio, but tolerance={tolerance!r} was passed too; "
+                "pass one."
             )
         tolerance = 1.0 - constraint.ratio
     tolerance = constraint.tolerance if tolerance is None else tolerance
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise argument_error(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
-            f"of 0; got tolerance={tolerance!r} and {constraint}."
+            f"of 0; got tolerance={tolerance!r} for {constraint.name}."
         )
-    return check_tolerance(tolerance, largest, closed="right", of=constraint)
+    return check_tolerance(tolerance, largest, closed="right", of=constraint.name)
 
 
 def _find_limits(bound, scores, tolerance, levels, largest):

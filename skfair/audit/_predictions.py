@@ -387,8 +387,8 @@ def check_outcomes(constraint, y_true, y_pred):
     """Raise if a constraint depends on outcomes, for predictions without any."""
     if y_true is None and needs_outcomes(constraint, len(y_pred)):
         raise argument_error(
-            f"y_true must hold the outcomes, on which {constraint} depends. Without outcomes pass "
-            "a constraint on selection rates, such as 'demographic_parity'."
+            f"y_true must hold the outcomes, on which {constraint.name} depends. Without outcomes "
+            "pass a constraint on selection rates, such as 'demographic_parity'."
         )
 
 

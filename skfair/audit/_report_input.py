@@ -1,7 +1,7 @@
 """Input of a fairness report: checks, groupings, and what does not go together."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from skfair.audit._tables import (
 from skfair.groups import is_like_unknown
 from skfair.metrics import Rate, find_group_metrics
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
-from skfair.utils._checks import argument_error, join_names, warn
+from skfair.utils._checks import argument_error, is_int, join_names, warn
 
 
 def check_share(min_share):
@@ -34,8 +34,7 @@ def check_share(min_share):
 
 def check_group_size(min_group_size):
     """Raise unless it is a positive whole number."""
-    is_number = isinstance(min_group_size, Integral) and not isinstance(min_group_size, bool)
-    if not is_number or min_group_size < 1:
+    if not is_int(min_group_size):
         raise argument_error(
             "min_group_size must be a positive whole number of samples, such as 30; got "
             f"{min_group_size!r}."
@@ -53,7 +52,7 @@ def warn_of_unknown(groups):
     if named:
         warn(
             f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
-            "Pass SensitiveFeatures(labels, unknown=[...]) with these labels, or --unknown to a "
+            "Pass these labels as 'unknown' of SensitiveFeatures, or --unknown to a "
             "command, so that their samples count as samples of unknown group, or rename them."
         )
 
@@ -111,8 +110,7 @@ def check_min_published(min_published, task, subgroups=None):
     """Raise unless it is None, or a whole number from 2 on; not for clusterings and subgroups."""
     if min_published is None:
         return
-    is_number = isinstance(min_published, Integral) and not isinstance(min_published, bool)
-    if not is_number or min_published < 2:
+    if not is_int(min_published, 2):
         raise argument_error(
             "min_published must be a whole number of samples from 2 on, such as 10; got "
             f"{min_published!r}."

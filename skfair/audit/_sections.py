@@ -8,6 +8,7 @@ import pandas as pd
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._formats import FACT_TITLES, tabulate_facts, titled_facts
 from skfair.audit._sentences import (
+    RATIO,
     Quantity,
     confidence_text,
     describe_metric,
@@ -133,9 +134,8 @@ def _describe_sample(report):
 
 def _find_small_groups(report):
     """Names of the groups that are too small to be compared by any metric."""
-    sizes = report.frame.groupby(["attribute", "group"], sort=False)["n"].max()
-    small = sizes.index[sizes < report.min_group_size].get_level_values("group")
-    return dict.fromkeys(small)
+    is_small = report.frame.groupby(["attribute", "group"], sort=False)["is_small"].all()
+    return dict.fromkeys(is_small.index[is_small].get_level_values("group"))
 
 
 def find_left_out(frame, gap):
@@ -176,10 +176,11 @@ def _describe_gap(report, gap):
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
-    size = quantity.size(gap["gap"], gap["gap_low"], gap["gap_high"])
+    size = quantity.size(*gap[["gap", "gap_low", "gap_high"]])
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
-        text += f", and a ratio of {gap['ratio']:.2f}, {_four_fifths_clause(gap)}"
+        ratio = RATIO.size(*gap[["ratio", "ratio_low", "ratio_high"]])
+        text += f", and {ratio}, {_four_fifths_clause(gap)}"
     named = _find_small_groups(report)  # by the first finding
     text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
     if not gap["is_significant"]:
@@ -242,16 +243,15 @@ def open_questions(report):
             possible = _possible_gap_clause(quantity, gap)
             questions.append(f"Whether the {quantity.noun} differs by {by}: {possible}.")
         elif name in primary and not gap["is_significant"]:
-            size = quantity.size(gap["gap"], gap["gap_low"], gap["gap_high"])
+            size = quantity.size(*gap[["gap", "gap_low", "gap_high"]])
             questions.append(
                 f"Whether the {quantity.noun} differs by {by} at all: {size} is observed, and "
                 f"{_chance_clause(report, gap)}."
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
+            ratio = RATIO.size(*gap[["ratio", "ratio_low", "ratio_high"]])
             questions.append(
-                f"Whether the {quantity.noun} by {by} keeps four fifths: the ratio of "
-                f"{gap['ratio']:.2f} has an interval of "
-                f"{gap['ratio_low']:.2f} to {gap['ratio_high']:.2f}."
+                f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
             )
     if any(_error_metric_mask(report.frame)):
         questions.append(
@@ -269,11 +269,9 @@ def open_questions(report):
     questions += [
         "How the model treats people who are not in the data, or groups that were not recorded.",
         "Whether a difference is justified: rates show that groups differ, not why.",
-    ]
-    questions.append(
         "How the model treats people outside its training data, if these are its training data: "
-        "intervals hold for held-out data."
-    )
+        "intervals hold for held-out data.",
+    ]
     return questions
 
 
@@ -389,14 +387,12 @@ def _rows(frame, attribute, metric):
 
 def _impact_cells(row, is_counted):
     """Cells of a group's impact ratio, with its selections if they are counted."""
-    low, high = row["impact_ratio_low"], row["impact_ratio_high"]
-    reach = f"{low:.2f} to {high:.2f}" if isfinite(low) else ""
     return (
         row["group"],
         f"{row['n']:,.0f}",
         f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
         describe_quantity(row["metric"]).value(row["estimate"]),
-        (_format_number(row["impact_ratio"], ".2f"), reach),
+        value_cell(RATIO, row[["impact_ratio", "impact_ratio_low", "impact_ratio_high"]]),
         _four_fifths_verdict(row),
     )
 
@@ -510,19 +506,17 @@ def _subgroup_cells(row, scale):
     )
 
 
-def value_cell(quantity, limited, *picture):
+def value_cell(quantity, limited, *picture, text=None):
     """Cell of a value with its limits, and of the reference and the axis of a picture."""
     value, low, high = limited
-    cell = quantity.value(value), quantity.interval(low, high)
+    reach = quantity.interval(low, high) if isfinite(value) else ""
+    cell = (text or quantity.value)(value), reach
     return (*cell, (low, value, high, *picture)) if picture else cell
 
 
 def difference_cell(quantity, limited, *picture):
-    """As `value_cell`, of a difference, which has a sign, no unit, and perhaps no limits."""
-    difference, low, high = limited
-    reach = quantity.interval(low, high) if isfinite(difference) else ""
-    cell = quantity.difference(difference), reach
-    return (*cell, (low, difference, high, *picture)) if picture else cell
+    """As `value_cell`, of a difference, which has a sign and no unit."""
+    return value_cell(quantity, limited, *picture, text=quantity.difference)
 
 
 def _largest_groups(rows):
@@ -565,9 +559,7 @@ def _metric_cells(row, quantity, scale, reference, has_ratio):
         difference_cell(quantity, row[["difference", "difference_low", "difference_high"]]),
     ]
     if has_ratio:
-        is_known = isfinite(row["ratio"])
-        reach = f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}" if is_known else ""
-        cells.append((_format_number(row["ratio"], ".2f"), reach))
+        cells.append(value_cell(RATIO, row[["ratio", "ratio_low", "ratio_high"]]))
     return cells
 
 
@@ -710,8 +702,7 @@ def missing_fields(report):
     for attribute, label, n in groups_like_unknown(report.frame):
         missing.append(
             f"Applicants of unknown category by {attribute}: the category {label!r} of {n:,} "
-            f"applicants looks like one; make the report with unknown=[...] that names it, or "
-            "rename it."
+            "applicants looks like one; name it as unknown, or rename it."
         )
     if _compare_categories(report)["is_excluded"].any() and not report.provenance.get(
         "justification"

@@ -105,19 +105,21 @@ class Quantity(NamedTuple):
     @property
     def is_share(self):
         """Whether values are shares, which are stored as fractions and shown in percent."""
-        return _is_share(self.unit)
+        return self.unit == "percent" or self.unit.startswith("percentage points")
 
     def value(self, value):
         """The value of a group as text."""
-        return number_text(value, "percent" if self.is_share else self.unit)
+        return self._replace(unit="percent" if self.is_share else self.unit).gap(value)
 
     def gap(self, gap):
         """A gap as text."""
-        return number_text(gap, self.unit)
+        return f"{self.number(gap)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
     def number(self, number, form=".3g"):
-        """A value or a gap as text, without its unit."""
-        return _format_number(number, self.unit, form)
+        """A value or a gap to three digits, without its unit; no zero has a sign."""
+        if number is None or isnan(number):
+            return "–"
+        return format(round(100 * number, 6) + 0.0 if self.is_share else number + 0.0, form)
 
     def difference(self, difference):
         """A difference as text, with its sign and without its unit."""
@@ -141,28 +143,15 @@ class Quantity(NamedTuple):
         return f"{listed} (of {' and '.join(f'{n:,.0f}' for n in sizes)} {self.counted})"
 
 
+RATIO = Quantity("ratio", "ratio", "ratio")
+"""A ratio of two rates."""
+
 _SIZES = {"ratio": "a ratio of", "floor": "a smallest value of", "ceiling": "a largest value of"}
 """What the forms of a bound call the observed number."""
 
 
-def _is_share(unit):
-    """Whether numbers of a unit are fractions that are shown in percent."""
-    return unit == "percent" or unit.startswith("percentage points")
-
-
-def _format_number(number, unit, form=".3g"):
-    """A number to three digits, without its unit; no zero has a sign."""
-    if number is None or isnan(number):
-        return "–"
-    return format(round(100 * number, 6) + 0.0 if _is_share(unit) else number + 0.0, form)
-
-
-def number_text(number, unit):
-    """A number in its unit; shares are stored as fractions."""
-    return f"{_format_number(number, unit)} {_UNIT_TEXTS.get(unit, unit)}".strip()
-
-
 _UNIT_TEXTS = {"percent": "%", "ratio": ""}
+"""Units that are written otherwise."""
 
 
 def describe_quantity(metric, pos_label=None):
@@ -177,7 +166,8 @@ def describe_quantity(metric, pos_label=None):
 def _noun(metric):
     """Title of a metric within a sentence, as in "F1 score" and "selection rate"."""
     title = describe_metric(metric)[0]
-    return title if title[1:2].isdigit() else title[0].lower() + title[1:]
+    is_word = is_known_metric(metric) and not title[1].isdigit()
+    return title[0].lower() + title[1:] if is_word else title
 
 
 def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
@@ -289,6 +279,13 @@ def confidence_text(level):
 def event_text(cell, group, cells):
     """A group as text, after its cell where a rate has several."""
     return group_text(group) if len(cells) < 2 else f"{cell}: {group_text(group)}"
+
+
+def name_left_out(small, compared):
+    """Names of groups from pairs of a cell and a group, of rates that are small or compared."""
+    cells, groups = {cell for cell, _ in (*small, *compared)}, {group for _, group in compared}
+    names = (event_text(cell, group, cells if group in groups else ()) for cell, group in small)
+    return tuple(dict.fromkeys(names))
 
 
 def left_out_clause(groups):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from numbers import Integral
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -35,7 +34,7 @@ from skfair.metrics import find_positive
 from skfair.plotting import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error
+from skfair.utils._checks import argument_error, is_int
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -499,15 +498,11 @@ class SubgroupReport(Report):
         quantity = describe_quantity(search["metric"], self.source.get("positive_label"))
         level, noun = confidence_text(self.confidence_level), quantity.noun
         title = describe_metric(search["metric"])[0]
-        searched = f"{search['n_searched']:,} subgroups searched"
-        end = f"{left_out_clause(search['left_out'])}."
-        if search["n_flagged"]:
-            yield (
-                f"{search['n_flagged']:,} of {searched} differ from the rest in the {noun}, with "
-                f"{level} for all together{end}"
-            )
-        else:
-            yield f"None of {searched} is shown to differ from the rest in the {noun}{end}"
+        yield (
+            f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
+            f"differ from the rest in the {noun}, with {level} for all together"
+            f"{left_out_clause(search['left_out'])}."
+        )
         listed = self.subgroups[self.subgroups["metric"] == search["metric"]]
         for row in listed.itertuples():
             names, rates = (row.subgroup, "the rest"), (row.estimate, row.rest_estimate)
@@ -705,8 +700,7 @@ def _check_numbers(max_conditions, n_bins, max_listed):
         "max_listed": (max_listed, 1, np.inf),
     }
     for name, (value, low, high) in ranges.items():
-        is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-        if not is_integer or not low <= value <= high:
+        if not is_int(value, low, high):
             upper = "on" if high == np.inf else f"to {high}"
             raise argument_error(
                 f"{name} must be a whole number from {low} {upper}; got {value!r}."

@@ -2,8 +2,6 @@
 
 import json
 import re
-import sys
-import warnings
 from contextlib import nullcontext
 from datetime import date
 from html import escape
@@ -30,6 +28,7 @@ from skfair.audit import (
     render_page,
     samples_clause,
     small_groups_note,
+    tabulate_facts,
     titled_facts,
     verdict_text,
 )
@@ -325,8 +324,7 @@ def render_monitor(monitor, title, period="batch", facts=MappingProxyType({})):
         ("How to read this", [_describe_method(monitor, period)]),
     ]
     if facts:
-        rows = [(fact, False) for fact in titled_facts(facts)]
-        sections.append(("What was read", [("Last file", "", ("Fact", "Value"), rows)]))
+        sections.append(tabulate_facts(titled_facts(facts)))
     return render_page(title, sections)
 
 
@@ -469,13 +467,11 @@ def _describe_certificate(monitor, summary):
     """Sentence on a certificate, which may come after alarms."""
     alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
     last = alarms["batch"].max() if len(alarms) else 0
-    since = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
-    evidence = f"with an e-value of {monitor.evidence_for_:.3g} now"
-    if not len(alarms):
-        return f"Since the start the tolerance is kept: certified first in {since}, {evidence}."
+    first = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+    start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
     return (
-        f"Since the last alarm the tolerance is kept: certified since {since}, {evidence}. Before, "
-        f"alarms were raised ({len(alarms)}, the last in {_batch_time_text(summary, last)})."
+        f"Since the {start} the tolerance is kept: certified first in {first}, with an e-value of "
+        f"{monitor.evidence_for_:.3g} now."
     )
 
 
@@ -717,12 +713,8 @@ def _run(options):
     _check_state(options)
     # What was read is written before another process reads: no batch is lost.
     with lock_file(options.state) if options.state is not None else nullcontext():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            monitor, n_left_out = _feed_file(options)
+        monitor, n_left_out = _feed_file(options)
         _write(monitor, options)
-    for message in dict.fromkeys(str(one.message) for one in caught):
-        print(f"{options.parser.prog}: warning: {message}", file=sys.stderr)
     sentences = list(monitor_findings(monitor, options.by))
     if n_left_out:
         sentences.append(

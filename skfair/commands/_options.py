@@ -2,7 +2,11 @@
 
 import json
 import os
+import re
+import sys
 import tempfile
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 from skfair.audit import file_digest, read_columns
@@ -40,11 +44,41 @@ def find_option(argument):
     return _OPTIONS.get(argument, f"--{argument.lstrip('-').replace('_', '-')}")
 
 
-def describe_error(error):
-    """The message of an error; where it begins with an argument, that is named as its option."""
+_ARGUMENT = re.compile(
+    r"""(?<![\w'"./\\-])([A-Za-z]\w*)(?:=['"]?([^\s'",;()]*\w)['"]?)?(?![\w'"(]|\.\w)"""
+)
+"""A word of a message, or a keyword of Python with its value, but no quotation and no path."""
+
+
+def name_options(text, options):
+    """A message of the library, in which arguments are named by the options of the command."""
+
+    def name_option(match):
+        name, value = match.groups()
+        option = find_option(name)
+        is_argument = value or name == "X" or "_" in name
+        if not is_argument or option[2:].replace("-", "_") not in vars(options):
+            return match[0]
+        return option if value is None else f"{option} {value}"
+
+    return _ARGUMENT.sub(name_option, text)
+
+
+def describe_error(error, options):
+    """The message of an error, which may begin with an argument."""
     if not hasattr(error, "argument"):
-        return str(error)
-    return f"{find_option(error.argument)} {error.problem}"
+        return name_options(str(error), options)
+    return f"{find_option(error.argument)} {name_options(error.problem, options)}"
+
+
+@contextmanager
+def print_warnings(options):
+    """Print each warning of the library once, as one line with the options of the command."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        print(f"{options.parser.prog}: warning: {name_options(text, options)}", file=sys.stderr)
 
 
 def add_file_options(command):

@@ -134,8 +134,8 @@ def _stated_facts(options):
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise ValueError(
-                f"--provenance must be NAME=TEXT, such as source='applications of 2025'; got "
-                f"{text!r}. Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
+                f"--provenance must be NAME=TEXT, with a name such as source; got {text!r}. "
+                f"Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
             )
         facts[name.strip()] = value.strip()
     return facts

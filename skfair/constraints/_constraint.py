@@ -686,7 +686,7 @@ def resolve_tolerance(constraint, tolerance):
     if constraint.ratio is not None:
         return 1.0 - constraint.ratio
     tolerance = tolerance if constraint.tolerance is None else constraint.tolerance
-    return check_tolerance(tolerance, constraint.largest_gap, of=constraint)
+    return check_tolerance(tolerance, constraint.largest_gap, of=constraint.name)
 
 
 def _make_sums(constraint, events, samples, surrogate, loss):

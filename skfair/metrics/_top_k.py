@@ -11,7 +11,7 @@ import numpy as np
 from skfair.groups import Groups
 from skfair.metrics._rates import Rate, to_confusion_matrix
 from skfair.statistics import Estimates, FixedTotalRates, Rates, estimate_quotients
-from skfair.utils._checks import argument_error
+from skfair.utils._checks import argument_error, is_int
 
 
 class TopSelection(NamedTuple):
@@ -46,7 +46,7 @@ def select_top(scores, samples, k):
     Places are counted in weight, of which samples have 1 on average.
     """
     n_samples = samples.groups.n_samples
-    is_number = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= n_samples
+    is_number = is_int(k, 1, n_samples)
     is_share = isinstance(k, Real) and not isinstance(k, Integral) and 0.0 < k < 1.0
     if not is_number and not is_share:
         raise argument_error(

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
-from skfair.audit import Audit, check_group_size, event_text
+from skfair.audit import Audit, check_group_size, name_left_out
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics import is_share
@@ -53,7 +53,7 @@ from skfair.partitions import load_rows
 from skfair.plotting import GapMonitorDisplay
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, check_tolerance, join_names, resolve_name
+from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names, resolve_name
 from skfair.utils._json import add_header, load_content
 from skfair.utils._sklearn import safe_indexing
 
@@ -167,7 +167,7 @@ def check_settings(params):
     is_range = is_range and low_high[0] < low_high[1]
     copies = {"constraint": _check_constraint(params["constraint"])}
     copies |= {"value_range": tuple(low_high)} if is_range else {}
-    is_windows = np.ndim(params["windows"]) == 1 and all(map(_is_length, params["windows"]))
+    is_windows = np.ndim(params["windows"]) == 1 and all(map(is_int, params["windows"]))
     copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
     settings = Settings(**params | copies)
     check_level(settings.confidence_level)
@@ -175,7 +175,7 @@ def check_settings(params):
     is_weight = _is_number(weight) and weight > 0
     is_length = length is None or (_is_number(length) and length > 1)
     if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
-        check_tolerance(settings.tolerance, closed="left", of=settings.constraint)
+        check_tolerance(settings.tolerance, closed="left", of=settings.constraint.name)
     is_gap = is_range and _is_number(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
     for name, is_valid, requirement in (
         ("value_range", is_range, "two finite numbers, the smaller first"),
@@ -224,11 +224,6 @@ def _has_mean_rates(constraint):
 
 def _is_number(value):
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
-def _is_length(value):
-    """Whether a value is a positive integer."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
 
 
 def _equal(first, second):
@@ -812,15 +807,16 @@ class GapMonitor(BaseEstimator):
     @property
     def left_out_(self) -> list[str]:
         """Names of the groups of which a rate counts too few samples so far to be compared."""
-        frame, size = self.to_frame(), self._settings.smallest_size
+        frame, names = self.to_frame(), []
         counts = frame.groupby(["attribute", "event", "group"], sort=False)["n"].sum()
-        names = [
-            event_text(cell, group, one.cells)
-            for attribute, one in self._state.comparisons.items()
-            for cell in one.cells
-            for group in one.groups
-            if counts.get((attribute, cell, group), 0) < size
-        ]
+        for attribute, one in self._state.comparisons.items():
+            sizes = {
+                (cell, group): counts.get((attribute, cell, group), 0)
+                for cell in one.cells
+                for group in one.groups
+            }
+            small = [event for event, n in sizes.items() if n < self._settings.smallest_size]
+            names += name_left_out(small, sizes.keys() - small)
         return list(dict.fromkeys(names))
 
     @property

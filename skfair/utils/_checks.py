@@ -4,7 +4,7 @@ import inspect
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
@@ -179,6 +179,11 @@ def check_finite_squares(values, name, estimator=None):
 
 
 # The check of tolerances, for fits, audits, plans and monitors.
+
+
+def is_int(value, low=1, high=np.inf):
+    """Whether a value is an integer of this range, and no boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= high
 
 
 def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", of=None):

@@ -113,7 +113,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
         (["--weight", "w", "--max-weight", "0.5"], "--max-weight must be"),
         (["--run-length", "1"], "--run-length must be a number of batches greater than 1"),
         (["--run-length", "often"], "--run-length"),
-        (["--tolerance", "2"], "tolerance=2.0 is more than any gap"),
+        (["--tolerance", "2"], "--tolerance 2.0 is more than any gap"),
         (["--target", "late"], "1800 of 3600 outcomes. If they come later, keep these rows"),
         (["--target", "late", "--delay", "90"], "--delay must be a time span in days"),
         (["--target", "late", "--delay", "3 months"], "--delay must be a time span in days"),
