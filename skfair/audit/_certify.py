@@ -425,6 +425,8 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         limit = min(limit, tolerance) if certified else limit
     else:
         _warn_of_skewed_values(bound, estimates)
+    cells = bound.sums.cells
+    counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
         bool(certified),
         bound.value(scores),
@@ -432,7 +434,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         gap_lower_limit(*smallest, excess_level),
         is_exact,
         _describe_rare_values(bound, estimates),
-        _count_samples(bound, estimates),
+        {event_text(*one, cells.names): int(n) for one, n in counted},
         int(estimates.sizes.min()),
     )
     if certified:
@@ -443,13 +445,6 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         certified_tolerance=shown if shown is not None and shown < largest else None,
         required_sample_size=_required_size(bound, estimates, limits.gap, tolerance, level),
     )
-
-
-def _count_samples(bound, estimates):
-    """Counted samples by group, with the cell before it where there are several."""
-    cells = bound.sums.cells
-    pairs = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
-    return {event_text(*one, cells.names): int(n) for one, n in pairs}
 
 
 def _combine_classes(limits):

@@ -120,7 +120,9 @@ def fairness_front(
     (X,), y = indexable(X), column_or_1d(y)
     folds = _split_folds(cv, X, y)
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    values = _default_tolerances(estimator, parameter) if tolerances is None else list(tolerances)
+    # An estimator without the parameter is fitted once.
+    defaults = _TOLERANCES if parameter in estimator.get_params() else (None,)
+    values = list(defaults if tolerances is None else tolerances)
     # One fit for each tolerance and fold.
     decide = delayed(_fit_and_predict)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
@@ -194,11 +196,6 @@ def _split_folds(cv, X, y):
         )
     check_disjoint_folds(folds)
     return folds
-
-
-def _default_tolerances(estimator, parameter):
-    """The default tolerances, or [None] if the estimator has no such parameter."""
-    return [*_TOLERANCES] if parameter in estimator.get_params() else [None]
 
 
 def _clone_with(estimator, parameter, value):

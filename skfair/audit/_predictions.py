@@ -159,11 +159,8 @@ def _decision_function_loss(model, loss):
         fitted = resolve_name(OBJECTIVES, getattr(model, "loss", "logistic"), "loss")
         loss = None if is_pairwise(fitted) else fitted  # a loss of pairs has no value per sample
     loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
-    return loss, f"units of {_loss_name(loss)} of the decision function", None
-
-
-def _loss_name(loss):
-    return getattr(loss, "__name__", type(loss).__name__)
+    name = getattr(loss, "__name__", type(loss).__name__)
+    return loss, f"units of {name} of the decision function", None
 
 
 def _prediction_loss(model, loss, scale):

@@ -350,8 +350,7 @@ def _overview(report):
 
 def gap_title(metric):
     """Title of a row or column of gaps of a metric, with their unit."""
-    unit = describe_quantity(metric).unit
-    return describe_metric(metric)[0] + (f", {unit}" if unit else "")
+    return ", ".join(filter(None, [describe_metric(metric)[0], describe_quantity(metric).unit]))
 
 
 def _impact_tables(report, metrics):

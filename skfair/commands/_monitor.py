@@ -438,14 +438,19 @@ def _describe_delay(monitor, period):
 
 def _describe_status(monitor, summary):
     """Sentence on alarm, certificate or neither."""
-    alarms = monitor.alarms_
-    if monitor.status_ == "certified":
-        return _describe_certificate(monitor, summary)
-    certified = summary.loc[summary["status"] == "certified", "time"]
+    alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
+    if monitor.status_ == "certified":  # perhaps after alarms
+        last = alarms["batch"].max() if len(alarms) else 0
+        first = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+        start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
+        return (
+            f"Since the {start} the tolerance is kept: certified first in {first}, with an e-value "
+            f"of {monitor.evidence_for_:.3g} now."
+        )
     if not len(alarms) and len(certified):
         return (
-            f"The certificate of {_time_text(summary, certified.iloc[-1])} has lapsed: it was "
-            "about the mean since the start, and recent batches differ from it."
+            f"The certificate of {_time_text(summary, certified['time'].iloc[-1])} has lapsed: it "
+            "was about the mean since the start, and recent batches differ from it."
         )
     if not len(alarms):
         return (
@@ -460,18 +465,6 @@ def _describe_status(monitor, summary):
     return (
         f"Alarm since {first}: the gap exceeds the tolerance, most likely since "
         f"{_time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
-    )
-
-
-def _describe_certificate(monitor, summary):
-    """Sentence on a certificate, which may come after alarms."""
-    alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
-    last = alarms["batch"].max() if len(alarms) else 0
-    first = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
-    start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
-    return (
-        f"Since the {start} the tolerance is kept: certified first in {first}, with an e-value of "
-        f"{monitor.evidence_for_:.3g} now."
     )
 
 

@@ -403,9 +403,9 @@ def _order_attributes(groups, attributes):
     """Groups with their attributes in the order of the first batch."""
     if attributes is None or groups.attributes == attributes:
         return groups
-    if len(groups.attributes) != len(attributes) or (
-        set(groups.attributes) != set(attributes) and _are_named(groups.attributes, attributes)
-    ):
+    names = groups.attributes, attributes
+    are_named = all(one != list(range(len(one))) for one in names)
+    if len({*map(len, names)}) > 1 or (are_named and set(names[0]) != set(names[1])):
         raise argument_error(
             "sensitive_features must have the attributes of the first batch, "
             f"{join_names(map(repr, attributes))}, but this batch has "
@@ -415,10 +415,6 @@ def _order_attributes(groups, attributes):
         return Groups(groups.labels, codes=groups.codes, attributes=attributes)
     labels = groups.labels[:, [groups.attributes.index(name) for name in attributes]]
     return Groups(labels, codes=groups.codes, attributes=attributes)
-
-
-def _are_named(*attributes):
-    return all(names != list(range(len(names))) for names in attributes)
 
 
 def to_scores(constraint, y_pred, y_true, pos_label):
