@@ -778,8 +778,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report(candidate.scores)
-        report["threshold"] = unit.from_unit(report["threshold"])
+        report = problem.constraint.report_columns(candidate.scores)
+        report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
         fitted = {
             "coef_": np.array(coef),
             "intercept_": intercept,

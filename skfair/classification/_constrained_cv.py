@@ -375,20 +375,20 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report(candidate.scores)
+        report = problem.constraint.report_columns(candidate.scores)
         status = status_of(candidate, "auto")
         if len(problems) > 1:
             scores = problem.model.class_scores(candidate.parameters)
             labels = [one.pos_label for one in problems for _ in constraints]
             sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
-            report.insert(0, "class", np.repeat(labels, sizes))
+            report = {"class": np.repeat(labels, sizes)} | report
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
         else:
             scale = features.scale(coef)
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
-            report["threshold"] = unit.from_unit(report["threshold"])
+            report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
         fitted = {
             "coef_": np.array(coef),
             "intercept_": intercept,

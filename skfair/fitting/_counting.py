@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import move_offset, rate_moments, share_moments
+from skfair.constraints import rate_moments, share_moments
 from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.solvers import Result
 
@@ -481,7 +481,7 @@ class PartitionedCounter(DecisionCounter):
         """A constraint with its smooth rates moved to those of a model's decisions."""
         residuals = self.problem.partitions.reduce(_residuals, parameters)
         pairs = zip(constraint, residuals, strict=True)
-        return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
+        return type(constraint)(one.move_offset(of_one, step_size) for one, of_one in pairs)
 
     def evaluate_along_lines(self, model, starts):
         """Errors and gaps along lines, from one pass per start that counts bins.

@@ -242,11 +242,6 @@ def store_fit(estimator, fitted):
     estimator.__dict__ = settings | fitted
 
 
-def columns_of(table):
-    """Columns of a table as arrays, by name."""
-    return {name: table[name].to_numpy() for name in table}
-
-
 class Subtask:
     """Context manager of a step of a fit: callbacks see it begin and end, ``verbose`` prints it.
 
@@ -490,27 +485,23 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = {
-        name: column.to_numpy() for name, column in ConstraintSystem((part,)).report(scores).items()
-    }
-    is_bounded = ~np.isnan(report["tolerance"])
-    report = {name: column[is_bounded] for name, column in report.items()}
+    report = ConstraintSystem((part,)).report_columns(scores)
+    bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
     # The group whose rate is farthest from the mean rate of its cell.
-    cells, thresholds = (
-        np.unique(report[name], return_inverse=True)[1] for name in ("event", "threshold")
-    )
+    names = ("event", "threshold", "n", "estimate")
+    cells, thresholds, n, rates = (np.asarray(report[name])[bounded] for name in names)
+    cells, thresholds = (np.unique(one, return_inverse=True)[1] for one in (cells, thresholds))
     strata = cells * (thresholds.max() + 1) + thresholds
-    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["estimate"], 1.0))
+    totals, sizes = (np.bincount(strata, n * one) for one in (rates, 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
-    row = int(np.argmax(np.abs(report["estimate"] - mean)))
-    names = ("event", "group", "n", "estimate")
-    cell, group, n, rate = (report[name].tolist()[row] for name in names)
+    row = int(np.argmax(np.abs(rates - mean)))
+    cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "
-        f"with {where}group {group!r} (n={n}) at {rate:.3g} where the mean of all groups is "
+        f"with {where}group {group!r} (n={n[row]}) at {rates[row]:.3g} where the mean of all groups is "
         f"{mean[row]:.3g}. {advice}"
     )

@@ -18,7 +18,6 @@ from skfair.fitting import (
     ConstraintReportMixin,
     FitProgressCallback,
     Subtask,
-    columns_of,
     compares_nothing,
     refuse_partitioned,
     resolve_constraints,
@@ -174,8 +173,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         is_unconstrained = compares_nothing(problems[0], problem.constraint)
         if is_unconstrained:
             warn_of_one_group(problems[0], problem.constraint)
-        n_rows, columns = len(problem.lower), columns_of(report)
-        solution = solution_attributes(self, guarantee, status, n_rows, columns, is_unconstrained)
+        solution = solution_attributes(
+            self, guarantee, status, len(problem.lower), report, is_unconstrained
+        )
         store_fit(self, rule | outcome | solution | feature_attributes(final[0]))
         self._warn_after_fit(problem, guarantee, training)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
