@@ -12,7 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints import rate_moments, share_moments
-from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
+from skfair.problems import (
+    ConstrainedProblem,
+    PartitionedProblem,
+    PartitionedRankProblem,
+    predict_block,
+)
 from skfair.solvers import Result
 
 # Errors and gaps along a line of models, from the decisions that flip on the way.
@@ -339,15 +344,6 @@ sort_key = attrgetter("sort_key")
 """Key by which candidates are compared."""
 
 
-def make_counter(problem, rounding=TIE_TOLERANCE):
-    """The counter of a problem's decisions."""
-    if isinstance(problem, PartitionedRankProblem):
-        return RankCounter(problem, rounding)
-    if isinstance(problem, PartitionedProblem):
-        return PartitionedCounter(problem, rounding)
-    return DecisionCounter(problem, rounding)
-
-
 class DecisionCounter:
     """Counts of decisions of samples in memory.
 
@@ -556,6 +552,14 @@ class RankCounter(PartitionedCounter):
         return self._summarize_model(
             parameters, objective, zip(gaps, thresholds, moments, strict=True)
         )
+
+
+COUNTERS = {
+    ConstrainedProblem: DecisionCounter,
+    PartitionedProblem: PartitionedCounter,
+    PartitionedRankProblem: RankCounter,
+}
+"""Counters of the decisions of problems, by class."""
 
 
 def _gap_of_moments(constraint, moments):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from skfair.constraints import (
     bucket_curvatures,
     place_buckets,
 )
-from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
+from skfair.losses import Pointwise, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -305,23 +305,16 @@ class OnePassEvaluation(Evaluation):
 # Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
 
 
-def compile_block(problem):
-    """The `CompiledBlock` of a problem; None where its columns or its loss have no kernel."""
-    code = kernel_kind_and_width(problem.loss)
-    columns = getattr(problem.model, "kernel_columns", None)
-    if code is None or columns is None:
-        return None
-    return CompiledBlock(problem, columns, (problem.target, problem.mean_weights, *code))
-
-
+@dataclass(frozen=True, eq=False)
 class CompiledBlock:
     """A block of samples as arguments of kernels; methods return None where a rate has no kernel.
 
     Kernels sum over the events of each constraint, and one more for samples in none of them.
     """
 
-    def __init__(self, block, columns, losses):
-        self.block, self.columns, self.losses = block, columns, losses
+    block: Any
+    columns: tuple
+    losses: tuple
 
     @cached_property
     def _means_to_rows(self):

@@ -439,6 +439,7 @@ class _Step(NamedTuple):
     direction: np.ndarray
     multipliers: np.ndarray
     quadratic_term: float  # of the model, direction' H direction / 2
+    violation: float  # of the linearised rows after the step, in total
 
 
 class _QuadraticModel:
@@ -462,7 +463,7 @@ class _QuadraticModel:
 
     def minimize(self, values, penalty):
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
-        problem = self.evaluation.problem
+        evaluation, problem = self.evaluation, self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.
         values = values + self.rows @ (self.basis.T @ self.base)
         z, multipliers = solve_elastic_qp(
@@ -473,19 +474,16 @@ class _QuadraticModel:
             penalty,
         )
         scaled = self.base + self.basis @ z
-        return _Step(self.factor.solve_transposed(scaled), multipliers, scaled @ scaled / 2)
-
-    def violation_after(self, step):
-        """Total violation of the linearised rows after a step."""
-        evaluation, problem = self.evaluation, self.evaluation.problem
-        values = evaluation.values + evaluation.jacobian @ step.direction
+        direction = self.factor.solve_transposed(scaled)
+        values = evaluation.values + evaluation.jacobian @ direction
         above = np.maximum(0.0, values - problem.upper)
-        return float((above + np.maximum(0.0, problem.lower - values)).sum())
+        violation = float((above + np.maximum(0.0, problem.lower - values)).sum())
+        return _Step(direction, multipliers, scaled @ scaled / 2, violation)
 
     def predicted_reduction(self, penalty, step):
         """Reduction of the merit in the model."""
         current = self.evaluation
-        reduction = float(current.excess.sum()) - self.violation_after(step)
+        reduction = float(current.excess.sum()) - step.violation
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
@@ -495,14 +493,13 @@ class _QuadraticModel:
         raised once at most, as multipliers far from the answer say little about those at it.
         """
         current = self.evaluation
-        violation = self.violation_after(step)
         # Most of the violation is removed, or multipliers below the penalty: it does not bind.
-        is_enough = violation <= max(tol, 0.1 * float(current.excess.sum()))
+        is_enough = step.violation <= max(tol, 0.1 * float(current.excess.sum()))
         is_enough |= np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty
         if is_enough or penalty >= _LARGEST_PENALTY:
             return penalty, step
         steeper = self.minimize(current.values, 10.0 * penalty)
-        if self.violation_after(steeper) > 0.9 * violation:
+        if steeper.violation > 0.9 * step.violation:
             return penalty, step
         return 10.0 * penalty, steeper
 
