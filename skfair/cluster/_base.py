@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -27,7 +26,7 @@ from skfair.groups import (
     smallest_share_ratios,
     warn_of_similar_labels,
 )
-from skfair.partitions import is_partitioned, partitions_of
+from skfair.partitions import feature_attributes, partitions_of
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 
@@ -319,7 +318,7 @@ def small_groups_message(estimator):
     )
 
 
-def warn_of_status(estimator, data, search, advice, cut_short):
+def warn_of_status(estimator, data, search, is_stopped):
     """Warn of requirements that are missed, or else of small groups and of a fit cut short.
 
     ``cut_short`` says what ended the fit too early; it is None if the user knows.
@@ -328,11 +327,12 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
         sentences = [sentence for _, sentence in shortfalls]
-        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        advice = small or estimator._advice(data)
+        warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
         return
     if small:
         warn(small)
-    if search == "max_iter" and cut_short is not None:
+    if search == "max_iter" and (cut_short := estimator._explain_early_stop(data, is_stopped)):
         warn(cut_short, ConvergenceWarning)
 
 
@@ -456,11 +456,8 @@ class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEst
         fitted |= status_attributes(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        # number and names of features
-        validate_data(self, _validation_input(X), skip_check_array=True)
-        vars(self).update(fitted)
-        cut_short = self._explain_early_stop(data, rounds.is_stopped)
-        warn_of_status(self, data, search, self._advice(data), cut_short)
+        vars(self).update(fitted | feature_attributes(X))
+        warn_of_status(self, data, search, rounds.is_stopped)
         rounds.context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
         return self
 
@@ -498,16 +495,6 @@ class RoundReporter:
             estimator=self.estimator, reconstruction_attributes=current_attributes
         )
         return self.is_stopped
-
-
-def _validation_input(X):
-    """No rows of a collection, but with the names of its columns; rows in memory as they are."""
-    if not is_partitioned(X):
-        return X
-    import pandas as pd
-
-    names = getattr(X, "columns", None)
-    return np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
 
 
 def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):

@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skfair.constraints import ConstraintSystem, bind_all
 from skfair.fitting._enforce import enforce_in_population
@@ -32,7 +31,7 @@ from skfair.fitting._outcome import (
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
-from skfair.partitions import is_partitioned
+from skfair.partitions import feature_attributes
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid
@@ -196,18 +195,6 @@ def _refuse_threshold_criteria(loss, constraints):
                 '("partial_statistical_parity" or "partial_group_auc"), or '
                 "loss='logistic'."
             )
-
-
-def feature_attributes(X):
-    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
-    if is_partitioned(X):
-        import pandas as pd
-
-        names = getattr(X, "columns", None)
-        X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
-    probe = BaseEstimator()
-    validate_data(probe, X, skip_check_array=True)
-    return vars(probe)
 
 
 # The default score of estimators whose predictions may depend on the group.

@@ -502,6 +502,6 @@ def _describe_largest_violation(constraint, scores):
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "
-        f"with {where}group {group!r} (n={n[row]}) at {rates[row]:.3g} where the mean of all groups is "
-        f"{mean[row]:.3g}. {advice}"
+        f"with {where}group {group!r} (n={n[row]}) at {rates[row]:.3g} where the mean of all "
+        f"groups is {mean[row]:.3g}. {advice}"
     )

@@ -167,9 +167,10 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         outcome, report, status = self._outcome_attributes(
             rule["_event_features"], problem, guarantee, problems, constraints
         )
-        for name in outcome:
-            if name.startswith("oof_"):
-                outcome[name] = _scatter(outcome[name], rows, len(column_or_1d(y)))
+        for name in [name for name in outcome if name.startswith("oof_")]:
+            scores, shape = outcome[name], outcome[name].shape[1:]
+            outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
+            outcome[name][rows] = scores
         is_unconstrained = compares_nothing(problems[0], problem.constraint)
         if is_unconstrained:
             warn_of_one_group(problems[0], problem.constraint)
@@ -415,10 +416,3 @@ def _coefficient_attributes(evaluation):
     """Fitted attributes of a linear model during its fit."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return {"coef_": np.array(coef), "intercept_": intercept}
-
-
-def _scatter(scores, rows, n_samples):
-    """Scores of some rows among all samples, nan for the others."""
-    scattered = np.full((n_samples, *scores.shape[1:]), np.nan)
-    scattered[rows] = scores
-    return scattered

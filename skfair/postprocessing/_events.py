@@ -1,7 +1,7 @@
 """Events that fair decisions depend on, their probabilities, and the final linear model."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,7 @@ _CERTAIN_SCORE = 10.0
 """Score far beyond the threshold of a decision."""
 
 
+@dataclass(frozen=True, eq=False)
 class ConstraintEvents:
     """Events of constraints: subsets of the samples by groups, and the features made of these.
 
@@ -65,12 +66,11 @@ class ConstraintEvents:
     ranks or losses: then each feature also comes multiplied with the log-odds.
     """
 
-    def __init__(self, subsets, sources, codes, table, compares_scores):
-        self.subsets = subsets
-        self.sources = sources
-        self.codes = codes
-        self.table = table
-        self.compares_scores = compares_scores
+    subsets: list
+    sources: list
+    codes: np.ndarray
+    table: np.ndarray
+    compares_scores: bool
 
     def check_folds(self, folds, groups):
         """Raise for folds whose training rows lack an event."""
@@ -108,8 +108,11 @@ def find_events(problems, constraints):
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
                 for effects in _decision_effects(constraint, cell, problem):
-                    sums = _group_shares(effects, groups, problem.samples.weights)
-                    columns[-1] += _collect_contrasts(effects, members, sums, subsets)
+                    # Share of each group within the subsets in the weight of all samples.
+                    inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
+                    weights = problem.samples.weights
+                    shares = groups.matrix.T @ (weights * inside) / weights.sum()
+                    columns[-1] += _collect_contrasts(effects, members, shares, subsets)
         sources += [(number, _probability_source(one, problem)) for one in subsets[len(sources) :]]
     tables = [
         _drop_proportional_features(_tabulate(one, len(subsets), len(first))) for one in columns
@@ -156,12 +159,6 @@ def _term_effects(rate, cell, target):
     if effects[0] == effects[1] or len(np.unique(inside)) == 1:
         return [(cell, effects[int(inside[0] > 0)])] if len(inside) else []
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
-
-
-def _group_shares(effects, groups, weights):
-    """Share of each group within the subsets of a cell in the weight of all samples."""
-    inside = sum((one for one, _ in effects), np.zeros(len(weights), dtype=bool))
-    return groups.matrix.T @ (weights * inside) / weights.sum()
 
 
 def _collect_contrasts(effects, members, share, subsets):
@@ -581,7 +578,7 @@ def fit_plain_model(problems, objective, constraints, tolerance, confidence=None
     guarantee = _guarantee(fitter, plain, confidence, problems[0].samples.clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
-    return _linearize_solution(fitter, guarantee) if is_plain else None
+    return linearize_solution(fitter, guarantee) if is_plain else None
 
 
 def fit_final_model(
@@ -601,7 +598,7 @@ def fit_final_model(
     if decides_by_group and problems[0].classes is not None:
         candidate = search_thresholds(fitter, candidate, problems[0].X, codes)
     clusters = problems[0].samples.clusters
-    return _linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
+    return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
 
 def _guarantee(fitter, candidate, confidence, clusters):
@@ -615,7 +612,7 @@ def _guarantee(fitter, candidate, confidence, clusters):
     return enforce_in_population(start, "auto", confidence, clusters=clusters)
 
 
-def _linearize_solution(fitter, guarantee):
+def linearize_solution(fitter, guarantee):
     """The problem linearised at the enforced model, where its report is read, and the guarantee."""
     constraint = fitter.constraint.linearize_at(guarantee.candidate.scores)
     return fitter.problem_with_constraint(constraint), guarantee
@@ -644,7 +641,12 @@ def _make_fitter(
     problems, objective, constraints, tolerance, callback, temperature=_TEMPERATURES[0]
 ):
     """The constrained problem at one temperature of the surrogate."""
-    (loss, weights), model = objective, _make_model(problems)
+    loss, weights = objective
+    features, of_samples = [problem.X for problem in problems], problems[0].samples.weights
+    if len(problems) == 1:
+        model = LinearModel.from_features(features[0], of_samples)
+    else:
+        model = ArgmaxModel.from_features(features, of_samples)
     system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
     solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
@@ -676,14 +678,6 @@ def enforce_and_select(fitters, strategy="auto"):
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
-
-
-def _make_model(problems):
-    """The linear model of one problem's score, or of the scores of several."""
-    features, weights = [problem.X for problem in problems], problems[0].samples.weights
-    if len(features) == 1:
-        return LinearModel.from_features(features[0], weights)
-    return ArgmaxModel.from_features(features, weights)
 
 
 def _bind(problems, constraints, settings):

@@ -271,13 +271,16 @@ class OnePassEvaluation(Evaluation):
     @cached_property
     def values(self):
         """The rows c(x), (n_rows,)."""
+        if not self.problem.constraint:
+            return self._sums[2]
         return self._sums[2] + self.problem.rows.constant_term(self.aux)
 
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
-        jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
+        if len(self.aux):
+            jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
         return jacobian
 
     def jacobian_of(self, rows):
@@ -355,7 +358,7 @@ class CompiledBlock:
         """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
         rows = self.block.constraint
         adds_up = isinstance(rows, ConstraintSystem) and rows.adds_up
-        return adds_up and self.has_mean_kernels(self.block.lower)
+        return adds_up and (not len(self.block.lower) or self.smooth is not None)
 
     def evaluate(self, x, multipliers, is_exact, reduce=None):
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
@@ -369,14 +372,10 @@ class CompiledBlock:
             def reduce(function, *arguments):
                 return function(self.block, *arguments)
 
-        if self.has_mean_kernels(multipliers):
+        if not len(multipliers) or self.smooth is not None:
             return self._evaluate_means(x, multipliers, reduce)
         buckets = place_buckets(self.block.rows, x[self.block.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
-
-    def has_mean_kernels(self, multipliers):
-        """Whether the rows of these multipliers, if any, are of means that have kernels."""
-        return not len(multipliers) or self.smooth is not None
 
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""

@@ -133,12 +133,13 @@ def test_the_dual_solves_the_linear_program(constraint, seed, n_groups):
 
 def test_multipliers_are_the_derivative_of_the_value():
     program, _, _ = make_program(DemographicParity(), 0, 0.02, 2)
+    gains = 0.05 * program.margins(np.zeros(len(program.constant)))
 
     def value(tolerance):
         scaled = program.solve(tolerance / 0.02)
         margins = program.margins(scaled)
         entropy = -np.logaddexp(0.0, margins) + margins * expit(margins)
-        return program.weights @ (program.gains * expit(margins)) - 0.05 * program.weights @ entropy
+        return program.weights @ (gains * expit(margins)) - 0.05 * program.weights @ entropy
 
     slope = (value(0.022) - value(0.018)) / 0.004
     assert np.abs(program.solve(1.0)).sum() == pytest.approx(slope, rel=0.05)
