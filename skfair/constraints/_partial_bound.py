@@ -31,14 +31,14 @@ _PERCENTILE_TOLERANCE = 1e-9
 """Percentiles nearer than this to an end of a pair count as that end."""
 
 
+@dataclass(frozen=True, eq=False)
 class PercentileInterval:
     """A union of ascending, disjoint pairs of percentiles, (n_pairs, 2), and positions in it.
 
     The interval begins at position 0 and ends at position 1.
     """
 
-    def __init__(self, pairs):
-        self.pairs = pairs
+    pairs: np.ndarray
 
     @property
     def width(self):
@@ -169,10 +169,6 @@ class IntervalEvents:
         members = [self.events.members(event) for event in range(self.events.n_events)]
         above = [(scores[rows] > thresholds[:, np.newaxis]) @ shares for rows, shares in members]
         return np.array(above), np.array([shares @ shares for _, shares in members])
-
-    def linearize_at(self, scores):
-        """The same events linearised at other scores."""
-        return replace(self, scores=scores)
 
     def contribution(self, rows, factors=1.0, target=None):
         """The contribution of a block to the events, as in `Events.contribution`."""
@@ -530,7 +526,7 @@ class RankSums:
 
     def linearize_at(self, scores):
         """The same events, at other scores."""
-        return replace(self, interval_events=self.interval_events.linearize_at(scores))
+        return replace(self, interval_events=replace(self.interval_events, scores=scores))
 
     def take(self, rows):
         """The same on a subset of the samples; a ValueError if it is too small."""
@@ -597,7 +593,7 @@ class RankSums:
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
-        ranked = self.interval_events.linearize_at(scores)
+        ranked = self.linearize_at(scores).interval_events
         thresholds = criterion._thresholds(ranked, tolerance, scores, _N_CURVE_THRESHOLDS)
         above, _ = ranked.moments(scores, thresholds)
         sizes = kish_sizes(self.events)

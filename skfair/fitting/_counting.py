@@ -50,14 +50,6 @@ _BIN_END_HALF_WIDTH = 1e-3
 """Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
 
 
-def count_uncertain_signs(scores):
-    """Number of scores so near to 0 that they might change sign; an exact 0 stays one."""
-    sizes = np.abs(scores)
-    return np.count_nonzero(
-        (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
-    )
-
-
 def concatenate_lines(counts):
     """Number of the line of each point, and lengths, errors and excesses, from those by line."""
     numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
@@ -378,14 +370,16 @@ class DecisionCounter:
         These are attributes of `Candidate`.
         """
         problem = self.problem
-        # Scores near 0 matter only to constraints that count decisions.
+        # Scores near 0 might change sign; that matters only to constraints that count decisions.
         counts_any = "decisions" in problem.constraint.metric_inputs
         counts = []
         for parameters in points:
             scores = problem.predict_scores(parameters)
             positive = scores > 0
             error = float(problem.mean_weights @ (positive != (problem.target > 0)))
-            is_clear = not (counts_any and count_uncertain_signs(scores))
+            sizes = np.abs(scores)
+            is_near = (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
+            is_clear = not (counts_any and is_near.any())
             decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
             gaps = problem.constraint.gaps(scores)
             counts.append((scores, error, gaps, is_clear, decisions))

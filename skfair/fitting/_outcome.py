@@ -114,12 +114,13 @@ def warn_of_outcome(estimator, constraint, guarantee):
     # Constant decisions are worth a warning only if the constraint has caused them.
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
-    is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
-    labels = (
-        _occurring_labels(candidate, estimator)
-        if is_counted and not candidate.is_unconstrained
-        else []
-    )
+    classes = getattr(estimator, "classes_", None)  # losses of pairs have none
+    if not is_counted or classes is None or candidate.is_unconstrained:
+        return
+    if len(classes) > 2:
+        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]
+    else:
+        labels = to_class_labels(candidate.occurring_decisions, classes, estimator.pos_label_)
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "
@@ -134,14 +135,6 @@ def advise_relaxation(constraints):
         "lower the ratio" if one.gap.is_ratio else "raise the tolerance" for one in constraints
     }
     return " or ".join(sorted(changes)).capitalize()
-
-
-def _occurring_labels(candidate, estimator):
-    """Classes of samples, by the score of the positive one or the largest of several."""
-    if len(estimator.classes_) > 2:
-        leads = candidate.scores.reshape(len(estimator.classes_), -1)
-        return estimator.classes_[leads.argmax(axis=0)]
-    return to_class_labels(candidate.occurring_decisions, estimator.classes_, estimator.pos_label_)
 
 
 def describe_uncertainty(estimator, guarantee, constraints):
