@@ -1,6 +1,8 @@
 """Outcome of a constrained fit: status, warnings, cost, and reports of iterations."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -261,21 +263,22 @@ class Subtask:
                 print(f"{self.name}: done")
 
 
+@dataclass
 class FitProgressCallback:
     """Callback of solvers that passes every iteration to the estimator's callbacks, and prints it.
 
     A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
     stops the fit, all further problems end at their start. ``describe`` returns the fitted
-    attributes that predictions need, from an evaluation. The name of a step begins printed lines.
+    attributes that predictions need, from an evaluation.
     """
 
-    def __init__(self, estimator, context, describe, name=None):
-        self.estimator = estimator
-        self.context = context
-        self.describe = describe
-        self.prefix = f"{name}, " if name else ""
-        self.n_problems = self.n_iter = 0
-        self.is_stopped = False
+    estimator: Any
+    context: Any
+    describe: Callable
+    prefix: str = ""  # of printed lines
+    n_problems: int = 0
+    n_iter: int = 0
+    is_stopped: bool = False
 
     def __call__(self, progress):
         """Report an iteration; True if a callback wants the fit to stop."""
@@ -340,11 +343,13 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
         return
     problem = fitter.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
-    if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
-        return
     is_fitted = "plain_fit" in vars(fitter) and problem is fitter.problem
     if is_fitted and len(problem.target) <= _MAX_SAMPLES:
         plain = fitter.plain_fit.parameters
+    elif not (is_real or is_guaranteed) and _is_clearly_cheap(
+        problem, free, fitter.start, candidate
+    ):
+        return
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)

@@ -262,7 +262,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             "_unit": unit,
         }
         progress = FitProgressCallback(
-            self, step.context, lambda e: rule | _coefficient_attributes(e), step.name
+            self, step.context, lambda e: rule | _coefficient_attributes(e), f"{step.name}, "
         )
         settings = objective, constraints, self.tolerance
         # Where decisions by the scores alone keep the bounds, no event is needed.

@@ -114,9 +114,7 @@ def find_events(problems, constraints):
                     shares = groups.matrix.T @ (weights * inside) / weights.sum()
                     columns[-1] += _collect_contrasts(effects, members, shares, subsets)
         sources += [(number, _probability_source(one, problem)) for one in subsets[len(sources) :]]
-    tables = [
-        _drop_proportional_features(_tabulate(one, len(subsets), len(first))) for one in columns
-    ]
+    tables = [_tabulate(one, len(subsets), len(first)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
@@ -202,16 +200,14 @@ def _probability_source(subset, problem):
 
 
 def _tabulate(columns, n_subsets, n_codes):
-    """Features as an array of weights, (n_subsets, n_codes, n_features)."""
+    """Features as an array of weights, (n_subsets, n_codes, n_features).
+
+    Features that are multiples of others, as several constraints share, are left out.
+    """
     table = np.zeros((n_subsets, n_codes, len(columns)))
     for number, column in enumerate(columns):
         for subset, weights in column.items():
             table[subset, :, number] = weights
-    return table
-
-
-def _drop_proportional_features(table):
-    """The table without features that are multiples of others, as several constraints share."""
     if not table.size:
         return table
     columns = table.reshape(-1, table.shape[2])
