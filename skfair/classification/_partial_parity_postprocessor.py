@@ -376,7 +376,7 @@ class PartialParityPostprocessor(
         # One group has no gap that the population could exceed.
         confidence = self.confidence_level if len(samples.groups.names) > 1 else None
         return search_with_guarantee(
-            samples, bound, confidence, search, bound.sums.interval_events.samples.clusters
+            samples, bound, confidence, search, bound.sums.samples.clusters
         )
 
     def _criterion(self):

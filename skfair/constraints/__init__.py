@@ -47,6 +47,8 @@ from skfair.constraints._partial import (
     PartialStatisticalParity,
 )
 from skfair.constraints._partial_bound import condense as condense
+from skfair.constraints._partial_bound import count_in_bins as count_in_bins
+from skfair.constraints._partial_bound import gather_from_bins as gather_from_bins
 from skfair.constraints._partial_bound import share_moments as share_moments
 from skfair.constraints._partial_rows import bucket_curvatures as bucket_curvatures
 from skfair.constraints._partial_rows import place_buckets as place_buckets

@@ -95,7 +95,7 @@ partial_docs = make_docstring_decorator(
     of_rows="""
     Parameters
     ----------
-    ranked : IntervalEvents
+    ranked : RankSums
         Events that are compared, and the scores where rows are linearised.
     tolerance : float
         Largest difference allowed.

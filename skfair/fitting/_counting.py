@@ -537,7 +537,7 @@ class RankCounter(PartitionedCounter):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.gap.criterion._thresholds(one.sums.interval_events, one.tolerance, scores)
+            one.gap.criterion._thresholds(one.sums, one.tolerance, scores)
             for one, scores in condensed
         ]
         gaps = [constraint.value(scores) for constraint, scores in condensed]
