@@ -352,7 +352,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
 
     def _make_problems(self, training, constraints):
         problems = training.one_vs_rest()
-        check_multiclass_support(problems, constraints, self.confidence_level)
+        if len(problems) > 1:
+            check_multiclass_support(problems, constraints, self.confidence_level)
         # Weights of classes count in the loss; rates of groups keep the sample weights.
         return problems, (LogisticLoss(), loss_weights(self.class_weight, training))
 

@@ -553,7 +553,8 @@ class Constraint(BaseEstimator):
         tolerance = resolve_tolerance(self, tolerance)
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
-        _check_empty_cells(self.name, events)
+        if events.empty:
+            _report_empty_cells(self.name, events)
         others = None if small is None else cell_events(cells, samples, small)
         of_others = None
         if others and others.labels:
@@ -691,10 +692,8 @@ def _make_sums(constraint, events, samples, surrogate, loss):
     return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
 
 
-def _check_empty_cells(name, events):
+def _report_empty_cells(name, events):
     """Warn of cells without members; raise for data in which all are empty."""
-    if not events.empty:
-        return
     named = [f"{cell} of group {group!r}" for cell, group in events.empty]
     if not events.labels:
         raise ValueError(

@@ -218,9 +218,7 @@ def _tabulate(columns, n_subsets, n_codes):
 
 
 def check_multiclass_support(problems, constraints, confidence):
-    """Raise for what needs the one score of two classes where there are several classes."""
-    if len(problems) == 1:
-        return
+    """Raise for several classes with what needs the one score of two classes."""
     if confidence is not None:
         raise ValueError(
             f"confidence_level needs 2 classes, but there are {len(problems)}; pass None, or make "
