@@ -100,7 +100,9 @@ def condense(bound, scores, count, collect):
     `count_in_bins`, summed over all partitions; `collect` maps cuts and bins to a list with what
     `gather_from_bins` gives for each partition.
     """
-    cuts = first_cuts(scores)
+    # Cuts between bins with about as many samples each, ascending.
+    levels = np.linspace(0.0, 1.0, _N_BINS)
+    cuts = np.unique(np.quantile(scores, levels, method="nearest"))
     while True:
         weights, scored, numbers = count(cuts)
         is_single = (numbers <= 1) | np.equal(*_ends(cuts))
@@ -154,11 +156,6 @@ def _bind_members(bound, events, weights):
     percentiles = [interval.pairs for interval in ranked.intervals]
     condensed = _replace_samples(ranked, samples, percentiles, ranked.scores)
     return replace(bound, sums=condensed, uncompared=None)
-
-
-def first_cuts(scores):
-    """Cuts between bins with about as many samples each, ascending."""
-    return np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _N_BINS), method="nearest"))
 
 
 def _relevant_bins(bound, weights, is_single):

@@ -50,12 +50,6 @@ _BIN_END_HALF_WIDTH = 1e-3
 """Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
 
 
-def concatenate_lines(counts):
-    """Number of the line of each point, and lengths, errors and excesses, from those by line."""
-    numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
-    return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *counts, strict=True))
-
-
 def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
     excess = constraint.gap(constraint.sums.rates(sums)) - constraint.tolerance
@@ -478,9 +472,9 @@ class PartitionedCounter(DecisionCounter):
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
-        return concatenate_lines(
-            [line for start in starts for line in self._evaluate_bin_ends(start)]
-        )
+        lines = [line for start in starts for line in self._evaluate_bin_ends(start)]
+        numbers = np.repeat(np.arange(len(lines)), [len(lengths) for lengths, *_ in lines])
+        return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *lines, strict=True))
 
     def _evaluate_bin_ends(self, start):
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""

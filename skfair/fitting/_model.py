@@ -320,9 +320,12 @@ class ConstrainedNetwork(ConstrainedEstimator):
         n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, self.n_iter_no_change)
         start = self._initial_parameters(problem.model, random_state)
         is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
+        model = problem.model
+        if hasattr(model, "astype"):  # else its precision is the user's choice
+            model = model.astype(np.float32 if is_drawn else np.float64)
         problem = replace(
             problem,
-            model=_set_precision(problem.model, np.float32 if is_drawn else np.float64),
+            model=model,
             constraint=self._batch_constraints(problem.constraint, solver),
         )
         if self.early_stopping:
@@ -387,11 +390,6 @@ class _EpochCallback:
             self._smallest, self._waited = (progress.evaluation.violation, loss), 0
             self.best = progress.evaluation.parameters
         return is_stopped or self._waited >= self.patience
-
-
-def _set_precision(model, dtype):
-    """The model in a dtype, unless its dtype is the user's choice."""
-    return model.astype(dtype) if hasattr(model, "astype") else model
 
 
 def _solve(solver, problem, x, random_state, epochs):
