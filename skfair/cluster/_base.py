@@ -70,7 +70,8 @@ class ClusterRequirements(NamedTuple):
         for sign, name, bound in zip(
             (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
         ):
-            bound = _order_by_group(name, bound, names, max(sign, 0))
+            if isinstance(bound, Mapping):
+                bound = _order_by_group(name, bound, names, max(sign, 0))
             bounds.append(bound)
             fits = np.shape(bound) in ((), shares.shape)
             excess = sign * (shares - bound) if fits else shares
@@ -134,9 +135,7 @@ class ClusterRequirements(NamedTuple):
 
 
 def _order_by_group(parameter, bound, names, unbounded):
-    """A bound, in the order of the groups if it is a dict by their labels."""
-    if not isinstance(bound, Mapping):
-        return bound
+    """Bounds in the order of the groups, from a dict by their labels."""
     if unknown := [label for label in bound if label not in names]:
         raise ValueError(
             f"{parameter} must be a dict of labels of groups, but no group is called "
@@ -354,8 +353,10 @@ def missing_groups_message(estimator):
 
 def warn_if_one_group(estimator, groups, attributes=(slice(None),)):
     """Whether balance is required, but no attribute has two groups; warns if so."""
+    if len(groups.labels) > len(attributes):
+        return False
     request = _balance_request_text(estimator)
-    if request is None or len(groups.labels) > len(attributes):
+    if request is None:
         return False
     names = join_names(map(repr, group_names(groups.labels)))
     warn(

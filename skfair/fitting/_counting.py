@@ -416,10 +416,9 @@ class DecisionCounter:
 
     def summarize_model(self, parameters):
         """Objective, number of rows, and columns of the constraint's report, of a model."""
-        problem = self.problem
-        scores = problem.model.evaluate(parameters).scores
-        # Rows on ranks depend on the scores at which they are linearised.
-        constraint = problem.constraint.linearize_at(scores)
+        problem, constraint = self.problem, self.problem.constraint
+        if "ranks" in constraint.metric_inputs:  # rows depend on scores where they are linearised
+            constraint = constraint.linearize_at(problem.model.evaluate(parameters).scores)
         objective = problem.evaluate(parameters).fun
         report = constraint.report_columns(problem.predict_scores(parameters))
         return objective, len(constraint.rows.lower), report

@@ -219,7 +219,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         X = check_array(X, **ACCEPTED, input_name="X", estimator=estimator)
     X = canonical_rows(X) if sparse.issparse(X) else X
     check_finite_squares(X, "X")
-    missing = missing_groups_message(estimator)
+    missing = missing_groups_message(estimator) if sensitive_features is None else None
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
     n_samples, n_rows = len(present), X.shape[0]
@@ -255,7 +255,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         X.dtype,
         present,
         n_rows,
-        lacks_groups=is_single or (missing is not None and sensitive_features is None),
+        lacks_groups=is_single or missing is not None,
     )
 
 
