@@ -399,8 +399,8 @@ class RankSums:
     @cached_property
     def intervals(self):
         """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
-        groups = self.samples.groups
-        numbers = [groups.names.index(group) for _, group in self.cells.labels]
+        groups, names = self.samples.groups, self.samples.groups.names
+        numbers = [names.index(group) for _, group in self.cells.labels]
         intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
         if self.scores is None or not self.ranks_in_groups:
             return intervals
