@@ -345,10 +345,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             )
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
-        check_missing_group_settings(self, resolve_constraints(self.constraint), without_groups)
+        constraints = resolve_constraints(self.constraint)
+        check_missing_group_settings(self, constraints, without_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata |= {"group_probabilities": group_probabilities}
-        return self._fit(X, y, metadata, groups, X_fit, params)
+        return self._fit(X, y, constraints, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):
         problems = training.one_vs_rest()

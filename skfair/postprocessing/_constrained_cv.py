@@ -20,7 +20,6 @@ from skfair.fitting import (
     Subtask,
     compares_nothing,
     refuse_partitioned,
-    resolve_constraints,
     solution_attributes,
     store_fit,
     warn_of_dependence,
@@ -127,13 +126,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _warn_after_fit(self, problem, guarantee, training):
         """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
 
-    def _fit(self, X, y, metadata, groups, X_fit, params):
+    def _fit(self, X, y, constraints, metadata, groups, X_fit, params):
         """Fit the estimator, the models of groups and the final linear model; return self.
 
         ``metadata`` has the sensitive features and sample weights, ``params`` further arguments of
         the estimator's ``fit``.
         """
-        constraints = resolve_constraints(self.constraint)
         # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
         problems, objective = self._make_problems(training, constraints)
