@@ -272,7 +272,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             )
             rule["_event_features"] = features
             solution = check_feasibility_and_fit(
-                features, (problems, *settings), chances, self.confidence_level, progress
+                features, (problems, *settings, progress), chances, self.confidence_level
             )
         return rule | {"n_iter_": progress.n_iter}, *solution
 

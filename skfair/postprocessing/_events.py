@@ -480,11 +480,11 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)
 
-    def fit_rule(self, problems, *settings):
+    def fit_rule(self, fitter, request, confidence):
         """The solved problem and the guarantee of `fit_final_model`."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        codes = group_codes(problems[0].samples.groups) if sees_groups else None
-        return fit_final_model(problems, *settings, codes)
+        codes = group_codes(request[0][0].samples.groups) if sees_groups else None
+        return fit_final_model(fitter, request, confidence, codes)
 
 
 def _subset_probabilities(sources, success):
@@ -575,17 +575,13 @@ def fit_plain_model(problems, objective, constraints, tolerance, confidence=None
     return linearize_solution(fitter, guarantee) if is_plain else None
 
 
-def fit_final_model(
-    problems, objective, constraints, tolerance, confidence=None, callback=None, codes=None
-):
+def fit_final_model(fitter, request, confidence=None, codes=None):
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
-    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
-    that decides by its sign, or several, the largest of which decides, and each of which keeps the
-    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
-    iteration. ``codes`` are the groups of samples where the features show them.
+    ``fitter`` is what `make_fitter` makes of the request. ``codes`` are the groups of samples where
+    the features show them.
     """
-    fitters = make_fitters(problems, objective, constraints, tolerance, callback)
+    problems, fitters = request[0], make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
     decides_by_group = codes is not None and len(problems) == 1 and confidence is None
@@ -612,9 +608,8 @@ def linearize_solution(fitter, guarantee):
     return fitter.problem_with_constraint(constraint), guarantee
 
 
-def make_fitters(*request):
-    """The constrained problem at each temperature of the surrogate; one where none is used."""
-    first = make_fitter(*request)
+def make_fitters(first, request):
+    """The first fitter, and those of its request at further temperatures where these are used."""
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
         return [first]
@@ -634,7 +629,13 @@ def make_fitter(*request):
 def _make_fitter(
     problems, objective, constraints, tolerance, callback, temperature=_TEMPERATURES[0]
 ):
-    """The constrained problem at one temperature of the surrogate."""
+    """The constrained problem at one temperature of the surrogate.
+
+    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
+    that decides by its sign, or several, the largest of which decides, and each of which keeps the
+    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
+    iteration.
+    """
     loss, weights = objective
     features, of_samples = [problem.X for problem in problems], problems[0].samples.weights
     if len(problems) == 1:

@@ -27,7 +27,6 @@ from skfair.postprocessing._events import (
     enforce_and_select,
     group_codes,
     linearize_solution,
-    make_fitter,
     make_fitters,
 )
 from skfair.postprocessing._feasibility import sums_and_changes
@@ -214,23 +213,22 @@ class JointProbabilities(NamedTuple):
         return model.parameters(gains[1:] - gains[0], gains[0])
 
     @staticmethod
-    def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
+    def fit_rule(fitter, request, confidence):
         """The solved problem and the guarantee, as `fit_final_model` returns them.
 
         The decisions keep the bounds in expectation, and by count.
         """
-        request = problems, objective, constraints, tolerance, callback
-        fitter, start = make_fitter(*request), {}
-        candidate = None
+        candidate, start = None, {}
         # Rows that are linear in rates; those of other gaps are left to the searches.
         if all(
             one.rows.rates_to_rows is not None and not one.sums.is_quotient
             for one in fitter.constraint
         ):
-            candidate = _solve_with_corrections(fitter, problems[0], callback)
+            (training, *_), callback = request[0], fitter.options["callback"]
+            candidate = _solve_with_corrections(fitter, training, callback)
             start = {"start": candidate.parameters}
         if candidate is None or not candidate.keeps_bound:
-            fitters = [replace(one, **start) for one in make_fitters(*request)]
+            fitters = [replace(one, **start) for one in make_fitters(fitter, request)]
             fitter, candidate = enforce_and_select(fitters)
         return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
