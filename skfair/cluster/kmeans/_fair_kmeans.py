@@ -581,7 +581,9 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _check = check_input
+    def _check(self, X, sensitive_features, sample_weight):
+        """The validated input."""
+        return check_input(self, X, sensitive_features, sample_weight)
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
