@@ -95,7 +95,7 @@ partial_docs = make_docstring_decorator(
     of_rows="""
     Parameters
     ----------
-    ranked : IntervalEvents
+    ranked : RankSums
         Events that are compared, and the scores where rows are linearised.
     tolerance : float
         Largest difference allowed.
@@ -218,7 +218,8 @@ def cell_events(cells, samples, groups, with_overall=False):
     a cell counts too few is no event.
     """
     # Memberships in groups, and at last in the set of all samples.
-    n_samples, n_groups = len(samples.weights), len(groups.names)
+    n_samples, names = len(samples.weights), groups.names
+    n_groups = len(names)
     rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
     n_sets = n_groups + with_overall
     shares = groups.shares if groups.is_partly_recorded else None
@@ -229,9 +230,9 @@ def cell_events(cells, samples, groups, with_overall=False):
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], {}
     order = []
-    for names, numbers in _encode_disjoint_cells(cells, n_samples):
+    for cell_names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.
-        shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
+        shape, pairs = (len(cell_names) + 1, n_sets), (numbers[rows], sets)
         n_rows = _count_pairs(pairs, shape)
         weights = shares if groups.multiplicity is None else groups.multiplicity[rows]
         n_members = n_rows if weights is None else _count_pairs(pairs, shape, weights)
@@ -240,12 +241,12 @@ def cell_events(cells, samples, groups, with_overall=False):
             n_counted = _count_pairs(((numbers * samples.where)[rows], sets), shape, weights)
             is_present[:, :n_groups] &= samples.are_enough(n_counted[:, :n_groups])
         event_of_pair = np.full(shape, -1)  # outside the cells
-        for number, cell in enumerate(names, start=1):
+        for number, cell in enumerate(cell_names, start=1):
             # Groups without members in the cell, or with too few, are no events.
             is_occupied = is_present[number, :n_groups]
             occupied = np.flatnonzero(is_occupied)
             missing = np.flatnonzero(~is_occupied)
-            empty |= {(cell, groups.names[g]): int(n_counted[number, g]) for g in missing}
+            empty |= {(cell, names[g]): int(n_counted[number, g]) for g in missing}
             if not len(occupied):
                 continue
             present = np.flatnonzero(is_present[number])
@@ -253,7 +254,7 @@ def cell_events(cells, samples, groups, with_overall=False):
             counts += n_members[number, present].tolist()
             blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
             order += (len(labels) + np.argsort(groups.ranks[occupied])).tolist()
-            labels += [(cell, groups.names[g]) for g in occupied]
+            labels += [(cell, names[g]) for g in occupied]
             if with_overall:
                 order.append(len(labels))
                 overall.append(len(labels))
@@ -565,7 +566,8 @@ class Constraint(BaseEstimator):
         others = None if small is None else cell_events(cells, samples, small)
         if others and samples.where is not None:
             events.empty.update(others.empty)
-        _check_empty_cells(self.name, events, samples)
+        if events.empty:
+            _report_empty_cells(self.name, events, samples)
         of_others = None
         if others and others.labels:
             of_others = _make_sums(self, others, samples, surrogate, loss)
@@ -702,10 +704,8 @@ def _make_sums(constraint, events, samples, surrogate, loss):
     return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
 
 
-def _check_empty_cells(name, events, samples):
+def _report_empty_cells(name, events, samples):
     """Warn of cells without members, or with too few; raise for data in which all are such."""
-    if not events.empty:
-        return
     named = join_names(
         f"{cell} of group {group!r}" + f" ({n})" * (n > 0)
         for (cell, group), n in events.empty.items()

@@ -374,7 +374,7 @@ def _solve_program(costs, upper, equal, is_integer):
     if not is_integer.any():
         solved = optimize.linprog(costs, *upper, *equal, method="highs-ds")
         return solved.x if solved.status == 0 else None
-    # The first integers will do: nearness is worth little. Clusters are alike, so that branching
+    # The first integers will do: nearness is worth little. Clusters may be renamed, so branching
     # may take long to show that there are none; without costs it takes a tenth of that.
     rows = [optimize.LinearConstraint(upper[0], ub=upper[1])]
     rows.append(optimize.LinearConstraint(equal[0], equal[1], equal[1]))

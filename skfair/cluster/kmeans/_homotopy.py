@@ -610,8 +610,8 @@ class Homotopy(BaseEstimator):
         is_plain = samples.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
-        # Relocations would lead all starts of plain k-means to the same local minimum: only the first
-        # has them there.
+        # Relocations would lead all starts of plain k-means to the same local minimum: only the
+        # first has them there.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
         for j, i in enumerate(chosen if sized else chosen[:1]):
