@@ -17,8 +17,14 @@ from skfair._kernels.fair_assignment import (
     transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import allow_slack, intersection_coefficients, required_ratios
+from skfair._kernels.limits import (
+    allow_slack,
+    has_rows,
+    intersection_coefficients,
+    required_ratios,
+)
 from skfair._kernels.sparse_samples import dense_rows, member_distances
+from skfair.cluster.kmeans._size_dual import bounds_many_sizes
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -282,13 +288,13 @@ def _rounded_table(samples, counts, limits, margin):
     return None if fractional is None else controlled_rounding(fractional)
 
 
-def member_bounds(samples, n_members, line=0):
+def member_bounds(limits, weight, n_members, line=0):
     """Minimum and maximum number of members by a line of bounds, for equal weights; at least one.
 
     The line is that of one cluster, or 0 where all clusters share one.
     """
-    coefficients = intersection_coefficients(samples.limits)[0]
-    bounds = samples.limits.bounds[line] / (coefficients * samples.largest_weight)
+    coefficients = intersection_coefficients(limits)[0]
+    bounds = limits.bounds[line] / (coefficients * weight)
     is_upper = coefficients > 0
     smallest = np.ceil(bounds[~is_upper]).max(initial=1)
     return smallest, min(n_members, np.floor(bounds[is_upper]).min(initial=np.inf))
@@ -296,7 +302,8 @@ def member_bounds(samples, n_members, line=0):
 
 def _nearest_sizes(samples, counts):
     """The integer table nearest to the counts of one group: only sizes are bounded."""
-    lines = [member_bounds(samples, counts.sum(), i) for i in range(len(samples.limits.bounds))]
+    limits, weight = samples.limits, samples.largest_weight
+    lines = [member_bounds(limits, weight, counts.sum(), i) for i in range(len(limits.bounds))]
     smallest, largest = np.transpose(lines)[:, :, np.newaxis]
     sizes = np.clip(counts, smallest, largest)
     # What the bounds have cut off or added: clusters with spare capacity take it.
@@ -564,6 +571,46 @@ def extrapolate(means, previous, n_pushed):
 
 def _assign_nearest(samples, centers):
     return assign_nearest(samples.X, samples.masses, centers)
+
+
+def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
+    """The cheapest clustering near a point whose balance reaches a level, up to rounding.
+
+    Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
+    until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
+    `iterate_lloyd`. Returns the point, whose balance may be a few samples short of the level (see
+    `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
+    ended them.
+    """
+    # Without limits all counts are precise; those of many clusters have a precision of their own.
+    n_clusters, limits = len(point.clustering.centers), problem.limits
+    is_plain = level == 0 and not has_rows(limits)
+    is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
+    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
+    converged = stopped = False
+    n_iter = n_pushed = 0
+    while n_iter < max_iter and not (converged or stopped):
+        trial = problem.assign(start, level, share)
+        n_iter += 1
+        # The dual value is the cost of the fair assignment to centres before they move: it falls
+        # with rounds as the cost of k-means does.
+        value = trial.dual.value
+        if value > lowest and n_pushed > 0:
+            start, n_pushed = point, 0  # the momentum has overshot
+        else:
+            converged = lowest - value <= tol * value or value == 0
+            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
+            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
+            point, lowest, n_pushed = trial, value, n_pushed + 1
+        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
+            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
+        stopped = watch is not None and watch(point)
+    # Rounds need neither the cost nor the balance.
+    if point.cost is None:
+        point = point._replace(cost=problem.cost_of(point.clustering))
+    if point.balance is None:
+        point = point._replace(balance=problem.balance_of(point.clustering.counts))
+    return point, n_iter, converged
 
 
 class LocalMinimum(NamedTuple):

@@ -11,15 +11,22 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, search_candidates
+from skfair._kernels.kmeans import Clustering
 from skfair.cluster.kmeans._assignment import (
     LocalMinimum,
     RunSettings,
     extrapolate,
     improve_by_swaps,
+    iterate_at_level,
     member_bounds,
     solution_from_multipliers,
 )
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    ClusteringProblem,
+    PartitionedClusteringProblem,
+    recompute_point,
+)
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
     MAX_SELECTIONS,
@@ -47,21 +54,25 @@ MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
 def solve_sizes(
-    problem: ClusteringProblem,
+    problem: ClusteringProblem | PartitionedClusteringProblem,
+    samples: ClusteringProblem,
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
-    """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
+    """A clustering with many clusters of the required sizes; see `Homotopy.solve`.
+
+    The ``samples`` are those of the problem, or a subsample where these are partitioned.
+    """
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
-    order = random_state.permutation(problem.n_samples)
+    order = random_state.permutation(samples.n_samples)
     size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
     ends: list[tuple[ClusteringPoint, Rounds]] = []
     lowest, n_iter = np.inf, 0
     for generator in runs.generators(random_state):
-        first = _take(problem, order[:size])
+        first = _take(samples, order[:size])
         rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
@@ -75,22 +86,27 @@ def solve_sizes(
         lowest = rounds.value
         # Larger and larger subsamples, then all samples.
         larger = size * GROWTH
-        while 2 * larger <= problem.n_samples:
-            sample = _take(problem, order[:larger])
+        while 2 * larger <= samples.n_samples:
+            sample = _take(samples, order[:larger])
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
-        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
-        rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
-        ends.append((_round_sizes(problem, rounds), rounds))
+        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK)
+        if samples is problem:
+            precise = precise._replace(watch=watch)
+        rounds = iterate_sizes(samples, rounds.centers, rounds.dual, problem, precise)
+        if samples is problem:
+            start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+            point = _round_sizes(problem, start, rounds.centers)
+        else:
+            point, rounds = _pass_over(problem, rounds, runs, watch)
+        ends.append((point, rounds))
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
-        dual = SizeDual(np.zeros(runs.n_clusters))
-        centers, ended = np.asarray(runs.init), (rounds.is_converged, rounds.is_stopped)
-        start = Rounds(centers, np.inf, dual, 0, *ended)
-        ends.append((_round_sizes(problem, start, runs.labels), start))
+        start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
+        ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
@@ -102,7 +118,7 @@ def _draw_by_mass(problem, runs):
     k-means++ draws many centres where samples are far apart, and too few where they are dense and
     every cluster takes about as many: multipliers would be large there, and rounds slow.
     """
-    smallest, largest = member_bounds(problem, problem.n_samples)
+    smallest, largest = _bounds_of(problem)
     mean = problem.n_samples / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
@@ -127,9 +143,14 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
     return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
 
 
+def _bounds_of(problem):
+    """Minimum and maximum size of a cluster."""
+    return member_bounds(problem.limits, problem.largest_weight, problem.n_samples)
+
+
 def _scaled_bounds(problem, n_samples, n_clusters):
     """Minimum and maximum size of each cluster of some of the samples."""
-    bounds = np.array(member_bounds(problem, problem.n_samples))
+    bounds = np.array(_bounds_of(problem))
     return spread_bounds(*(bounds * n_samples / problem.n_samples), n_clusters)
 
 
@@ -201,6 +222,28 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
 
 
+def _pass_over(problem, rounds, runs, watch):
+    """The point of partitioned data, and the end of rounds over them, from a subsample's."""
+    clustering = Clustering(None, rounds.centers, None, None, None)
+    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+    point, n_iter, is_converged = iterate_at_level(
+        problem,
+        ClusteringPoint(clustering, dual=start),
+        0.0,
+        runs.max_iter,
+        TOL_FACTOR * runs.tol,
+        watch,
+    )
+    # Exact sizes by moves of the samples nearest to a tie.
+    for candidates, movable in problem.candidates(point):
+        end = _round_sizes(candidates, movable.dual, movable.dual.centers)
+        if candidates.keeps_limits(end.clustering.counts, 0.0):
+            break
+    is_stopped = not is_converged and n_iter < runs.max_iter
+    rounds = rounds._replace(n_iter=n_iter, is_converged=is_converged, is_stopped=is_stopped)
+    return problem.merge(candidates, movable.dual, end), rounds
+
+
 # Exact sizes, and a local search that keeps them.
 
 
@@ -209,12 +252,11 @@ def _are_within(sizes, bounds):
     return bounds[0] <= sizes.min() and sizes.max() <= bounds[1]
 
 
-def _round_sizes(problem, rounds, labels=None):
+def _round_sizes(problem, start, centers, labels=None):
     """The point of labels, or of the cheapest assignment, after a local search."""
-    n_clusters = len(rounds.centers)
-    bounds = member_bounds(problem, problem.n_samples)
-    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
-    start = problem.solve_assignment(rounds.centers, problem.limits, start)
+    n_clusters = len(centers)
+    bounds = _bounds_of(problem)
+    start = problem.solve_assignment(centers, problem.limits, start)
     if labels is None or not _are_within(np.bincount(labels, minlength=n_clusters), bounds):
         labels = start.labels
     point = recompute_point(problem, labels, n_clusters, start)
@@ -233,14 +275,14 @@ def _round_sizes(problem, rounds, labels=None):
 
 def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
-    n_clusters, multipliers = len(point.clustering.sizes), point.dual.offsets[:, 0]
-    multipliers = multipliers * problem.n_attributes
+    n_clusters = len(point.clustering.sizes)
+    multipliers = point.dual.offsets[:, 0] * problem.n_attributes
     lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
             labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
         )
-        sizes = np.bincount(clustering.labels, minlength=n_clusters)
+        sizes = np.rint(clustering.sizes / problem.largest_weight).astype(np.int64)
         search_candidates(problem.X, lists, clustering, sizes, bounds)
         searched = recompute_point(problem, clustering.labels, n_clusters, point.dual)
         gain = point.cost - searched.cost

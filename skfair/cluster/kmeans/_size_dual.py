@@ -38,9 +38,8 @@ def bounds_many_sizes(problem, n_clusters, limits):
         and bounds_only_sizes(limits)
         and problem.has_equal_weights
         and problem.unit_costs is None
-        and problem.background is None
         # Distances are compared in float32, where extreme values have no square.
-        and 1e-12 < max(problem.X.max(), -problem.X.min()) < 1e15
+        and 1e-12 < problem.extent < 1e15
     )
 
 
@@ -146,6 +145,13 @@ def ascend(candidates, bounds, dual, slack):
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
     now = SizeEvaluation(value, n_short, residual, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
+
+
+def measure_excess(multipliers, members, bounds):
+    """By how many samples a size misses its bound at most, and the bounds times multipliers."""
+    targets = np.where(multipliers < 0, *bounds)
+    missed = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
+    return abs(missed).max(), multipliers @ targets
 
 
 def spread_bounds(smallest, largest, n_clusters):
