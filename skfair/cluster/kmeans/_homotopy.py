@@ -48,7 +48,7 @@ from skfair.cluster.kmeans._assignment import (
     occupy_clusters,
     repair_to_limits,
 )
-from skfair.cluster.kmeans._many_clusters import solve_sizes
+from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
     ClusteringPoint,
@@ -458,9 +458,8 @@ class Homotopy(BaseEstimator):
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
-            point, n_iter, status = solve_sizes(
-                problem, samples, runs, N_RELOCATIONS, random_state, watch
-            )
+            solve = solve_sizes if samples is problem else solve_partitioned_sizes
+            point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
             if samples is problem and runs.n_clusters < MANY_CLUSTERS and status == "feasible":
                 point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
             return point, n_iter, status

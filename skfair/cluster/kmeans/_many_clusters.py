@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, search_candidates
-from skfair._kernels.kmeans import Clustering
 from skfair.cluster.kmeans._assignment import (
     LocalMinimum,
     RunSettings,
@@ -42,6 +41,7 @@ MAX_AGE = 5  # rounds for which candidates are used
 SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
+PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
 ROUGH_TOL = 1e-3  # the same on subsamples
 EVEN_SIZES = 1.2  # times the mean size, up to which starts are drawn uniformly
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
@@ -54,25 +54,21 @@ MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
 def solve_sizes(
-    problem: ClusteringProblem | PartitionedClusteringProblem,
-    samples: ClusteringProblem,
+    problem: ClusteringProblem,
     runs: RunSettings,
     n_relocations: int,
     random_state: np.random.RandomState,
     watch: Callable,
 ) -> tuple[ClusteringPoint, int, str]:
-    """A clustering with many clusters of the required sizes; see `Homotopy.solve`.
-
-    The ``samples`` are those of the problem, or a subsample where these are partitioned.
-    """
+    """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
-    order = random_state.permutation(samples.n_samples)
+    order = random_state.permutation(problem.n_samples)
     size = max(MIN_SAMPLES, SAMPLES_PER_CLUSTER * runs.n_clusters)
     ends: list[tuple[ClusteringPoint, Rounds]] = []
     lowest, n_iter = np.inf, 0
     for generator in runs.generators(random_state):
-        first = _take(samples, order[:size])
+        first = _take(problem, order[:size])
         rough = RoundSettings(runs.max_iter, max(runs.tol, ROUGH_TOL), ROUGH_SLACK)
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
@@ -86,20 +82,14 @@ def solve_sizes(
         lowest = rounds.value
         # Larger and larger subsamples, then all samples.
         larger = size * GROWTH
-        while 2 * larger <= samples.n_samples:
-            sample = _take(samples, order[:larger])
+        while 2 * larger <= problem.n_samples:
+            sample = _take(problem, order[:larger])
             rounds = iterate_sizes(sample, rounds.centers, rounds.dual, problem, rough)
             larger *= GROWTH
-        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK)
-        if samples is problem:
-            precise = precise._replace(watch=watch)
-        rounds = iterate_sizes(samples, rounds.centers, rounds.dual, problem, precise)
-        if samples is problem:
-            start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
-            point = _round_sizes(problem, start, rounds.centers)
-        else:
-            point, rounds = _pass_over(problem, rounds, runs, watch)
-        ends.append((point, rounds))
+        precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
+        rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
+        start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+        ends.append((_round_sizes(problem, start, rounds.centers), rounds))
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
@@ -110,6 +100,25 @@ def solve_sizes(
     costs = np.array([point.cost for point, _ in ends], dtype=float)
     point, rounds = ends[int(costs.argmin())]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def solve_partitioned_sizes(
+    problem: PartitionedClusteringProblem,
+    runs: RunSettings,
+    n_relocations: int,
+    random_state: np.random.RandomState,
+    watch: Callable,
+) -> tuple[ClusteringPoint, int, str]:
+    """The same for partitioned data, from the clustering of a subsample."""
+    samples, tol = problem.warm_start_samples, PASS_TOL_FACTOR * runs.tol
+    point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
+    # Passes over the full data: rounds of assignments and means.
+    point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
+    # Exact sizes by moves of the samples nearest to a tie.
+    candidates, movable = next(problem.candidates(point))
+    end = _round_sizes(candidates, movable.dual, movable.dual.centers)
+    point = problem.merge(candidates, movable.dual, end)
+    return point, n_iter, "feasible" if is_converged else "max_iter"
 
 
 def _draw_by_mass(problem, runs):
@@ -220,28 +229,6 @@ def iterate_sizes(samples, centers, dual, problem, settings):
             start, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
         is_stopped = settings.watch is not None and settings.watch(ClusteringPoint(clustering))
     return Rounds(means, lowest, dual, n_iter, n_poor == 2, is_stopped)
-
-
-def _pass_over(problem, rounds, runs, watch):
-    """The point of partitioned data, and the end of rounds over them, from a subsample's."""
-    clustering = Clustering(None, rounds.centers, None, None, None)
-    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
-    point, n_iter, is_converged = iterate_at_level(
-        problem,
-        ClusteringPoint(clustering, dual=start),
-        0.0,
-        runs.max_iter,
-        TOL_FACTOR * runs.tol,
-        watch,
-    )
-    # Exact sizes by moves of the samples nearest to a tie.
-    for candidates, movable in problem.candidates(point):
-        end = _round_sizes(candidates, movable.dual, movable.dual.centers)
-        if candidates.keeps_limits(end.clustering.counts, 0.0):
-            break
-    is_stopped = not is_converged and n_iter < runs.max_iter
-    rounds = rounds._replace(n_iter=n_iter, is_converged=is_converged, is_stopped=is_stopped)
-    return problem.merge(candidates, movable.dual, end), rounds
 
 
 # Exact sizes, and a local search that keeps them.

@@ -18,7 +18,13 @@ from skfair._kernels.kmeans import (
     nearest_centers,
     squared_distances,
 )
-from skfair._kernels.limits import Limits, composition_ratios, max_violation, satisfies_rows
+from skfair._kernels.limits import (
+    Limits,
+    composition_ratios,
+    max_violation,
+    row_excess,
+    satisfies_rows,
+)
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
@@ -501,9 +507,8 @@ def _dual_inputs(problem, centers):
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
 CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
-MAX_CORRECTIONS = 5  # passes over the full data to correct multipliers of a subsample
-MIN_SIZE_SLACK = 1.5  # the same in samples of the subsample
-SIZE_SLACK = 0.02  # share of a mean size by which sizes may miss their bounds after passes
+MAX_CORRECTIONS = 3  # passes over the full data in a round, which correct a subsample's dual
+SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
 N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
 
 
@@ -553,8 +558,12 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         drawn = self.partitions.gather(_draw, rates, scatter, size)
         problems, is_far = zip(*drawn, strict=True)
         problem = concatenate_problems(problems, self.n_jobs)
-        if self._bounds_sizes or (rates == 1).all():  # and weights are what they are
+        if (rates == 1).all():  # and weights are what they are
             return problem
+        if self._bounds_sizes:  # scale bounds in place of weights, rounded outwards
+            share = problem.n_samples / self.n_samples / self.largest_weight
+            bounds = np.ceil(self.limits.bounds * share) * self.largest_weight
+            return replace(problem, limits=self.limits._replace(bounds=bounds))
         is_far = np.concatenate(is_far)
         # Samples far out stand for themselves, so that the others have only the remaining weight.
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
@@ -603,7 +612,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         samples, weight, n_clusters = self.warm_start_samples, self.largest_weight, len(centers)
         dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
         share, candidates, best = samples.n_samples / self.n_samples, None, None
-        slack = max(SIZE_SLACK * self.n_samples / n_clusters, MIN_SIZE_SLACK / share)
+        slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
         for _ in range(MAX_CORRECTIONS):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
             value, counts, _, n_near, _, sums = self.partitions.reduce(
@@ -621,14 +630,18 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
                     centers=centers,
                     intersection_offsets=offsets,
                 )
-            if excess <= slack:
+            if excess <= SIZE_SLACK * self.n_samples:
                 break
             # Correct the bounds of the subsample by what it counts wrong at these multipliers.
             counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
-            corrected = [share * (bound - members) + counted for bound in bounds]
+            low, high = (share * (bound - members) + counted for bound in bounds)
+            corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
+            candidates = candidates or select_candidates(samples.X, centers, dual.multipliers, 64)
             candidates, dual, _ = assign_sizes(
-                samples.X, centers, corrected, dual, candidates=candidates
+                samples.X, centers, corrected, dual, slack, candidates
             )
+            solved = solve_transport(samples.X, centers, corrected, dual.multipliers)
+            dual = dual._replace(multipliers=solved.multipliers)
         return best
 
     def labels_of(self, point):
@@ -657,18 +670,18 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, (sums, _, _) = point.dual, point.dual.extra_sums
         _, sizes, counts, _ = sums
         n_short = max_violation(counts, self.limits) / self.largest_weight
-        n_empty = int((sizes == 0).sum())
-        per_cell, n_moves = n_empty, n_short
-        if self._bounds_sizes:  # of each cluster, as it may have to lose or give on so many
-            per_cell, n_moves = 2 * int(n_short) + 10 + n_empty, n_short * len(sizes)
-        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_moves, MIN_CANDIDATES, MAX_CANDIDATES))
+        n_empty, per_cell = int((sizes == 0).sum()), 2 * int(n_short) + 10
+        if self._bounds_sizes:
+            n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
+        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near_ties, 1)
         width = spacing * n_wanted if spacing > 0 else np.inf
-        yield self._load_candidates(point, width, n_wanted, per_cell)
+        if not self._bounds_sizes:
+            yield self._load_candidates(point, width, n_wanted, n_empty)
         if self.has_equal_weights:
             # Moves got stuck: clusters far from all others have no samples near a tie.
-            yield self._load_candidates(point, np.inf, n_wanted, 2 * int(n_short) + 10 + n_empty)
+            yield self._load_candidates(point, np.inf, n_wanted, per_cell + n_empty)
 
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""

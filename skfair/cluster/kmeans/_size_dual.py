@@ -148,10 +148,10 @@ def ascend(candidates, bounds, dual, slack):
 
 
 def measure_excess(multipliers, members, bounds):
-    """By how many samples a size misses its bound at most, and the bounds times multipliers."""
+    """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
     targets = np.where(multipliers < 0, *bounds)
     missed = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
-    return abs(missed).max(), multipliers @ targets
+    return abs(missed).sum(), multipliers @ targets
 
 
 def spread_bounds(smallest, largest, n_clusters):
