@@ -14,7 +14,6 @@ from skfair._kernels.fair_assignment import (
     evaluate_dual,
     kkt_residual,
     take_newton_step,
-    transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
 from skfair._kernels.limits import (
@@ -23,8 +22,9 @@ from skfair._kernels.limits import (
     intersection_coefficients,
     required_ratios,
 )
-from skfair._kernels.sparse_samples import dense_rows, member_distances
+from skfair._kernels.sparse_samples import dense_rows, member_distances, squared_norms
 from skfair.cluster.kmeans._size_dual import bounds_many_sizes
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -223,24 +223,43 @@ def repair_to_limits(problem, point, level, rows):
     counts = problem.count_intersections(labels, len(centers))
     table = find_feasible_counts(problem, counts, level)
     surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
-    # Move the rows along cheapest paths; all samples only where these do not suffice.
+    # Move the rows to cheapest clusters; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
-        _move_surplus(problem, centers, labels, movable, surplus)
+        _move_surplus(problem, point, labels, movable, surplus)
     return labels
 
 
-def _move_surplus(problem, centers, labels, rows, surplus):
-    """Move rows along cheapest paths from clusters with a surplus to those that lack some.
+def _move_surplus(problem, point, labels, rows, surplus):
+    """Move rows to the cheapest clusters from which no intersection has a surplus.
 
     Changes ``labels`` and ``surplus`` in place.
     """
+    centers, dual = point.clustering.centers, point.dual
     # Intersections are independent: members of one take the place of members of the same.
-    for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
+    for code, excess in enumerate(surplus.T):
         members = rows[problem.codes[rows] == code]
-        if excess.any() and len(members):
-            costs = assignment_costs(problem.take(members), centers).T
-            transport(np.ascontiguousarray(costs), members, labels, excess)
-            surplus[:, code] = excess
+        places = np.bincount(labels[members], minlength=len(centers)) - excess
+        if not excess.any() or places.min() < 0:
+            continue
+        X, ends, offsets = problem.X[members], centers, np.zeros(len(centers))
+        if dual is not None:
+            offsets = dual.offsets[:, problem.limits.intersections[code]].sum(axis=1)
+        if problem.unit_costs is not None:
+            X, ends = scale_distances(X, centers, problem.unit_costs[members])
+        labels[members] = solve_transport(X, ends, (places, places), offsets).labels
+        excess[:] = 0
+
+
+def scale_distances(X, centers, unit_costs):
+    """Samples and centres whose squared distances are unit costs times those of others.
+
+    Distances differ by a constant of each sample, which changes no assignment.
+    """
+    squares, columns = squared_norms(centers), unit_costs[:, np.newaxis]
+    # A last feature that samples lack makes all centres equally far from the origin.
+    norms = squares + squares**2 / 4
+    centers = np.column_stack([centers, -squares / 2, np.sqrt(norms.max() - norms)])
+    return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
 def find_feasible_counts(samples, counts, level):

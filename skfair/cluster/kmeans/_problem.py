@@ -311,7 +311,7 @@ def weighted_mean(problem):
 def _prepare_sizes(problem, n_clusters, limits, start):
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
     start = start or zero_solution(n_clusters, limits)
-    dual = SizeDual(start.offsets[:, 0] * problem.n_attributes, start.width)
+    dual = SizeDual(start.offsets[:, 0] * problem.n_attributes)
     bounds = member_bounds(limits, problem.largest_weight, problem.n_samples)
     return dual, spread_bounds(*bounds, n_clusters)
 
@@ -321,7 +321,7 @@ def _solve_sizes(problem, centers, limits, start):
     dual, bounds = _prepare_sizes(problem, len(centers), limits, start)
     if problem.background is not None:
         members = problem.background.sums[1] / problem.largest_weight
-        bounds = [np.maximum(bound - np.rint(members), 0) for bound in bounds]
+        bounds = tuple(np.maximum(bound - np.rint(members), 0) for bound in bounds)
     dual, now = assign_sizes(problem.X, centers, bounds, dual)[1:]
     solved = solve_transport(problem.X, centers, bounds, dual.multipliers)
     solution = solution_from_multipliers(solved.multipliers, limits)
@@ -509,6 +509,7 @@ MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, move
 CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
 MAX_CORRECTIONS = 3  # passes over the full data in a round, which correct a subsample's dual
 SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
+N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
 N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
 
 
@@ -601,7 +602,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
         if bounds_many_sizes(self, len(centers), limits):
             return self._solve_sizes(centers, limits, start)
-        evaluate = partial(_evaluate_and_sum, _evaluate_dual, centers)
+        evaluate = partial(_evaluate_and_sum, centers)
         start = start or zero_solution(len(centers), limits)
         weight = self.slack_to_weight(slack, share)
         solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
@@ -615,28 +616,25 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
         for _ in range(MAX_CORRECTIONS):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
-            value, counts, _, n_near, _, sums = self.partitions.reduce(
-                _sum_sizes, centers, offsets, dual.width
-            )
+            value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
             members = counts.sum(axis=1) / weight
             excess, penalty = measure_excess(dual.multipliers, members, bounds)
-            value -= penalty * weight
-            if best is None or value > best.value:
-                best = solution_from_multipliers(dual.multipliers, limits)._replace(
-                    value=value,
-                    width=dual.width,
-                    n_near_ties=n_near,
-                    extra_sums=sums,
-                    centers=centers,
-                    intersection_offsets=offsets,
-                )
+            solution = solution_from_multipliers(dual.multipliers, limits)._replace(
+                value=value - penalty * weight,
+                extra_sums=sums,
+                centers=centers,
+                intersection_offsets=offsets,
+            )
+            best = solution if best is None or solution.value > best.value else best
             if excess <= SIZE_SLACK * self.n_samples:
                 break
             # Correct the bounds of the subsample by what it counts wrong at these multipliers.
             counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
             low, high = (share * (bound - members) + counted for bound in bounds)
             corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
-            candidates = candidates or select_candidates(samples.X, centers, dual.multipliers, 64)
+            candidates = candidates or select_candidates(
+                samples.X, centers, dual.multipliers, N_SUBSAMPLE_CANDIDATES
+            )
             candidates, dual, _ = assign_sizes(
                 samples.X, centers, corrected, dual, slack, candidates
             )
@@ -763,35 +761,38 @@ def _evaluate_dual(problem, centers, offsets, width=0.0):
     return evaluate_dual(rows, offsets, width)
 
 
-def _evaluate_sizes(problem, centers, offsets, width=0.0):
-    """The same where offsets are multipliers of sizes, without matrices of all distances."""
+def _evaluate_sizes(problem, centers, offsets):
+    """The same where offsets are multipliers of sizes, without distances to all centres."""
     X, multipliers = problem.X, offsets[:, 0]
     # Float32 finds the candidates of least cost, and the precision of the data compares them.
     candidates = select_candidates(X, centers, multipliers, N_COMPARED, np.float64)
     measure_candidates(X, centers, candidates.clusters, candidates.distances)
     costs = candidates.distances + multipliers[candidates.clusters]
-    nearest = costs.argmin(axis=1)[:, np.newaxis]
-    labels = np.take_along_axis(candidates.clusters, nearest, axis=1)[:, 0]
-    least = np.take_along_axis(costs, nearest, axis=1)
-    np.put_along_axis(costs, nearest, np.inf, axis=1)
-    gaps = costs.min(axis=1) - least[:, 0]
+    order = costs.argsort(axis=1)[:, :2]
+    labels = np.take_along_axis(candidates.clusters, order, axis=1)[:, 0].copy()
+    least, following = np.take_along_axis(costs, order, axis=1).T
     counts = problem.count_intersections(labels, len(centers))
-    value = float(problem.weights @ least[:, 0])
-    return DualEvaluation(labels, gaps, value, counts, np.zeros(0), int((gaps < width).sum()))
+    value = float(problem.weights @ least)
+    return DualEvaluation(labels, following - least, value, counts, np.zeros(0), 0)
 
 
-def _evaluate_and_sum(evaluate, centers, problem, offsets, width):
+def _evaluate_and_sum(centers, problem, offsets, width):
     """The dual, with sums of clusters, counts of intersections and the cost as extras."""
-    evaluation = evaluate(problem, centers, offsets, width)
+    return _add_sums(problem, centers, offsets, _evaluate_dual(problem, centers, offsets, width))
+
+
+def _sum_sizes(problem, centers, offsets):
+    """Totals of the dual of sizes of a block, with the same extras."""
+    evaluation = _evaluate_sizes(problem, centers, offsets)
+    return _add_sums(problem, centers, offsets, evaluation).totals
+
+
+def _add_sums(problem, centers, offsets, evaluation):
+    """An evaluation with the extras."""
     sums = sum_clusters(problem, evaluation.labels, len(centers))
     # The dual sums distances plus offsets: without the offsets it is the cost.
     cost = evaluation.value - float((offsets * evaluation.counts).sum())
     return evaluation._replace(extra_sums=(sums, evaluation.counts, cost))
-
-
-def _sum_sizes(problem, centers, offsets, width):
-    """Totals of the dual of sizes of a block."""
-    return _evaluate_and_sum(_evaluate_sizes, centers, problem, offsets, width).totals
 
 
 def _take_nearest_ties(problem, evaluate, centers, offsets, wanted):
