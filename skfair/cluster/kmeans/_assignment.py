@@ -307,6 +307,17 @@ def _rounded_table(samples, counts, limits, margin):
     return None if fractional is None else controlled_rounding(fractional)
 
 
+def size_bounds(problem, limits):
+    """Minimum and maximum size of a cluster, in units of the largest weight."""
+    weight = problem.largest_weight
+    if problem.has_equal_weights:
+        return member_bounds(limits, weight, problem.n_samples)
+    coefficients = intersection_coefficients(limits)[0]
+    bounds = limits.bounds[0] / (coefficients * weight)
+    smallest = bounds[coefficients < 0].max(initial=problem.weight_range[0] / weight)
+    return smallest, bounds[coefficients > 0].min(initial=problem.total_weight / weight)
+
+
 def member_bounds(limits, weight, n_members, line=0):
     """Minimum and maximum number of members by a line of bounds, for equal weights; at least one.
 

@@ -460,8 +460,10 @@ class Homotopy(BaseEstimator):
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
             solve = solve_sizes if samples is problem else solve_partitioned_sizes
             point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
-            if samples is problem and runs.n_clusters < MANY_CLUSTERS and status == "feasible":
-                point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+            is_few = samples is problem and runs.n_clusters < MANY_CLUSTERS
+            if not problem.has_equal_weights or (is_few and status == "feasible"):
+                point, search_status = repair_and_search(problem, point, level, runs)
+                status = search_status if status == "feasible" else status
             return point, n_iter, status
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)

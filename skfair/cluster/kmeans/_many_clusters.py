@@ -17,7 +17,7 @@ from skfair.cluster.kmeans._assignment import (
     extrapolate,
     improve_by_swaps,
     iterate_at_level,
-    member_bounds,
+    size_bounds,
     solution_from_multipliers,
 )
 from skfair.cluster.kmeans._problem import (
@@ -127,8 +127,8 @@ def _draw_by_mass(problem, runs):
     k-means++ draws many centres where samples are far apart, and too few where they are dense and
     every cluster takes about as many: multipliers would be large there, and rounds slow.
     """
-    smallest, largest = _bounds_of(problem)
-    mean = problem.n_samples / runs.n_clusters
+    smallest, largest = size_bounds(problem, problem.limits)
+    mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
     is_drawn = is_even and is_default and runs.n_clusters >= MANY_CLUSTERS
@@ -145,27 +145,17 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return describe(iterate_sizes(samples, centers, dual, problem, settings))
 
     def describe(rounds):
-        cost = rounds.value * float(samples.largest_weight)
+        cost = rounds.value * float(problem.largest_weight)
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start, limits = describe(rounds), (MAX_RELOCATIONS, MAX_RISE)
     return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
 
 
-def _bounds_of(problem):
-    """Minimum and maximum size of a cluster."""
-    return member_bounds(problem.limits, problem.largest_weight, problem.n_samples)
-
-
-def _scaled_bounds(problem, n_samples, n_clusters):
-    """Minimum and maximum size of each cluster of some of the samples."""
-    bounds = np.array(_bounds_of(problem))
-    return spread_bounds(*(bounds * n_samples / problem.n_samples), n_clusters)
-
-
-def _slack(share, n_samples, n_clusters):
-    """Number of samples by which sizes may miss their bounds: a share of a mean size."""
-    return max(1.5, share * n_samples / n_clusters)
+def _scaled_bounds(problem, share, n_clusters):
+    """Minimum and maximum size of each cluster of a share of the samples."""
+    bounds = np.array(size_bounds(problem, problem.limits))
+    return spread_bounds(*(bounds * share), n_clusters)
 
 
 def _take(problem, rows):
@@ -200,8 +190,10 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
     n_samples = X.shape[0]
-    bounds = _scaled_bounds(problem, n_samples, n_clusters)
-    slack = _slack(settings.slack, n_samples, n_clusters)
+    weights = samples.weights / problem.largest_weight
+    bounds = _scaled_bounds(problem, samples.total_weight / problem.total_weight, n_clusters)
+    # By which sizes may miss their bounds, in units of the largest weight.
+    slack = max(1.5, settings.slack * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
@@ -214,7 +206,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
         candidates, dual, now = assign_sizes(
-            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS
+            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS, weights
         )
         age += 1
         n_iter += 1
@@ -234,19 +226,18 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
-def _are_within(sizes, bounds):
-    """Whether all sizes are within a minimum and a maximum."""
-    return bounds[0] <= sizes.min() and sizes.max() <= bounds[1]
-
-
 def _round_sizes(problem, start, centers, labels=None):
     """The point of labels, or of the cheapest assignment, after a local search."""
     n_clusters = len(centers)
-    bounds = _bounds_of(problem)
+    bounds = size_bounds(problem, problem.limits)
     start = problem.solve_assignment(centers, problem.limits, start)
-    if labels is None or not _are_within(np.bincount(labels, minlength=n_clusters), bounds):
+    if labels is None or not problem.keeps_limits(
+        problem.count_intersections(labels, n_clusters), 0.0
+    ):
         labels = start.labels
     point = recompute_point(problem, labels, n_clusters, start)
+    if not problem.has_equal_weights:
+        return point  # moves of members are for equal weights
     point = _search_moves(problem, point, bounds)
     # The same at the centres that moves have led to.
     for _ in range(MAX_ASSIGNMENTS - 1):

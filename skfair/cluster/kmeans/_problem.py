@@ -33,8 +33,8 @@ from skfair.cluster.kmeans._assignment import (
     assignment_costs,
     fill_empty_clusters,
     gather_labels_and_gaps,
-    member_bounds,
     occupy_clusters,
+    size_bounds,
     solution_from_multipliers,
     solve_dual,
     zero_solution,
@@ -76,6 +76,7 @@ class BaseClusteringProblem:
     """
 
     tol_factor = 1  # times ``tol`` that a round has to gain
+    is_in_memory = True
     unit_costs = None
 
     @property
@@ -312,8 +313,7 @@ def _prepare_sizes(problem, n_clusters, limits, start):
     """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
     start = start or zero_solution(n_clusters, limits)
     dual = SizeDual(start.offsets[:, 0] * problem.n_attributes)
-    bounds = member_bounds(limits, problem.largest_weight, problem.n_samples)
-    return dual, spread_bounds(*bounds, n_clusters)
+    return dual, spread_bounds(*size_bounds(problem, limits), n_clusters)
 
 
 def _solve_sizes(problem, centers, limits, start):
@@ -322,7 +322,17 @@ def _solve_sizes(problem, centers, limits, start):
     if problem.background is not None:
         members = problem.background.sums[1] / problem.largest_weight
         bounds = tuple(np.maximum(bound - np.rint(members), 0) for bound in bounds)
-    dual, now = assign_sizes(problem.X, centers, bounds, dual)[1:]
+    weights = problem.weights / problem.largest_weight
+    dual, now = assign_sizes(problem.X, centers, bounds, dual, weights=weights)[1:]
+    if not problem.has_equal_weights:
+        # Moves bring sizes of unequal weights within their bounds.
+        evaluated = _evaluate_sizes(problem, centers, dual.multipliers[:, np.newaxis])
+        _, penalty = measure_excess(dual.multipliers, 0, bounds)
+        return solution_from_multipliers(dual.multipliers, limits)._replace(
+            value=evaluated.value - penalty * problem.largest_weight,
+            labels=evaluated.labels,
+            gaps=evaluated.gaps,
+        )
     solved = solve_transport(problem.X, centers, bounds, dual.multipliers)
     solution = solution_from_multipliers(solved.multipliers, limits)
     value = solved.value * float(problem.largest_weight)
@@ -521,7 +531,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     """
 
     tol_factor = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
-    background = None
+    background, is_in_memory = None, False
 
     def __init__(self, blocks, summary, limits, n_jobs=None):
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
