@@ -244,12 +244,7 @@ def _take_step(edges, multipliers, slope, ridge, stepped):
     # Multipliers that would change their sign end at 0, and the others are solved for again.
     for _ in range(3):
         _solve_laplacian(
-            edges,
-            degrees + damping,
-            free,
-            slope,
-            step,
-            (scratch[0], scratch[1], scratch[2]),
+            edges, degrees + damping, free, slope, step, (scratch[0], scratch[1], scratch[2])
         )
         n_crossing = 0
         for a in range(n):

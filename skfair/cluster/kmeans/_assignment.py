@@ -16,12 +16,7 @@ from skfair._kernels.fair_assignment import (
     take_newton_step,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import (
-    allow_slack,
-    has_rows,
-    intersection_coefficients,
-    required_ratios,
-)
+from skfair._kernels.limits import allow_slack, has_rows, intersection_coefficients, required_ratios
 from skfair._kernels.sparse_samples import dense_rows, member_distances, squared_norms
 from skfair.cluster.kmeans._size_dual import bounds_many_sizes
 from skfair.cluster.kmeans._transport import solve_transport
@@ -270,8 +265,6 @@ def find_feasible_counts(samples, counts, level):
     a tolerance. Where no table keeps all limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
-    if counts.shape[1] == 1:
-        return _nearest_sizes(samples, counts)
     limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
 
     def search(ratio):
@@ -308,40 +301,19 @@ def _rounded_table(samples, counts, limits, margin):
 
 
 def size_bounds(problem, limits):
-    """Minimum and maximum size of a cluster, in units of the largest weight."""
-    weight = problem.largest_weight
-    if problem.has_equal_weights:
-        return member_bounds(limits, weight, problem.n_samples)
-    coefficients = intersection_coefficients(limits)[0]
-    bounds = limits.bounds[0] / (coefficients * weight)
-    smallest = bounds[coefficients < 0].max(initial=problem.weight_range[0] / weight)
-    return smallest, bounds[coefficients > 0].min(initial=problem.total_weight / weight)
+    """Minimum and maximum size of a cluster, in units of the largest weight.
 
-
-def member_bounds(limits, weight, n_members, line=0):
-    """Minimum and maximum number of members by a line of bounds, for equal weights; at least one.
-
-    The line is that of one cluster, or 0 where all clusters share one.
+    The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
+    integers.
     """
-    coefficients = intersection_coefficients(limits)[0]
-    bounds = limits.bounds[line] / (coefficients * weight)
-    is_upper = coefficients > 0
-    smallest = np.ceil(bounds[~is_upper]).max(initial=1)
-    return smallest, min(n_members, np.floor(bounds[is_upper]).min(initial=np.inf))
-
-
-def _nearest_sizes(samples, counts):
-    """The integer table nearest to the counts of one group: only sizes are bounded."""
-    limits, weight = samples.limits, samples.largest_weight
-    lines = [member_bounds(limits, weight, counts.sum(), i) for i in range(len(limits.bounds))]
-    smallest, largest = np.transpose(lines)[:, :, np.newaxis]
-    sizes = np.clip(counts, smallest, largest)
-    # What the bounds have cut off or added: clusters with spare capacity take it.
-    missing = counts.sum() - sizes.sum()
-    spare = largest - sizes if missing > 0 else sizes - smallest
-    before = np.cumsum(spare, axis=0) - spare
-    sizes += np.sign(missing) * np.clip(abs(missing) - before, 0, spare)
-    return sizes.astype(np.int64)
+    weight, coefficients = problem.largest_weight, intersection_coefficients(limits)[0]
+    bounds, is_upper = limits.bounds[0] / (coefficients * weight), coefficients > 0
+    total = problem.n_samples if problem.has_equal_weights else problem.total_weight / weight
+    smallest = bounds[~is_upper].max(initial=problem.weight_range[0] / weight)
+    largest = bounds[is_upper].min(initial=total)
+    if problem.has_equal_weights:
+        smallest, largest = np.ceil(smallest), np.floor(largest)
+    return smallest, largest
 
 
 def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):

@@ -430,12 +430,7 @@ class Homotopy(BaseEstimator):
     advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
     """What to do where the required balance is not reached."""
 
-    def __init__(
-        self,
-        n_levels: PositiveInt = 4,
-        *,
-        max_samples: PositiveInt = 5000,
-    ):
+    def __init__(self, n_levels: PositiveInt = 4, *, max_samples: PositiveInt = 5000):
         self.n_levels = n_levels
         self.max_samples = max_samples
 

@@ -517,7 +517,7 @@ def _dual_inputs(problem, centers):
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
 CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
-MAX_CORRECTIONS = 3  # passes over the full data in a round, which correct a subsample's dual
+MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
 SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
 N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
 N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
@@ -624,7 +624,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
         share, candidates, best = samples.n_samples / self.n_samples, None, None
         slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
-        for _ in range(MAX_CORRECTIONS):
+        for n_left in reversed(range(MAX_PASSES)):
             offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
             value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
             members = counts.sum(axis=1) / weight
@@ -636,7 +636,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
                 intersection_offsets=offsets,
             )
             best = solution if best is None or solution.value > best.value else best
-            if excess <= SIZE_SLACK * self.n_samples:
+            if n_left == 0 or excess <= SIZE_SLACK * self.n_samples:
                 break
             # Correct the bounds of the subsample by what it counts wrong at these multipliers.
             counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight

@@ -134,14 +134,7 @@ def ascend(candidates, weights, bounds, dual, slack):
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
     at, value, n_short, residual, width, ridge = maximize_size_dual(
-        candidates,
-        weights,
-        bounds,
-        multipliers,
-        dual.width,
-        dual.ridge,
-        float(slack),
-        evaluations,
+        candidates, weights, bounds, multipliers, dual.width, dual.ridge, float(slack), evaluations
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
     now = SizeEvaluation(value, n_short, residual, labels, gaps)

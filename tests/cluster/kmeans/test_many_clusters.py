@@ -367,7 +367,11 @@ def test_sizes_of_partitions_are_exact(vectors, tmp_path, n_clusters, bounds):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_subsample")
-def test_sizes_of_chunks_of_dask_are_exact(client, vectors):
-    dask_array = pytest.importorskip("dask.array")
+def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
+    dask_array, path = pytest.importorskip("dask.array"), tmp_path / "X.parquet"
+    pd.DataFrame(vectors, columns=list("abcd")).to_parquet(path, row_group_size=1500)
+    expected = fit(open_blocks(path), 100, max_cluster_size=88)
     model = fit(dask_array.from_array(vectors, chunks=(1500, 4)), 100, max_cluster_size=88)
-    check_partitioned(model, vectors, max_cluster_size=88)
+    np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
+    assert model.cluster_sizes_.max() <= 88
+    assert model.inertia_ == expected.inertia_
