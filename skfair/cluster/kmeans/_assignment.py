@@ -77,14 +77,15 @@ def solution_from_multipliers(multipliers, limits):
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 
-def max_dual_iterations(dual, limits):
+def max_dual_iterations(dual, limits, n_samples):
     """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
 
     What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
     """
     n_clusters, n_groups = dual.offsets.shape
-    # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
-    per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
+    # Work of a step: pairs of groups in each cluster, and pairs of clusters with a tie.
+    n_pairs = min(len(limits.intersections) * n_clusters**2, n_samples)
+    per_step = n_clusters * n_groups**2 + 20 * n_pairs
     return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
 
 
@@ -100,7 +101,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
-    for _ in range(max_dual_iterations(start, limits)):
+    for _ in range(max_dual_iterations(start, limits, now.n_samples)):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
