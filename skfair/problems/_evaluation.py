@@ -12,12 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.constraints import (
-    ConstraintSystem,
-    block_diagonal,
-    bucket_curvatures,
-    place_buckets,
-)
+from skfair.constraints import ConstraintSystem, block_diagonal, bucket_curvatures, place_buckets
 from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.

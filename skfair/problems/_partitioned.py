@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skfair.constraints import (
-    block_diagonal,
-    condense,
-    differentiate_means,
-    spread_over_samples,
-)
+from skfair.constraints import block_diagonal, condense, differentiate_means, spread_over_samples
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
