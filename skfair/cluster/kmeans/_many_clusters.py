@@ -97,8 +97,10 @@ def solve_sizes(
         # Search from the labels as well: no end may have a higher cost than they have.
         start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
         ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
+    # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
+    is_kept = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
-    point, rounds = ends[int(costs.argmin())]
+    point, rounds = ends[int(np.lexsort((costs, np.invert(is_kept)))[0])]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 

@@ -200,11 +200,42 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
-def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs):
-    weights = np.random.default_rng(0).choice([0.5, 1.0], len(blobs))
-    model = FairKMeans(50, min_balance=None, max_cluster_size=0.03, n_init=1, random_state=0)
-    model.fit(blobs[:400], sample_weight=weights[:400])
-    assert model.cluster_sizes_.max() <= 0.03 * weights[:400].sum() + 1
+@pytest.mark.parametrize("bounds", [{"max_cluster_size": 0.02}, {"min_cluster_size": 0.013}])
+def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
+    model = FairKMeans(N_CLUSTERS, min_balance=None, n_init=1, random_state=0, **bounds)
+    model.fit(blobs, sample_weight=weights)
+    sizes, total = np.bincount(model.labels_, weights), weights.sum()
+    np.testing.assert_allclose(sizes, model.cluster_sizes_)
+    assert sizes.max() < bounds.get("max_cluster_size", 1) * total + 3
+    assert sizes.min() > bounds.get("min_cluster_size", 0) * total - 3
+    cost = weights @ ((blobs - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    assert model.inertia_ == pytest.approx(cost)
+    # The multipliers bound the cost of all assignments whose sizes are between those reached.
+    distances, multipliers = (
+        cdist(blobs, model.cluster_centers_, "sqeuclidean"),
+        model.offsets_[:, 0],
+    )
+    value = weights @ (distances + multipliers).min(axis=1)
+    largest = max(sizes.max(), bounds.get("max_cluster_size", 0) * total)
+    smallest = min(sizes.min(), bounds.get("min_cluster_size", 1) * total)
+    value -= (
+        np.maximum(multipliers, 0).sum() * largest + np.minimum(multipliers, 0).sum() * smallest
+    )
+    assert model.lower_bound_ == pytest.approx(value, rel=1e-6)
+    assert 0.98 * cost <= model.lower_bound_ <= cost
+
+
+def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
+    settings = {"min_balance": None, "random_state": 1}
+    good = FairKMeans(N_CLUSTERS, max_cluster_size=0.02, **settings)
+    good.fit(blobs, sample_weight=weights)
+    reached = (good.cluster_sizes_.max() + 1e-6) / weights.sum()
+    model = FairKMeans(
+        N_CLUSTERS, max_cluster_size=reached, init=good.labels_, tol=0.1, **settings
+    ).fit(blobs, sample_weight=weights)
+    assert model.inertia_ <= good.inertia_ * (1 + 1e-9)
 
 
 def test_groups_without_bounds_do_not_change_the_clusters(blobs):
