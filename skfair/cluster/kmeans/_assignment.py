@@ -444,6 +444,7 @@ def controlled_rounding(table):
 # Plain k-means: starting centres, Lloyd iterations, and single centres that are relocated.
 
 
+MAX_RELOCATION_DISTANCES = 1e8  # to centres, each measured once before a relocation is accepted
 _MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
 
 
@@ -631,12 +632,15 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
     sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost,
     ``n_trials`` or fewer, are tried by three iterations of k-means, unless their cost is more than
     ``max_rise`` times that before. The first that is cheaper then is accepted, and pairs are drawn
-    again, until none is. ``lead`` maps centres to the `LocalMinimum` after the iterations.
+    again, until none is, or until it took too long with many clusters, of which each gains little.
+    ``lead`` maps centres to the `LocalMinimum` after the iterations.
     """
     if len(start.centers) == 1 or n_drawn == 0:
         return start
     X, masses, is_improved = samples.X, samples.masses, True
-    while is_improved and start.cost > 0:
+    n_left = max(1, int(MAX_RELOCATION_DISTANCES / (X.shape[0] * len(start.centers))))
+    while is_improved and n_left > 0 and start.cost > 0:
+        n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
         cheapest, labels, nearest, second = _find_removable_clusters(samples, start)
         cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))
