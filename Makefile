@@ -10,7 +10,7 @@ export MPLBACKEND = Agg
 # pytest rewrites all tests: 14 of the 20 CPU seconds in which it collects them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-dask test test-all test-bench test-lowest test-newest test-some test-torch doctest lint types format \
+.PHONY: help demo demo-dask test test-all test-random test-bench test-lowest test-newest test-some test-torch doctest lint types format \
 	build release-check test-wheel doc bench clean
 .NOTPARALLEL:
 
@@ -19,6 +19,7 @@ help:
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
+	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
@@ -50,6 +51,9 @@ test: $(VENV)/.has-test
 test-all: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=thorough
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
+
+test-random: $(VENV)/.has-test
+	$(PYTEST) --hypothesis-profile=random -m hypothesis
 
 # The packages that benchmarks compare with bound the versions of others: an environment of its own.
 BENCH := .venv-bench

@@ -679,10 +679,11 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
                 "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
-        for constraint in resolve_constraints(self.constraint):
+        constraints = resolve_constraints(self.constraint)
+        for constraint in constraints:
             _check_constraint(constraint, self)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._fit(X, y, metadata, groups, X_fit, params)
+        return self._fit(X, y, constraints, metadata, groups, X_fit, params)
 
     @row_by_row(lambda self: np.empty(0))
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
@@ -778,8 +779,8 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report(candidate.scores)
-        report["threshold"] = unit.from_unit(report["threshold"])
+        report = problem.constraint.report_columns(candidate.scores)
+        report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
         fitted = {
             "coef_": np.array(coef),
             "intercept_": intercept,

@@ -10,9 +10,12 @@ from hypothesis import settings
 from tests.covering import cover
 
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
-# by --hypothesis-profile, and so for as many examples as a test's own settings allow.
-settings.register_profile("quick", max_examples=6, deadline=None)
-settings.register_profile("thorough", max_examples=30, deadline=None)
+# by --hypothesis-profile, and so for as many examples as a test's own settings allow. Both draw the
+# same examples in every run, so that a change fails for what it changes; `make test-random` draws
+# others.
+settings.register_profile("quick", max_examples=6, deadline=None, derandomize=True)
+settings.register_profile("thorough", max_examples=30, deadline=None, derandomize=True)
+settings.register_profile("random", max_examples=100, deadline=None, print_blob=True)
 settings.load_profile("quick")
 
 QUIET_CLUSTER = {

@@ -70,8 +70,7 @@ DECLARED = {
     RateRows: ROWS
     | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
     | {"sums_curvature", "residual"},
-    RankSums: members(Sums) & members(RankSums)
-    | {"interval_events", "linearize_at", "count", "gather"},
+    RankSums: members(Sums) & members(RankSums) | {"samples", "linearize_at"},
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,
     LinearModel: LINEAR,

@@ -342,14 +342,16 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             )
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
-        check_missing_group_settings(self, resolve_constraints(self.constraint), without_groups)
+        constraints = resolve_constraints(self.constraint)
+        check_missing_group_settings(self, constraints, without_groups)
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         metadata |= {"group_probabilities": group_probabilities}
-        return self._fit(X, y, metadata, groups, X_fit, params)
+        return self._fit(X, y, constraints, metadata, groups, X_fit, params)
 
     def _make_problems(self, training, constraints):
         problems = training.one_vs_rest()
-        check_multiclass_support(problems, constraints, self.confidence_level)
+        if len(problems) > 1:
+            check_multiclass_support(problems, constraints, self.confidence_level)
         # Weights of classes count in the loss; rates of groups keep the sample weights.
         return problems, (LogisticLoss(), loss_weights(self.class_weight, training))
 
@@ -372,20 +374,20 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
         unit, candidate = problems[0].unit, guarantee.candidate
         coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report(candidate.scores)
+        report = problem.constraint.report_columns(candidate.scores)
         status = status_of(candidate, "auto")
         if len(problems) > 1:
             scores = problem.model.class_scores(candidate.parameters)
             labels = [one.pos_label for one in problems for _ in constraints]
             sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
-            report.insert(0, "class", np.repeat(labels, sizes))
+            report = {"class": np.repeat(labels, sizes)} | report
             # No solver certifies the scores of several classes.
             status = "feasible" if candidate.keeps_bound else status
         else:
             scale = features.scale(coef)
             coef, intercept = coef * scale, float(intercept * scale)
             scores = unit.from_unit(candidate.scores * scale)
-            report["threshold"] = unit.from_unit(report["threshold"])
+            report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
         fitted = {
             "coef_": np.array(coef),
             "intercept_": intercept,

@@ -20,7 +20,6 @@ from skfair.fitting import (
     ConstraintReportMixin,
     GroupAwareScoreMixin,
     Subtask,
-    columns_of,
     compares_nothing,
     describe_uncertainty,
     estimator_docs,
@@ -338,7 +337,7 @@ class PartialParityPostprocessor(
         ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
         shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
         fitted |= self._outcome_attributes(
-            guarantee, bound.tolerance, ConstraintSystem((reported,)).report(shifted)
+            guarantee, bound.tolerance, ConstraintSystem((reported,)).report_columns(shifted)
         )
         if compares_nothing(training, [bound]):
             warn_of_one_group(training, [bound])
@@ -368,7 +367,7 @@ class PartialParityPostprocessor(
         # One group has no gap that the population could exceed.
         confidence = self.confidence_level if len(samples.groups.names) > 1 else None
         return search_with_guarantee(
-            samples, bound, confidence, search, bound.sums.interval_events.samples.clusters
+            samples, bound, confidence, search, bound.sums.samples.clusters
         )
 
     def _criterion(self):
@@ -420,7 +419,7 @@ class PartialParityPostprocessor(
         excess = max(0.0, best.excess - (tolerance - guarantee.training_tolerances[0]))
         # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
         status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
-        outcome = {REPORT_ATTRIBUTE: columns_of(report), "constraint_violation_": excess}
+        outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
         return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
 
     def _warn_after_fit(self, guarantee, bound):

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -27,7 +26,7 @@ from skfair.groups import (
     smallest_share_ratios,
     warn_of_similar_labels,
 )
-from skfair.partitions import is_partitioned, partitions_of
+from skfair.partitions import feature_attributes, partitions_of
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 
@@ -71,7 +70,8 @@ class ClusterRequirements(NamedTuple):
         for sign, name, bound in zip(
             (-1, 1), GROUP_SHARE_PARAMETERS, self.group_share_bounds, strict=True
         ):
-            bound = _order_by_group(name, bound, names, max(sign, 0))
+            if isinstance(bound, Mapping):
+                bound = _order_by_group(name, bound, names, max(sign, 0))
             bounds.append(bound)
             fits = np.shape(bound) in ((), shares.shape)
             excess = sign * (shares - bound) if fits else shares
@@ -135,9 +135,7 @@ class ClusterRequirements(NamedTuple):
 
 
 def _order_by_group(parameter, bound, names, unbounded):
-    """A bound, in the order of the groups if it is a dict by their labels."""
-    if not isinstance(bound, Mapping):
-        return bound
+    """Bounds in the order of the groups, from a dict by their labels."""
     if unknown := [label for label in bound if label not in names]:
         raise ValueError(
             f"{parameter} must be a dict of labels of groups, but no group is called "
@@ -319,7 +317,7 @@ def small_groups_message(estimator):
     )
 
 
-def warn_of_status(estimator, data, search, advice, cut_short):
+def warn_of_status(estimator, data, search, is_stopped):
     """Warn of requirements that are missed, or else of small groups and of a fit cut short.
 
     ``cut_short`` says what ended the fit too early; it is None if the user knows.
@@ -328,11 +326,12 @@ def warn_of_status(estimator, data, search, advice, cut_short):
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
         sentences = [sentence for _, sentence in shortfalls]
-        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
+        advice = small or estimator._advice(data)
+        warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
         return
     if small:
         warn(small)
-    if search == "max_iter" and cut_short is not None:
+    if search == "max_iter" and (cut_short := estimator._explain_early_stop(data, is_stopped)):
         warn(cut_short, ConvergenceWarning)
 
 
@@ -354,8 +353,10 @@ def missing_groups_message(estimator):
 
 def warn_if_one_group(estimator, groups, attributes=(slice(None),)):
     """Whether balance is required, but no attribute has two groups; warns if so."""
+    if len(groups.labels) > len(attributes):
+        return False
     request = _balance_request_text(estimator)
-    if request is None or len(groups.labels) > len(attributes):
+    if request is None:
         return False
     names = join_names(map(repr, group_names(groups.labels)))
     warn(
@@ -456,11 +457,8 @@ class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEst
         fitted |= status_attributes(fitted, search, data.lacks_groups)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)  # of an earlier fit, which may have had more of them
-        # number and names of features
-        validate_data(self, _validation_input(X), skip_check_array=True)
-        vars(self).update(fitted)
-        cut_short = self._explain_early_stop(data, rounds.is_stopped)
-        warn_of_status(self, data, search, self._advice(data), cut_short)
+        vars(self).update(fitted | feature_attributes(X))
+        warn_of_status(self, data, search, rounds.is_stopped)
         rounds.context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
         return self
 
@@ -498,16 +496,6 @@ class RoundReporter:
             estimator=self.estimator, reconstruction_attributes=current_attributes
         )
         return self.is_stopped
-
-
-def _validation_input(X):
-    """No rows of a collection, but with the names of its columns; rows in memory as they are."""
-    if not is_partitioned(X):
-        return X
-    import pandas as pd
-
-    names = getattr(X, "columns", None)
-    return np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
 
 
 def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):

@@ -6,7 +6,6 @@ from skfair.constraints._bound import BoundConstraint as BoundConstraint
 from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
 from skfair.constraints._bound import draw_batch as draw_batch
 from skfair.constraints._bound import make_posterior as make_posterior
-from skfair.constraints._bound import move_offset as move_offset
 from skfair.constraints._constraint import Constraint, constraint_hint
 from skfair.constraints._constraint import bind_all as bind_all
 from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
@@ -48,6 +47,8 @@ from skfair.constraints._partial import (
     PartialStatisticalParity,
 )
 from skfair.constraints._partial_bound import condense as condense
+from skfair.constraints._partial_bound import count_in_bins as count_in_bins
+from skfair.constraints._partial_bound import gather_from_bins as gather_from_bins
 from skfair.constraints._partial_bound import share_moments as share_moments
 from skfair.constraints._partial_rows import bucket_curvatures as bucket_curvatures
 from skfair.constraints._partial_rows import place_buckets as place_buckets

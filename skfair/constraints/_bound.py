@@ -85,9 +85,9 @@ class BoundConstraint:
         """
         return self.sums.estimates(self.gap, scores)
 
-    def correct(self, scores, step_size=1.0):
-        """The same constraint, its offset moved by a step to the residual at the scores."""
-        return move_offset(self, self.rows.residual(scores), step_size)
+    def move_offset(self, residual, step_size=1.0):
+        """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
+        return replace(self, offset=self.offset + step_size * (residual - self.offset))
 
     def linearize_at(self, scores):
         """The same constraint with the rows that suit scores near the given ones."""
@@ -110,12 +110,6 @@ class BoundConstraint:
         sums = self.sums.contribution(rows, factors, target)
         uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
         return replace(self, sums=sums, offset=0.0, uncompared=uncompared)
-
-
-def move_offset(constraint, residual, step_size=1.0):
-    """The same constraint, its offset moved by a step to a residual, (n_sums,)."""
-    offset = constraint.offset
-    return replace(constraint, offset=offset + step_size * (residual - offset))
 
 
 def make_posterior(constraint, scores, clusters=None):
@@ -178,14 +172,8 @@ class ConstraintSystem(tuple):
         """Gap of each constraint by its public metric, (n_constraints,)."""
         return np.array([one.value(scores) for one in self])
 
-    def report(self, scores=None, moments=None):
-        """The reports of all constraints, from scores or from moments, one below the other."""
-        import pandas as pd
-
-        return pd.DataFrame(self.report_columns(scores, moments))
-
     def report_columns(self, scores=None, moments=None):
-        """The columns of `report` by name, which are made into a table when it is read."""
+        """Columns of the report by name, from scores or from moments, constraint by constraint."""
         sums = [None] * len(self) if moments is None else moments
         pairs = zip(self, sums, strict=True)
         reports = [one.sums.report_columns(one, scores, of_one) for one, of_one in pairs]
@@ -204,7 +192,9 @@ class ConstraintSystem(tuple):
 
     def correct(self, scores, step_size=1.0):
         """The same constraints, each offset moved by a step to the residual at the scores."""
-        return ConstraintSystem([one.correct(scores, step_size) for one in self])
+        return ConstraintSystem(
+            [one.move_offset(one.rows.residual(scores), step_size) for one in self]
+        )
 
     def linearize_at(self, scores):
         """The same constraints with the rows that suit scores near the given ones."""

@@ -95,7 +95,7 @@ partial_docs = make_docstring_decorator(
     of_rows="""
     Parameters
     ----------
-    ranked : IntervalEvents
+    ranked : RankSums
         Events that are compared, and the scores where rows are linearised.
     tolerance : float
         Largest difference allowed.
@@ -212,7 +212,8 @@ def cell_events(cells, samples, groups, with_overall=False):
     `with_overall` adds an event of all samples of each cell.
     """
     # Memberships in groups, and at last in the set of all samples.
-    n_samples, n_groups = len(samples.weights), len(groups.names)
+    n_samples, names = len(samples.weights), groups.names
+    n_groups = len(names)
     rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
     n_sets = n_groups + with_overall
     shares = groups.shares if groups.is_partly_recorded else None
@@ -223,20 +224,20 @@ def cell_events(cells, samples, groups, with_overall=False):
         shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
     memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], []
     order = []
-    for names, numbers in _encode_disjoint_cells(cells, n_samples):
+    for cell_names, numbers in _encode_disjoint_cells(cells, n_samples):
         # Count the members of each group in each cell.
-        shape, pairs = (len(names) + 1, n_sets), (numbers[rows], sets)
+        shape, pairs = (len(cell_names) + 1, n_sets), (numbers[rows], sets)
         n_rows = n_members = _count_pairs(pairs, shape)
         if groups.multiplicity is not None:
             n_members = _count_pairs(pairs, shape, groups.multiplicity[rows])
         elif shares is not None:
             n_members = _count_pairs(pairs, shape, shares)
         event_of_pair = np.full(shape, -1)  # outside the cells
-        for number, cell in enumerate(names, start=1):
+        for number, cell in enumerate(cell_names, start=1):
             # Groups without members in the cell are no events.
             is_occupied = n_rows[number, :n_groups] > 0
             occupied = np.flatnonzero(is_occupied)
-            empty += [(cell, groups.names[g]) for g in np.flatnonzero(~is_occupied)]
+            empty += [(cell, names[g]) for g in np.flatnonzero(~is_occupied)]
             if not len(occupied):
                 continue
             present = np.flatnonzero(n_rows[number])
@@ -244,7 +245,7 @@ def cell_events(cells, samples, groups, with_overall=False):
             counts += n_members[number, present].tolist()
             blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
             order += (len(labels) + np.argsort(groups.ranks[occupied])).tolist()
-            labels += [(cell, groups.names[g]) for g in occupied]
+            labels += [(cell, names[g]) for g in occupied]
             if with_overall:
                 order.append(len(labels))
                 overall.append(len(labels))
@@ -553,7 +554,8 @@ class Constraint(BaseEstimator):
         tolerance = resolve_tolerance(self, tolerance)
         cells = check_cells(self.cells(samples), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
-        _check_empty_cells(self.name, events)
+        if events.empty:
+            _report_empty_cells(self.name, events)
         others = None if small is None else cell_events(cells, samples, small)
         of_others = None
         if others and others.labels:
@@ -691,10 +693,8 @@ def _make_sums(constraint, events, samples, surrogate, loss):
     return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
 
 
-def _check_empty_cells(name, events):
+def _report_empty_cells(name, events):
     """Warn of cells without members; raise for data in which all are empty."""
-    if not events.empty:
-        return
     named = [f"{cell} of group {group!r}" for cell, group in events.empty]
     if not events.labels:
         raise ValueError(

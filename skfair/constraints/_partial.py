@@ -15,6 +15,7 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._constraint import (
     Constraint,
     all_samples,
+    cell_events,
     each_class,
     partial_docs,
     positives,
@@ -22,7 +23,7 @@ from skfair.constraints._constraint import (
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._gap import IntervalGap
-from skfair.constraints._partial_bound import IntervalEvents, RankSums
+from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
 from skfair.groups import intervals_by_group
 from skfair.metrics import (
@@ -91,23 +92,23 @@ class PartialParity(Constraint):
             small = small.select([g for g, name in enumerate(small.names) if name in interval])
 
         def sums_of(groups):
-            percentiles = intervals_by_group(interval, groups)
             members = samples._replace(groups=groups)
-            ranked = IntervalEvents.make(self.cells, members, percentiles, self.ranks_in_groups)
-            return RankSums(type(self).__name__, ranked)
+            events = cell_events(self.cells(members), members, groups)
+            intervals, name = intervals_by_group(interval, groups), type(self).__name__
+            return RankSums(name, members, events, self.cells, intervals, self.ranks_in_groups)
 
         # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
         # rows.
         sums = sums_of(large)
         if not is_vacuous and not self.ranks_in_groups:
-            sums.interval_events.check_sizes()
+            sums.check_sizes()
         uncompared = None if small is None else sums_of(small)
         if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
         gap = self.gap.from_cells(sums.cells, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
-    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
 
         {of_rows}
@@ -143,7 +144,7 @@ class PartialParity(Constraint):
 
     def _thresholds(
         self,
-        ranked: IntervalEvents,
+        ranked: RankSums,
         tolerance: float,
         scores: np.ndarray,
         n_positions: int | None = None,
@@ -163,7 +164,7 @@ class PartialParity(Constraint):
         rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
         return rows.initial_aux(scores)
 
-    def _interval_tolerances(self, ranked: IntervalEvents, tolerance: float) -> np.ndarray:
+    def _interval_tolerances(self, ranked: RankSums, tolerance: float) -> np.ndarray:
         """The tolerance in units of the interval of each event, (n_events,).
 
         {of_rows}
@@ -248,7 +249,7 @@ class PartialStatisticalParity(PartialParity):
     def _measure(self, scored, positive):
         return partial_statistical_parity_gap(scored, self.scale)
 
-    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares between percentiles, at free thresholds, as `ShareRows`.
 
         {of_rows}
@@ -312,7 +313,7 @@ class PartialGroupAUC(PartialParity):
     def _measure(self, scored, positive):
         return partial_group_auc_gap(scored)
 
-    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> PairRows:
+    def _linear_rows(self, ranked: RankSums, tolerance: float) -> PairRows:
         """One row per pair of groups, as `PairRows`.
 
         {of_rows}
@@ -337,7 +338,7 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
-    def _linear_rows(self, ranked: IntervalEvents, tolerance: float) -> SmoothConstraint:
+    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
 
         {of_rows}
@@ -353,7 +354,7 @@ class ThresholdParity(PartialParity):
 
     def _thresholds(
         self,
-        ranked: IntervalEvents,
+        ranked: RankSums,
         tolerance: float,
         scores: np.ndarray,
         n_positions: int | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._constraint import CellEvents, cell_events
+from skfair.constraints._partial_rows import cell_codes
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
@@ -21,7 +22,7 @@ from skfair.statistics import (
 )
 from skfair.utils._checks import join_names
 
-# Events of samples that are compared in an interval of percentiles.
+# Intervals of percentiles.
 
 
 _MIN_INTERVAL_SAMPLES = 20
@@ -31,14 +32,14 @@ _PERCENTILE_TOLERANCE = 1e-9
 """Percentiles nearer than this to an end of a pair count as that end."""
 
 
+@dataclass(frozen=True, eq=False)
 class PercentileInterval:
     """A union of ascending, disjoint pairs of percentiles, (n_pairs, 2), and positions in it.
 
     The interval begins at position 0 and ends at position 1.
     """
 
-    def __init__(self, pairs):
-        self.pairs = pairs
+    pairs: np.ndarray
 
     @property
     def width(self):
@@ -67,153 +68,6 @@ class PercentileInterval:
         return reached.sum(axis=-1) / self.width
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalEvents:
-    """Events, and the interval of percentiles in which their members are compared.
-
-    Attributes
-    ----------
-    samples : Samples
-        Targets, groups and weights.
-    cells : CellEvents
-        Every group within every cell.
-    find_cells : callable
-        Samples -> masks of the cells, as `Constraint.cells`.
-    group_intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
-        The interval.
-    ranks_in_groups : bool
-        Whether these are ranks in the whole group, of which an event is one class. The scores then
-        say which percentiles of the class they are.
-    scores : ndarray of shape (n_samples,) or None
-        Where the criterion is linearised.
-    """
-
-    samples: Samples
-    cells: CellEvents
-    find_cells: Callable
-    group_intervals: list
-    ranks_in_groups: bool = False
-    scores: np.ndarray | None = None
-
-    @classmethod
-    def make(cls, find_cells, samples, percentiles, ranks_in_groups=False, scores=None):
-        """The events of samples in the cells that are compared."""
-        cells = cell_events(find_cells(samples), samples, samples.groups)
-        return cls(samples, cells, find_cells, percentiles, ranks_in_groups, scores)
-
-    def copy_for(self, samples, percentiles, scores):
-        """The same events of other samples, with their intervals, linearised at their scores."""
-        return self.make(self.find_cells, samples, percentiles, self.ranks_in_groups, scores)
-
-    @property
-    def events(self):
-        """Events of the cells."""
-        return self.cells.events
-
-    @cached_property
-    def intervals(self):
-        """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
-        groups = self.samples.groups
-        numbers = [groups.names.index(group) for _, group in self.cells.labels]
-        intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
-        if self.scores is None or not self.ranks_in_groups:
-            return intervals
-        # Ranks among all members of a group, of which the event holds a class.
-        of_groups = Events.overlapping(groups.matrix, self.samples.weights)
-        return [
-            self._to_event_interval(interval, (of_groups, group), event)
-            for event, (interval, group) in enumerate(zip(intervals, numbers, strict=True))
-        ]
-
-    def _to_event_interval(self, interval, of_group, event):
-        """Percentiles of an event whose members rank in an interval of their group."""
-        # Thresholds at the ends of the interval in the group, and shares of the event above them.
-        flat = interval.pairs.ravel()
-        groups, group = of_group
-        thresholds = groups.upper_quantiles(group, self.scores, flat)
-        samples, shares = self.events.members(event)
-        event_scores = self.scores[samples]
-        above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
-        above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
-        return PercentileInterval(above.reshape(-1, 2))
-
-    @cached_property
-    def widths(self):
-        """Width of each interval, (n_events,)."""
-        return np.array([interval.width for interval in self.intervals])
-
-    @cached_property
-    def cell_codes(self):
-        """Code of the cell of each event, (n_events,): those of one cell are compared."""
-        blocks = np.empty(self.events.n_events, dtype=int)
-        for number, block in enumerate(self.cells.blocks):
-            blocks[list(block)] = number
-        return blocks
-
-    @property
-    def totals(self):
-        """Weight of each event, (n_events,)."""
-        rows, events, _ = self.events.memberships
-        return np.bincount(events, self.samples.weights[rows], self.events.n_events)
-
-    def percentiles_at(self, positions, side):
-        """Percentiles of each event at positions of its own or common ones."""
-        paired = zip(self.intervals, positions, strict=True)
-        return np.array([interval.percentile_at(position, side) for interval, position in paired])
-
-    def moments(self, scores, thresholds):
-        """Shares above thresholds, (n_events, n_thresholds), and sums of squared shares.
-
-        Those of partitions add up.
-        """
-        members = [self.events.members(event) for event in range(self.events.n_events)]
-        above = [(scores[rows] > thresholds[:, np.newaxis]) @ shares for rows, shares in members]
-        return np.array(above), np.array([shares @ shares for _, shares in members])
-
-    def linearize_at(self, scores):
-        """The same events linearised at other scores."""
-        return replace(self, scores=scores)
-
-    def contribution(self, rows, factors=1.0, target=None):
-        """The contribution of a block to the events, as in `Events.contribution`."""
-        samples = self.samples
-        target = samples.target[rows] if target is None else target
-        groups = samples.groups.subset(rows).copy_with_multiplicity(None)  # rows may repeat
-        subset = Samples(target, groups, samples.weights[rows] * factors)
-        cells = self.cells._replace(events=self.events.contribution(rows, factors))
-        return replace(self, samples=subset, cells=cells)
-
-    def take(self, rows):
-        """The events of a subset, ranked among its samples; a ValueError if it is too small."""
-        samples, groups = self.samples, self.samples.groups.take(rows)
-        if len(groups.names) < len(samples.groups.names):
-            raise ValueError("Every group needs a sample in the subset; draw more.")
-        scores = None if self.scores is None else self.scores[rows]
-        subset = Samples(samples.target[rows], groups, samples.weights[rows])
-        taken = self.copy_for(subset, self.group_intervals, scores)
-        taken.check_sizes()
-        return taken
-
-    def check_sizes(self):
-        """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
-        # Empty cells of groups are too small as well.
-        sized += [(label, 0.0) for label in self.cells.empty]
-        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
-        if not small:
-            return
-        named = [
-            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
-            for (cell, group), size in small
-        ]
-        raise ValueError(
-            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
-            "there are "
-            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
-            "merge or leave out small groups (min_group_size)."
-        )
-
-
 # Criteria at all thresholds on partitioned data: scores counted in bins, few of them gathered.
 #
 # A gap at all thresholds on an interval of percentiles depends on few samples: those around the
@@ -231,11 +85,11 @@ _N_BINS = 1 << 12
 
 
 def share_moments(bound, scores, thresholds):
-    """`IntervalEvents.moments` of what is compared and, below it, of small groups."""
-    above, squares = bound.sums.interval_events.moments(scores, thresholds)
+    """Shares above thresholds and sums of squares of events, those of small groups below."""
+    above, squares = _event_moments(bound.sums, scores, thresholds)
     if bound.uncompared is None:
         return above, squares
-    others = bound.uncompared.interval_events.moments(scores, thresholds)
+    others = _event_moments(bound.uncompared, scores, thresholds)
     return np.concatenate((above, others[0])), np.append(squares, others[1])
 
 
@@ -243,10 +97,12 @@ def condense(bound, scores, count, collect):
     """A constraint on few samples, and their scores, whose gap is that of the full data.
 
     The scores of a subsample give the first cuts. `count` maps cuts to the tables of
-    `RankSums.count`, summed over all partitions; `collect` maps cuts and bins to a list with what
-    `RankSums.gather` gives for each partition.
+    `count_in_bins`, summed over all partitions; `collect` maps cuts and bins to a list with what
+    `gather_from_bins` gives for each partition.
     """
-    cuts = first_cuts(scores)
+    # Cuts between bins with about as many samples each, ascending.
+    levels = np.linspace(0.0, 1.0, _N_BINS)
+    cuts = np.unique(np.quantile(scores, levels, method="nearest"))
     while True:
         weights, scored, numbers = count(cuts)
         is_single = (numbers <= 1) | np.equal(*_ends(cuts))
@@ -265,21 +121,41 @@ def condense(bound, scores, count, collect):
     return _bind_members(bound, events, weights), scores
 
 
+def count_in_bins(sums, scores, cuts):
+    """Weights, weighted scores and numbers of the samples of a block in bins of scores.
+
+    `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
+    (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
+    """
+    from skfair._kernels.scores import bin_members
+
+    samples, events, _ = sums.events.memberships
+    bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
+    weights = sums.samples.weights[samples]
+    table = count_table(events, bins, weights, sums.events.n_events, n_bins)
+    scored = np.bincount(bins, weights * scores[samples], n_bins)
+    return table, scored, np.bincount(bins, minlength=n_bins)
+
+
+def gather_from_bins(sums, scores, cuts, wanted):
+    """Score, event and weight of the samples of a block in the wanted bins."""
+    from skfair._kernels.scores import bin_members
+
+    samples, events, _ = sums.events.memberships
+    inside = wanted[bin_members(scores, samples, cuts)]
+    samples = samples[inside]
+    return scores[samples], events[inside], sums.samples.weights[samples]
+
+
 def _bind_members(bound, events, weights):
     """The constraint on other samples with given events and weights."""
-    ranked = bound.sums.interval_events
+    ranked = bound.sums
     names = np.arange(len(ranked.cells.labels)).astype(object)[:, np.newaxis]
     samples = Samples(np.ones(len(events)), Groups(names, codes=events), weights)
     # Events become groups of their own, each with the interval that is known for it.
     percentiles = [interval.pairs for interval in ranked.intervals]
-    condensed = ranked.copy_for(samples, percentiles, ranked.scores)
-    condensed = replace(bound.sums, interval_events=condensed)
+    condensed = _replace_samples(ranked, samples, percentiles, ranked.scores)
     return replace(bound, sums=condensed, uncompared=None)
-
-
-def first_cuts(scores):
-    """Cuts between bins with about as many samples each, ascending."""
-    return np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _N_BINS), method="nearest"))
 
 
 def _relevant_bins(bound, weights, is_single):
@@ -292,7 +168,7 @@ def _relevant_bins(bound, weights, is_single):
     # Rank at every cut: the share of the event above it.
     up_to = np.pad(np.cumsum(weights, axis=1), ((0, 0), (1, 0)))
     ranks = up_to / up_to[:, -1:]
-    pairs = [interval.pairs for interval in bound.sums.interval_events.intervals]
+    pairs = [interval.pairs for interval in bound.sums.intervals]
     surely, perhaps = _interval_membership(ranks, pairs, is_single)
     if bound.gap.criterion.scale == "raw":
         # Shares of the whole group are known at every cut.
@@ -385,28 +261,27 @@ def estimate_curves(sums, criterion, scores):
     `scores` do not depend on these samples. A class whose members rank in their whole group is
     refused: its share of the interval is no share of a number that is known beforehand.
     """
-    ranked = sums.interval_events
-    if ranked.ranks_in_groups:
+    if sums.ranks_in_groups:
         raise ValueError(
             f"{sums.name} ranks samples among their whole group and compares a class of them: no "
             'limit is known of that. Rank within the class, with rank_within="class".'
         )
     thresholds, lag = _compared_thresholds(criterion, scores)
-    events = ranked.events
+    events = sums.events
     shares = np.array(
         [_shares_above(*events.members(e), scores, thresholds) for e in range(events.n_events)]
     )
     sizes = kish_sizes(events)
-    forms = curve_contrasts(ranked.cells.blocks, len(shares), len(thresholds), lag)
+    forms = curve_contrasts(sums.cells.blocks, len(shares), len(thresholds), lag)
     is_raw = criterion.scale == "raw"
     # Raw differences count where the rank of either group may lie in its interval.
     if is_raw and not criterion.is_correctable:
-        may_count = _make_overlap_test([interval.pairs for interval in ranked.intervals])
+        may_count = _make_overlap_test([interval.pairs for interval in sums.intervals])
         return ShareCurves(shares, sizes, lambda values: values, may_count), forms
-    units = ranked.widths if is_raw else np.ones(len(shares))
+    units = sums.widths if is_raw else np.ones(len(shares))
 
     def map_to_interval(values):
-        of_events = zip(ranked.intervals, units, values, strict=True)
+        of_events = zip(sums.intervals, units, values, strict=True)
         return np.array([unit * interval.position_of(share) for interval, unit, share in of_events])
 
     return ShareCurves(shares, sizes, map_to_interval), forms
@@ -452,13 +327,12 @@ def estimate_areas(sums, scores):
     `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
     members are inside depends on the sample.
     """
-    ranked = sums.interval_events
-    if (ranked.widths < 1.0).any():
+    if (sums.widths < 1.0).any():
         raise ValueError(
             f"{sums.name} compares samples that rank in an interval of a sample: a limit is known "
             "of it for the interval (0, 1) only. Certify partial_statistical_parity instead."
         )
-    events = ranked.events
+    events = sums.events
     members_of = [rows for rows, _ in map(events.members, range(events.n_events))]
     # Each pair of groups is a sample of its own, of positives and negatives.
     pairs = [(a, b) for a in range(len(members_of)) for b in range(a)]
@@ -467,7 +341,7 @@ def estimate_areas(sums, scores):
     rows = np.concatenate([np.concatenate((members_of[a], members_of[b])) for a, b in pairs])
     ends = np.cumsum(sizes.sum(axis=1))[:-1]
     members = np.split(np.arange(len(rows)), ends)
-    weights = ranked.samples.weights
+    weights = sums.samples.weights
     areas = AUCs(positive, scores[rows], members, weights[rows], center=0.5)
     each = sparse.eye_array(len(pairs), format="csr")
     return areas, sparse.vstack((each, -each), format="csr")
@@ -492,37 +366,87 @@ class RankSums:
     ----------
     name : str
         Name in messages and reports.
-    interval_events : IntervalEvents
-        The samples of each event and their interval.
+    samples : Samples
+        Targets, groups and weights.
+    cells : CellEvents
+        Every group within every cell, with labels, counts and order in reports.
+    find_cells : callable
+        Samples -> masks of the cells, as `Constraint.cells`.
+    group_intervals : list of ndarray, one per group, each of shape (n_pairs, 2)
+        The interval.
+    ranks_in_groups : bool
+        Whether these are ranks in the whole group, of which an event is one class. The scores then
+        say which percentiles of the class they are.
+    scores : ndarray of shape (n_samples,) or None
+        Where the criterion is linearised.
     """
 
     name: str
-    interval_events: IntervalEvents
+    samples: Samples
+    cells: CellEvents
+    find_cells: Callable
+    group_intervals: list
+    ranks_in_groups: bool = False
+    scores: np.ndarray | None = None
 
     metric_input = "ranks"
 
     @property
-    def cells(self):
-        """The events with their labels, counts and order in reports."""
-        return self.interval_events.cells
-
-    @property
     def events(self):
         """Events that are compared."""
-        return self.interval_events.events
+        return self.cells.events
+
+    @cached_property
+    def intervals(self):
+        """`PercentileInterval` of each event, by the scores where ranks are those in groups."""
+        groups, names = self.samples.groups, self.samples.groups.names
+        numbers = [names.index(group) for _, group in self.cells.labels]
+        intervals = [PercentileInterval(self.group_intervals[group]) for group in numbers]
+        if self.scores is None or not self.ranks_in_groups:
+            return intervals
+        # Ranks among all members of a group, of which the event holds a class.
+        of_groups = Events.overlapping(groups.matrix, self.samples.weights)
+        return [
+            _to_event_interval(self, interval, (of_groups, group), event)
+            for event, (interval, group) in enumerate(zip(intervals, numbers, strict=True))
+        ]
+
+    @cached_property
+    def widths(self):
+        """Width of each interval, (n_events,)."""
+        return np.array([interval.width for interval in self.intervals])
+
+    def check_sizes(self):
+        """Raise for events with too few samples in their intervals."""
+        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
+        # Empty cells of groups are too small as well.
+        sized += [(label, 0.0) for label in self.cells.empty]
+        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
+        if not small:
+            return
+        named = [
+            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+            for (cell, group), size in small
+        ]
+        raise ValueError(
+            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
+            "there are "
+            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
+            "merge or leave out small groups (min_group_size)."
+        )
 
     def measure(self, scores):
         """What a criterion measures: the samples, their intervals and scores."""
-        return self.interval_events.samples, self.interval_events.group_intervals, scores
+        return self.samples, self.group_intervals, scores
 
     def make_rows(self, bound):
         """The rows that solvers see; none for a single group."""
-        ranked, criterion = self.interval_events, bound.gap.criterion
-        if len(ranked.samples.groups.names) == 1:
+        criterion = bound.gap.criterion
+        if len(self.samples.groups.names) == 1:
             return StackedRows(())
-        if ranked.ranks_in_groups:
-            ranked.check_sizes()
-        rows = criterion._linear_rows(ranked, bound.tolerance)
+        if self.ranks_in_groups:
+            self.check_sizes()
+        rows = criterion._linear_rows(self, bound.tolerance)
         if not criterion.is_correctable:
             return rows
         # Smooth shares plus the offset count decisions; the bounds move the other way.
@@ -530,40 +454,27 @@ class RankSums:
 
     def linearize_at(self, scores):
         """The same events, at other scores."""
-        return replace(self, interval_events=self.interval_events.linearize_at(scores))
+        return replace(self, scores=scores)
 
     def take(self, rows):
-        """The same on a subset of the samples; a ValueError if it is too small."""
-        return replace(self, interval_events=self.interval_events.take(rows))
+        """The same on a subset, ranked among its samples; a ValueError if it is too small."""
+        samples, groups = self.samples, self.samples.groups.take(rows)
+        if len(groups.names) < len(samples.groups.names):
+            raise ValueError("Every group needs a sample in the subset; draw more.")
+        scores = None if self.scores is None else self.scores[rows]
+        subset = Samples(samples.target[rows], groups, samples.weights[rows])
+        taken = _replace_samples(self, subset, self.group_intervals, scores)
+        taken.check_sizes()
+        return taken
 
     def contribution(self, rows, factors=1.0, target=None):
-        """The contribution of a block of samples; rows of blocks add up."""
-        events = self.interval_events.contribution(rows, factors, target)
-        return replace(self, interval_events=events)
-
-    def count(self, scores, cuts):
-        """Weights, weighted scores and numbers of the samples of a block in bins of scores.
-
-        `cuts` ascend; a bin is above one of them and up to the next. The three tables, of shapes
-        (n_events, n_bins), (n_bins,) and (n_bins,), add up over partitions.
-        """
-        from skfair._kernels.scores import bin_members
-
-        samples, events, _ = self.events.memberships
-        bins, n_bins = bin_members(scores, samples, cuts), len(cuts) + 1
-        weights = self.interval_events.samples.weights[samples]
-        table = count_table(events, bins, weights, self.events.n_events, n_bins)
-        scored = np.bincount(bins, weights * scores[samples], n_bins)
-        return table, scored, np.bincount(bins, minlength=n_bins)
-
-    def gather(self, scores, cuts, wanted):
-        """Score, event and weight of the samples of a block in the wanted bins."""
-        from skfair._kernels.scores import bin_members
-
-        samples, events, _ = self.events.memberships
-        inside = wanted[bin_members(scores, samples, cuts)]
-        samples = samples[inside]
-        return scores[samples], events[inside], self.interval_events.samples.weights[samples]
+        """The contribution of a block, as in `Events.contribution`; rows of blocks add up."""
+        samples = self.samples
+        target = samples.target[rows] if target is None else target
+        groups = samples.groups.subset(rows).copy_with_multiplicity(None)  # rows may repeat
+        subset = Samples(target, groups, samples.weights[rows] * factors)
+        cells = self.cells._replace(events=self.events.contribution(rows, factors))
+        return replace(self, samples=subset, cells=cells)
 
     def report_columns(self, bound, scores, moments):
         """Columns of the report: one entry per event and threshold that is compared.
@@ -576,9 +487,7 @@ class RankSums:
             return make_share_report(bound, moments)
         # Intervals of ranks in whole groups depend on the scores.
         here = bound.linearize_at(scores)
-        thresholds = here.gap.criterion._thresholds(
-            here.sums.interval_events, here.tolerance, scores
-        )
+        thresholds = here.gap.criterion._thresholds(here.sums, here.tolerance, scores)
         moments = here.value(scores), thresholds, share_moments(here, scores, thresholds)
         return make_share_report(here, moments)
 
@@ -597,9 +506,9 @@ class RankSums:
                 "samples and not rates; pass confidence_level=None, or a criterion on rates."
             )
         # Shares of the groups above the thresholds of the comparison, by effective sample sizes.
-        ranked = self.interval_events.linearize_at(scores)
+        ranked = self.linearize_at(scores)
         thresholds = criterion._thresholds(ranked, tolerance, scores, _N_CURVE_THRESHOLDS)
-        above, _ = ranked.moments(scores, thresholds)
+        above, _ = _event_moments(ranked, scores, thresholds)
         sizes = kish_sizes(self.events)
         if clusters is not None:  # the threshold at which clusters matter most
             effects = [
@@ -610,4 +519,33 @@ class RankSums:
             ]
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / criterion._interval_tolerances(ranked, 1.0)
-        return CurvePosterior(above, sizes, ranked.intervals, units, ranked.cell_codes, tolerance)
+        return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
+
+
+def _to_event_interval(sums, interval, of_group, event):
+    """Percentiles of an event whose members rank in an interval of their group."""
+    # Thresholds at the ends of the interval in the group, and shares of the event above them.
+    flat = interval.pairs.ravel()
+    groups, group = of_group
+    thresholds = groups.upper_quantiles(group, sums.scores, flat)
+    samples, shares = sums.events.members(event)
+    event_scores = sums.scores[samples]
+    above = np.array([shares[event_scores > threshold].sum() for threshold in thresholds])
+    above[flat <= 0.0], above[flat >= 1.0] = 0.0, 1.0
+    return PercentileInterval(above.reshape(-1, 2))
+
+
+def _replace_samples(sums, samples, intervals, scores):
+    """The same events of other samples, with their intervals, linearised at their scores."""
+    cells = cell_events(sums.find_cells(samples), samples, samples.groups)
+    return replace(sums, samples=samples, cells=cells, group_intervals=intervals, scores=scores)
+
+
+def _event_moments(sums, scores, thresholds):
+    """Shares above thresholds, (n_events, n_thresholds), and sums of squared shares.
+
+    Those of partitions add up.
+    """
+    members = [sums.events.members(event) for event in range(sums.events.n_events)]
+    above = [(scores[rows] > thresholds[:, np.newaxis]) @ shares for rows, shares in members]
+    return np.array(above), np.array([shares @ shares for _, shares in members])

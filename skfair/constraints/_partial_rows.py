@@ -237,17 +237,31 @@ class ShareMajorant(Majorant):
         )
 
 
+def _percentiles_at(ranked, positions, side):
+    """Percentiles of each event at positions of its own or common ones."""
+    paired = zip(ranked.intervals, positions, strict=True)
+    return np.array([interval.percentile_at(position, side) for interval, position in paired])
+
+
+def cell_codes(ranked):
+    """Code of the cell of each event, (n_events,): those of one cell are compared."""
+    codes = np.empty(ranked.events.n_events, dtype=int)
+    for number, block in enumerate(ranked.cells.blocks):
+        codes[list(block)] = number
+    return codes
+
+
 def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
     """Rows ``p <= S_e <= p + tolerance`` at free thresholds, for all events (as [1]_, (15)).
 
-    `ranked` are the `IntervalEvents`, with a tolerance each in units of its interval; `positions`,
+    `ranked` are `RankSums`, with a tolerance each in units of its interval; `positions`,
     (n_thresholds,), are those of the percentiles p in the intervals.
     """
     # Percentiles of the bounds, and between them those where the thresholds start.
     events, tolerances, n = ranked.events, tolerances[:, np.newaxis], len(positions)
-    lower = ranked.percentiles_at(positions + 0.0 * tolerances, "left")
-    upper = ranked.percentiles_at(positions + tolerances, "right")
-    middle = ranked.percentiles_at(positions + tolerances / 2, "left")
+    lower = _percentiles_at(ranked, positions + 0.0 * tolerances, "left")
+    upper = _percentiles_at(ranked, positions + tolerances, "right")
+    middle = _percentiles_at(ranked, positions + tolerances / 2, "left")
     middle = np.clip(middle, 0.0, 1.0)
 
     def midpoints(scores):
@@ -281,10 +295,13 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     # Shares below the ceiling, or above the floor, are all near one end of their interval.
     events, scores, widths = ranked.events, ranked.scores, ranked.widths
     begin = np.array([interval.pairs[0, 0] for interval in ranked.intervals])
-    ceiling = ranked.percentiles_at(tolerances, "right")
-    floor = ranked.percentiles_at(1.0 - tolerances, "left")
+    ceiling = _percentiles_at(ranked, tolerances, "right")
+    floor = _percentiles_at(ranked, 1.0 - tolerances, "left")
     lower, upper = np.full(len(begin), -np.inf), np.full(len(begin), np.inf)
-    selected = ranked.totals * widths
+    # Weight of each event in its interval.
+    rows, members, _ = events.memberships
+    weights = ranked.samples.weights[rows]
+    selected = np.bincount(members, weights, events.n_events) * widths
 
     def share_positions(scores):
         """Positions of the shares in their intervals."""
@@ -294,8 +311,9 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
 
     # Choose a case for each block.
     positions, with_level = share_positions(scores), []
-    for block in np.unique(ranked.cell_codes):
-        in_block = ranked.cell_codes == block
+    codes = cell_codes(ranked)
+    for block in np.unique(codes):
+        in_block = codes == block
         event = (
             positions[in_block],
             tolerances[in_block],

@@ -98,7 +98,7 @@ def make_share_report(constraint, moments):
     n_thresholds), and the sums of the squared weights of samples, (n_events,).
     """
     gap, thresholds, sums = moments
-    shares, ranked = list(zip(*sums, strict=True)), constraint.sums.interval_events
+    shares, ranked = list(zip(*sums, strict=True)), constraint.sums
     n_compared, bounds = len(ranked.cells.labels), (gap, constraint.tolerance)
     name = constraint.name
     events = [
@@ -106,7 +106,7 @@ def make_share_report(constraint, moments):
         for event in ranked.cells.report_order
     ]
     if others := shares[n_compared:]:
-        ranked, bounds = constraint.uncompared.interval_events, (np.nan, np.nan)
+        ranked, bounds = constraint.uncompared, (np.nan, np.nan)
         events += [
             _share_columns(name, ranked, event, thresholds, others[event], bounds)
             for event in ranked.cells.report_order

@@ -121,7 +121,7 @@ class RateRows:
 
     def correct(self, scores):
         """The rows with the means that the metric counts at these scores."""
-        return self.bound.correct(scores).rows
+        return self.bound.move_offset(self.residual(scores)).rows
 
     def sums_curvature(self, sums, v):
         """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
@@ -171,21 +171,9 @@ class StackedRows:
 
     def __init__(self, components):
         self.components = tuple(components)
-
-    @cached_property
-    def lower(self):
-        """Lower bounds of the rows, (n_rows,)."""
-        return concatenate(one.lower for one in self.components)
-
-    @cached_property
-    def upper(self):
-        """Upper bounds of the rows, (n_rows,)."""
-        return concatenate(one.upper for one in self.components)
-
-    @cached_property
-    def n_aux(self):
-        """Number of auxiliary unknowns."""
-        return sum(one.n_aux for one in self.components)
+        self.lower = concatenate(one.lower for one in self.components)
+        self.upper = concatenate(one.upper for one in self.components)
+        self.n_aux = sum(one.n_aux for one in self.components)
 
     @cached_property
     def aux_jacobian(self):

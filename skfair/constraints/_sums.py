@@ -42,6 +42,10 @@ class Sums:
     exact: tuple[Callable, ...]
     metric_input: str = "values"
 
+    # The rows that solvers see, and the columns of the report, of a bound constraint on sums.
+    make_rows = staticmethod(RateRows)
+    report_columns = staticmethod(rate_report_columns)
+
     @property
     def events(self):
         """Samples that each mean is taken over."""
@@ -83,14 +87,6 @@ class Sums:
     def measure(self, scores):
         """The rates by the public metric, (n_events,)."""
         return self.rates(self.exact_means(scores))
-
-    def make_rows(self, bound):
-        """The rows that solvers see, of a bound constraint on these sums."""
-        return RateRows(bound)
-
-    def report_columns(self, bound, scores, moments):
-        """Columns of the report of a bound constraint on these sums."""
-        return rate_report_columns(bound, scores, moments)
 
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""

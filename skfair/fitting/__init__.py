@@ -47,7 +47,6 @@ from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     FitProgressCallback,
     Subtask,
-    columns_of,
     compares_nothing,
     describe_uncertainty,
     guarantee_attributes,

@@ -11,8 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import move_offset, rate_moments, share_moments
-from skfair.problems import PartitionedProblem, PartitionedRankProblem, predict_block
+from skfair.constraints import rate_moments, share_moments
+from skfair.problems import (
+    ConstrainedProblem,
+    PartitionedProblem,
+    PartitionedRankProblem,
+    predict_block,
+)
 from skfair.solvers import Result
 
 # Errors and gaps along a line of models, from the decisions that flip on the way.
@@ -43,20 +48,6 @@ _PRUNING_TOLERANCE = 1e-10
 
 _BIN_END_HALF_WIDTH = 1e-3
 """Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
-
-
-def count_uncertain_signs(scores):
-    """Number of scores so near to 0 that they might change sign; an exact 0 stays one."""
-    sizes = np.abs(scores)
-    return np.count_nonzero(
-        (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
-    )
-
-
-def concatenate_lines(counts):
-    """Number of the line of each point, and lengths, errors and excesses, from those by line."""
-    numbers = np.repeat(np.arange(len(counts)), [len(lengths) for lengths, *_ in counts])
-    return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *counts, strict=True))
 
 
 def excess_of(constraint, sums):
@@ -339,15 +330,6 @@ sort_key = attrgetter("sort_key")
 """Key by which candidates are compared."""
 
 
-def make_counter(problem, rounding=TIE_TOLERANCE):
-    """The counter of a problem's decisions."""
-    if isinstance(problem, PartitionedRankProblem):
-        return RankCounter(problem, rounding)
-    if isinstance(problem, PartitionedProblem):
-        return PartitionedCounter(problem, rounding)
-    return DecisionCounter(problem, rounding)
-
-
 class DecisionCounter:
     """Counts of decisions of samples in memory.
 
@@ -382,14 +364,16 @@ class DecisionCounter:
         These are attributes of `Candidate`.
         """
         problem = self.problem
-        # Scores near 0 matter only to constraints that count decisions.
+        # Scores near 0 might change sign; that matters only to constraints that count decisions.
         counts_any = "decisions" in problem.constraint.metric_inputs
         counts = []
         for parameters in points:
             scores = problem.predict_scores(parameters)
             positive = scores > 0
             error = float(problem.mean_weights @ (positive != (problem.target > 0)))
-            is_clear = not (counts_any and count_uncertain_signs(scores))
+            sizes = np.abs(scores)
+            is_near = (sizes > 0) & (sizes <= SIGN_TOLERANCE * (1.0 + sizes.max(initial=0.0)))
+            is_clear = not (counts_any and is_near.any())
             decisions = np.array([False, True])[[not positive.all(), bool(positive.any())]]
             gaps = problem.constraint.gaps(scores)
             counts.append((scores, error, gaps, is_clear, decisions))
@@ -432,10 +416,9 @@ class DecisionCounter:
 
     def summarize_model(self, parameters):
         """Objective, number of rows, and columns of the constraint's report, of a model."""
-        problem = self.problem
-        scores = problem.model.evaluate(parameters).scores
-        # Rows on ranks depend on the scores at which they are linearised.
-        constraint = problem.constraint.linearize_at(scores)
+        problem, constraint = self.problem, self.problem.constraint
+        if "ranks" in constraint.metric_inputs:  # rows depend on scores where they are linearised
+            constraint = constraint.linearize_at(problem.model.evaluate(parameters).scores)
         objective = problem.evaluate(parameters).fun
         report = constraint.report_columns(problem.predict_scores(parameters))
         return objective, len(constraint.rows.lower), report
@@ -481,16 +464,16 @@ class PartitionedCounter(DecisionCounter):
         """A constraint with its smooth rates moved to those of a model's decisions."""
         residuals = self.problem.partitions.reduce(_residuals, parameters)
         pairs = zip(constraint, residuals, strict=True)
-        return type(constraint)(move_offset(one, of_one, step_size) for one, of_one in pairs)
+        return type(constraint)(one.move_offset(of_one, step_size) for one, of_one in pairs)
 
     def evaluate_along_lines(self, model, starts):
         """Errors and gaps along lines, from one pass per start that counts bins.
 
         Bins are dense where decisions of the subsample flip, whose scores and slopes these are.
         """
-        return concatenate_lines(
-            [line for start in starts for line in self._evaluate_bin_ends(start)]
-        )
+        lines = [line for start in starts for line in self._evaluate_bin_ends(start)]
+        numbers = np.repeat(np.arange(len(lines)), [len(lengths) for lengths, *_ in lines])
+        return numbers, *map(np.concatenate, zip(np.empty((3, 0)), *lines, strict=True))
 
     def _evaluate_bin_ends(self, start):
         """Lengths, errors and excess of the gap at the ends of the bins of each line."""
@@ -547,7 +530,7 @@ class RankCounter(PartitionedCounter):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.gap.criterion._thresholds(one.sums.interval_events, one.tolerance, scores)
+            one.gap.criterion._thresholds(one.sums, one.tolerance, scores)
             for one, scores in condensed
         ]
         gaps = [constraint.value(scores) for constraint, scores in condensed]
@@ -556,6 +539,14 @@ class RankCounter(PartitionedCounter):
         return self._summarize_model(
             parameters, objective, zip(gaps, thresholds, moments, strict=True)
         )
+
+
+COUNTERS = {
+    ConstrainedProblem: DecisionCounter,
+    PartitionedProblem: PartitionedCounter,
+    PartitionedRankProblem: RankCounter,
+}
+"""Counters of the decisions of problems, by class."""
 
 
 def _gap_of_moments(constraint, moments):

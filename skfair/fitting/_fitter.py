@@ -11,11 +11,11 @@ from sklearn.base import clone
 
 from skfair.constraints import ConstraintSystem
 from skfair.fitting._counting import (
+    COUNTERS,
     DECIMALS,
     TIE_TOLERANCE,
     Candidate,
     LineStart,
-    make_counter,
     sort_key,
 )
 from skfair.problems import draw_subsample
@@ -90,7 +90,7 @@ class Fitter:
     def counter(self):
         """What counts the decisions of models."""
         errors, margins = _errors_and_margins(self.constraint, self.solver.tol)
-        return make_counter(self.problem, errors - margins)
+        return COUNTERS[type(self.problem)](self.problem, errors - margins)
 
     def evaluate(self, parameters, result):
         """The candidate with these parameters; the result is the solver's that led to them."""
@@ -336,7 +336,11 @@ class _LineSearch:
         lines, newton, effects = self.directions
         if candidate.keeps_bound:
             return lines
-        steps = _steps_to_bounds(self.scored.constraint, self._scores(candidate))
+        # Change that leads each row, counted by decisions, to its bounds; 0 within them.
+        constraint, scores = self.scored.constraint, self._scores(candidate)
+        values = [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in constraint]
+        values = np.nan_to_num(np.concatenate(values))  # unknown rates lead nowhere
+        steps = np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
         if len(steps) < 2 or not steps.any():
             return lines
         back = newton @ np.linalg.lstsq(effects, steps, rcond=1e-8)[0]
@@ -470,15 +474,6 @@ def round_to_bits(values, bits):
         return values
     unit = np.exp2(np.floor(np.log2(largest)) - bits)
     return np.rint(values / unit) * unit
-
-
-def _steps_to_bounds(constraint, scores):
-    """Change that leads each row, counted by decisions, to its bounds, (n_rows,); 0 within them."""
-    values = np.concatenate(
-        [one.rows.rows_at(one.sums.exact_means(scores))[0] for one in constraint]
-    )
-    values = np.nan_to_num(values)  # unknown rates lead nowhere
-    return np.clip(values, constraint.rows.lower, constraint.rows.upper) - values
 
 
 # Random local search for parameters that keep tolerances of ranks, where no solver finds any.

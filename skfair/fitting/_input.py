@@ -375,21 +375,20 @@ def _check_input(estimator, X, y, columns, request):
     return checked, target, samples, lacks_groups
 
 
-def attributes_in_features(X, groups):
-    """Names of sensitive attributes that are columns of X, as they are or one-hot encoded.
+def warn_if_revealed(X, groups, setting):
+    """Warn if sensitive attributes are columns of X, as they are or one-hot encoded.
 
     Groups that overlap are not looked for.
     """
     if not groups.is_disjoint:
-        return []
-    names = []
+        return
     values, _ = groups.attribute_codes_of_groups()
-    for name, of_group in zip(groups.attributes, values.T, strict=True):
+    for of_group in values.T:
         n_values = len(np.unique(of_group[groups.counts > 0]))
         is_known = 1 < n_values <= X.shape[0] / 2  # in groups of one sample nothing varies
         if is_known and _is_revealed(X, of_group, groups.codes):
-            names.append(name)
-    return names
+            warn_of_group_in_features(setting)
+            return
 
 
 def _is_revealed(X, of_group, codes):
@@ -409,12 +408,6 @@ def _is_revealed(X, of_group, codes):
         if not len(columns):
             return False
     return len(np.unique(values[first][:, is_constant], axis=0)) == len(first)
-
-
-def warn_if_revealed(X, groups, setting):
-    """Warn if columns of X are a sensitive attribute, as `warn_of_group_in_features` does."""
-    if attributes_in_features(X, groups):
-        warn_of_group_in_features(setting)
 
 
 def warn_of_group_in_features(setting):

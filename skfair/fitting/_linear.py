@@ -79,7 +79,7 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     def _make_problem(self, training, constraints, weights):
         """The problem, in blocks for threads if there are very many samples."""
         solver = self._chosen_solver()
-        problem = super()._make_problem(training, constraints, weights)
+        problem = self._problem_of(self._model(training), training, constraints, weights)
         problem = problem.single() if solver.one_row else problem
         if self.confidence_level is None:
             problem = partition_problem(problem, solver, self.n_jobs)

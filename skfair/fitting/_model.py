@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from skfair.constraints import ConstraintSystem, bind_all
 from skfair.fitting._enforce import enforce_in_population
@@ -32,7 +31,7 @@ from skfair.fitting._outcome import (
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
 from skfair.models import LinearModel
-from skfair.partitions import is_partitioned
+from skfair.partitions import feature_attributes
 from skfair.problems import ConstrainedProblem
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid
@@ -198,18 +197,6 @@ def _refuse_threshold_criteria(loss, constraints):
             )
 
 
-def feature_attributes(X):
-    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
-    if is_partitioned(X):
-        import pandas as pd
-
-        names = getattr(X, "columns", None)
-        X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
-    probe = BaseEstimator()
-    validate_data(probe, X, skip_check_array=True)
-    return vars(probe)
-
-
 # The default score of estimators whose predictions may depend on the group.
 
 
@@ -333,9 +320,12 @@ class ConstrainedNetwork(ConstrainedEstimator):
         n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, self.n_iter_no_change)
         start = self._initial_parameters(problem.model, random_state)
         is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
+        model = problem.model
+        if hasattr(model, "astype"):  # else its precision is the user's choice
+            model = model.astype(np.float32 if is_drawn else np.float64)
         problem = replace(
             problem,
-            model=_set_precision(problem.model, np.float32 if is_drawn else np.float64),
+            model=model,
             constraint=self._batch_constraints(problem.constraint, solver),
         )
         if self.early_stopping:
@@ -400,11 +390,6 @@ class _EpochCallback:
             self._smallest, self._waited = (progress.evaluation.violation, loss), 0
             self.best = progress.evaluation.parameters
         return is_stopped or self._waited >= self.patience
-
-
-def _set_precision(model, dtype):
-    """The model in a dtype, unless its dtype is the user's choice."""
-    return model.astype(dtype) if hasattr(model, "astype") else model
 
 
 def _solve(solver, problem, x, random_state, epochs):

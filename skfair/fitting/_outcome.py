@@ -1,6 +1,8 @@
 """Outcome of a constrained fit: status, warnings, cost, and reports of iterations."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -114,12 +116,13 @@ def warn_of_outcome(estimator, constraint, guarantee):
     # Constant decisions are worth a warning only if the constraint has caused them.
     # A constraint on ranks does not count decisions, but a small tolerance may make them equal.
     is_counted = "decisions" in constraint.metric_inputs or estimator.confidence_level is not None
-    is_counted = is_counted and hasattr(estimator, "classes_")  # losses of pairs have none
-    labels = (
-        _occurring_labels(candidate, estimator)
-        if is_counted and not candidate.is_unconstrained
-        else []
-    )
+    classes = getattr(estimator, "classes_", None)  # losses of pairs have none
+    if not is_counted or classes is None or candidate.is_unconstrained:
+        return
+    if len(classes) > 2:
+        labels = classes[candidate.scores.reshape(len(classes), -1).argmax(axis=0)]
+    else:
+        labels = to_class_labels(candidate.occurring_decisions, classes, estimator.pos_label_)
     if len(np.unique(labels)) == 1:
         warn(
             f"Every training sample is given the class {labels[0]}: "
@@ -134,14 +137,6 @@ def advise_relaxation(constraints):
         "lower the ratio" if one.gap.is_ratio else "raise the tolerance" for one in constraints
     }
     return " or ".join(sorted(changes)).capitalize()
-
-
-def _occurring_labels(candidate, estimator):
-    """Classes of samples, by the score of the positive one or the largest of several."""
-    if len(estimator.classes_) > 2:
-        leads = candidate.scores.reshape(len(estimator.classes_), -1)
-        return estimator.classes_[leads.argmax(axis=0)]
-    return to_class_labels(candidate.occurring_decisions, estimator.classes_, estimator.pos_label_)
 
 
 def describe_uncertainty(estimator, guarantee, constraints):
@@ -242,11 +237,6 @@ def store_fit(estimator, fitted):
     estimator.__dict__ = settings | fitted
 
 
-def columns_of(table):
-    """Columns of a table as arrays, by name."""
-    return {name: table[name].to_numpy() for name in table}
-
-
 class Subtask:
     """Context manager of a step of a fit: callbacks see it begin and end, ``verbose`` prints it.
 
@@ -273,21 +263,22 @@ class Subtask:
                 print(f"{self.name}: done")
 
 
+@dataclass
 class FitProgressCallback:
     """Callback of solvers that passes every iteration to the estimator's callbacks, and prints it.
 
     A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
     stops the fit, all further problems end at their start. ``describe`` returns the fitted
-    attributes that predictions need, from an evaluation. The name of a step begins printed lines.
+    attributes that predictions need, from an evaluation.
     """
 
-    def __init__(self, estimator, context, describe, name=None):
-        self.estimator = estimator
-        self.context = context
-        self.describe = describe
-        self.prefix = f"{name}, " if name else ""
-        self.n_problems = self.n_iter = 0
-        self.is_stopped = False
+    estimator: Any
+    context: Any
+    describe: Callable
+    prefix: str = ""  # of printed lines
+    n_problems: int = 0
+    n_iter: int = 0
+    is_stopped: bool = False
 
     def __call__(self, progress):
         """Report an iteration; True if a callback wants the fit to stop."""
@@ -352,11 +343,13 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
         return
     problem = fitter.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
-    if not (is_real or is_guaranteed) and _is_clearly_cheap(problem, free, fitter.start, candidate):
-        return
     is_fitted = "plain_fit" in vars(fitter) and problem is fitter.problem
     if is_fitted and len(problem.target) <= _MAX_SAMPLES:
         plain = fitter.plain_fit.parameters
+    elif not (is_real or is_guaranteed) and _is_clearly_cheap(
+        problem, free, fitter.start, candidate
+    ):
+        return
     else:
         plain = _UNCONSTRAINED_SOLVER.solve(_draw_subsample(free, _MAX_SAMPLES), fitter.start).x
     warn_of_cost(problem, candidate.parameters, plain, is_real)
@@ -490,27 +483,23 @@ def _describe_largest_violation(constraint, scores):
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
     part = constraint[int(np.argmax(excess))]
-    report = {
-        name: column.to_numpy() for name, column in ConstraintSystem((part,)).report(scores).items()
-    }
-    is_bounded = ~np.isnan(report["tolerance"])
-    report = {name: column[is_bounded] for name, column in report.items()}
+    report = ConstraintSystem((part,)).report_columns(scores)
+    bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
     # The group whose rate is farthest from the mean rate of its cell.
-    cells, thresholds = (
-        np.unique(report[name], return_inverse=True)[1] for name in ("event", "threshold")
-    )
+    names = ("event", "threshold", "n", "estimate")
+    cells, thresholds, n, rates = (np.asarray(report[name])[bounded] for name in names)
+    cells, thresholds = (np.unique(one, return_inverse=True)[1] for one in (cells, thresholds))
     strata = cells * (thresholds.max() + 1) + thresholds
-    totals, sizes = (np.bincount(strata, report["n"] * one) for one in (report["estimate"], 1.0))
+    totals, sizes = (np.bincount(strata, n * one) for one in (rates, 1.0))
     mean = (totals / np.maximum(sizes, 1.0))[strata]
-    row = int(np.argmax(np.abs(report["estimate"] - mean)))
-    names = ("event", "group", "n", "estimate")
-    cell, group, n, rate = (report[name].tolist()[row] for name in names)
+    row = int(np.argmax(np.abs(rates - mean)))
+    cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "
-        f"with {where}group {group!r} (n={n}) at {rate:.3g} where the mean of all groups is "
-        f"{mean[row]:.3g}. {advice}"
+        f"with {where}group {group!r} (n={n[row]}) at {rates[row]:.3g} where the mean of all "
+        f"groups is {mean[row]:.3g}. {advice}"
     )

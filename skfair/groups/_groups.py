@@ -684,7 +684,8 @@ def refuse_continuous_attributes(groups, is_compared=None):
     large enough to be compared. An attribute passes if at most 30 of its numbers, and not none of
     them, are those of compared groups. None compares all groups. A sparse matrix passes.
     """
-    if not groups.is_disjoint:
+    # An attribute has at most as many values as there are groups.
+    if not groups.is_disjoint or len(groups.labels) <= MAX_NUMERIC_GROUPS:
         return
     # Which labels are in groups that are compared; all unless a mask is passed.
     masks = True if is_compared is None else is_compared.T

@@ -264,7 +264,8 @@ def check_samples(
         all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
     if sensitive_features is not None and group_probabilities is not None:
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
-    _check_number_of_groups(all_groups, len(weights))
+    if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
+        _check_number_of_groups(all_groups, len(weights))
     warn_of_similar_labels(all_groups)
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
@@ -390,8 +391,6 @@ _TINY_GROUP_SIZE = 5
 def _check_number_of_groups(groups, n_samples):
     """Raise for ids, and warn of tiny groups, before any table of groups is made."""
     n_groups = len(groups.labels)
-    if n_groups <= _MAX_UNCHECKED_GROUPS:
-        return
     if groups.is_disjoint and n_groups > n_samples / 2:
         raise argument_error(
             f"sensitive_features has {n_groups} groups for {n_samples} samples, which looks like "

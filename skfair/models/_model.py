@@ -296,7 +296,7 @@ class ChunkedPoint:
     def __init__(self, model, parameters, n_samples, n_chunk):
         self.model = model
         self.parameters = parameters
-        self._rows = [slice(i, i + n_chunk) for i in range(0, n_samples, n_chunk)]
+        self._rows = blocks(n_samples, n_chunk)
         # Only scores are kept; activations of a chunk are recomputed when they are needed.
         self.scores = np.empty(n_samples)
         for rows, chunk in self._iter_chunks():
@@ -332,10 +332,6 @@ _MAX_DENSE_ROWS = 16
 """Sparse rows that are made dense for a product with dense columns."""
 
 
-def _chunks(n_samples):
-    return [slice(start, start + _CHUNK_SIZE) for start in range(0, n_samples, _CHUNK_SIZE)]
-
-
 def replace_zeros(scale):
     """The scales, with 1 in place of 0."""
     return np.where(scale > 0, scale, 1.0)
@@ -365,7 +361,7 @@ def to_dense_or_csr(X):
 def _is_filled(X):
     """Whether too few entries are 0 for CSR; the first blocks show it of dense columns."""
     needed, filled = _SPARSE_BELOW * X.size, 0
-    for rows in _chunks(len(X)):
+    for rows in blocks(len(X), _CHUNK_SIZE):
         filled += np.count_nonzero(X[rows] != 0.0)
         if filled >= needed:
             break
@@ -416,7 +412,7 @@ def _sum_deviations(block, mean):
     """Sums of deviations from the means and of their squares, by column."""
     X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
-    for rows in _chunks(len(weights)):
+    for rows in blocks(len(weights), _CHUNK_SIZE):
         deviation = X[rows] - mean
         residual += weights[rows].dot(deviation)
         squares += weights[rows].dot(deviation**2)
@@ -452,7 +448,7 @@ def times_vector(X, coef):
     """``X @ coef``; float32 features become float64 a few rows at a time."""
     if X.dtype != np.float32 or sparse.issparse(X):
         return X @ coef
-    return np.concatenate([X[rows] @ coef for rows in _chunks(len(X))] or [np.empty(0)])
+    return np.concatenate([X[rows] @ coef for rows in blocks(len(X), _CHUNK_SIZE)] or [np.empty(0)])
 
 
 def rows_times(rows, X):
@@ -485,7 +481,7 @@ def weighted_outer_sum(X, weights):
 def _outer_sum(X, factors):
     """Product of the transpose of X, its rows times factors, with itself."""
     gram = np.zeros((X.shape[1], X.shape[1]))
-    for rows in _chunks(len(X)):
+    for rows in blocks(len(X), _CHUNK_SIZE):
         scaled = X[rows] * factors[rows, np.newaxis]
         gram += scaled.T.dot(scaled)
     return gram

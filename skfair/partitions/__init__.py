@@ -9,6 +9,7 @@ from skfair.partitions._blocks import Blocks, open_blocks
 from skfair.partitions._collections import (
     changed_partition_message,
     check_alignment,
+    feature_attributes,
     is_lazy,
     is_partitioned,
     load_columns,

@@ -9,6 +9,8 @@ from functools import partial, wraps
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, acquire_client, check_worker_imports, gather
@@ -142,6 +144,18 @@ def is_lazy(rows):
 def is_partitioned(*data):
     """Whether any of the data is an array or dataframe of Dask, or `Blocks`."""
     return any(is_lazy(rows) or isinstance(rows, Blocks) for rows in data)
+
+
+def feature_attributes(X):
+    """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
+    if is_partitioned(X):
+        import pandas as pd
+
+        names = getattr(X, "columns", None)
+        X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
+    probe = BaseEstimator()
+    validate_data(probe, X, skip_check_array=True)
+    return vars(probe)
 
 
 def load_rows(rows):

@@ -5,6 +5,7 @@ Partitions of this process are stored, or read for every pass.
 
 import os
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cache, partial, reduce
 from itertools import chain, count, starmap
 from operator import add
@@ -25,6 +26,7 @@ FAN_IN = 8
 """How many results are added at a time."""
 
 
+@dataclass(eq=False, repr=False)
 class Partitions:
     """Rows in partitions, each of which is a list of blocks.
 
@@ -49,8 +51,8 @@ class Partitions:
     [(2, 3), (1, 3)]
     """
 
-    def __init__(self, engine, steps=()):
-        self.engine, self.steps = engine, steps
+    engine: Any
+    steps: tuple = ()
 
     def __len__(self):
         return len(self.engine)

@@ -18,10 +18,8 @@ from skfair.fitting import (
     ConstraintReportMixin,
     FitProgressCallback,
     Subtask,
-    columns_of,
     compares_nothing,
     refuse_partitioned,
-    resolve_constraints,
     solution_attributes,
     store_fit,
     warn_of_dependence,
@@ -128,13 +126,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     def _warn_after_fit(self, problem, guarantee, training):
         """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
 
-    def _fit(self, X, y, metadata, groups, X_fit, params):
+    def _fit(self, X, y, constraints, metadata, groups, X_fit, params):
         """Fit the estimator, the models of groups and the final linear model; return self.
 
         ``metadata`` has the sensitive features and sample weights, ``params`` further arguments of
         the estimator's ``fit``.
         """
-        constraints = resolve_constraints(self.constraint)
         # Check the input; from here on, training data are the samples of positive weight.
         training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
         problems, objective = self._make_problems(training, constraints)
@@ -168,14 +165,16 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         outcome, report, status = self._outcome_attributes(
             rule["_event_features"], problem, guarantee, problems, constraints
         )
-        for name in outcome:
-            if name.startswith("oof_"):
-                outcome[name] = _scatter(outcome[name], rows, len(column_or_1d(y)))
+        for name in [name for name in outcome if name.startswith("oof_")]:
+            scores, shape = outcome[name], outcome[name].shape[1:]
+            outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
+            outcome[name][rows] = scores
         is_unconstrained = compares_nothing(problems[0], problem.constraint)
         if is_unconstrained:
             warn_of_one_group(problems[0], problem.constraint)
-        n_rows, columns = len(problem.lower), columns_of(report)
-        solution = solution_attributes(self, guarantee, status, n_rows, columns, is_unconstrained)
+        solution = solution_attributes(
+            self, guarantee, status, len(problem.lower), report, is_unconstrained
+        )
         store_fit(self, rule | outcome | solution | feature_attributes(final[0]))
         self._warn_after_fit(problem, guarantee, training)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -261,7 +260,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             "_unit": unit,
         }
         progress = FitProgressCallback(
-            self, step.context, lambda e: rule | _coefficient_attributes(e), step.name
+            self, step.context, lambda e: rule | _coefficient_attributes(e), f"{step.name}, "
         )
         settings = objective, constraints, self.tolerance
         # Where decisions by the scores alone keep the bounds, no event is needed.
@@ -273,7 +272,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             )
             rule["_event_features"] = features
             solution = check_feasibility_and_fit(
-                features, (problems, *settings), chances, self.confidence_level, progress
+                features, (problems, *settings, progress), chances, self.confidence_level
             )
         return rule | {"n_iter_": progress.n_iter}, *solution
 
@@ -415,10 +414,3 @@ def _coefficient_attributes(evaluation):
     """Fitted attributes of a linear model during its fit."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return {"coef_": np.array(coef), "intercept_": intercept}
-
-
-def _scatter(scores, rows, n_samples):
-    """Scores of some rows among all samples, nan for the others."""
-    scattered = np.full((n_samples, *scores.shape[1:]), np.nan)
-    scattered[rows] = scores
-    return scattered

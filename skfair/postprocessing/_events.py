@@ -1,7 +1,7 @@
 """Events that fair decisions depend on, their probabilities, and the final linear model."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,7 @@ _CERTAIN_SCORE = 10.0
 """Score far beyond the threshold of a decision."""
 
 
+@dataclass(frozen=True, eq=False)
 class ConstraintEvents:
     """Events of constraints: subsets of the samples by groups, and the features made of these.
 
@@ -65,12 +66,11 @@ class ConstraintEvents:
     ranks or losses: then each feature also comes multiplied with the log-odds.
     """
 
-    def __init__(self, subsets, sources, codes, table, compares_scores):
-        self.subsets = subsets
-        self.sources = sources
-        self.codes = codes
-        self.table = table
-        self.compares_scores = compares_scores
+    subsets: list
+    sources: list
+    codes: np.ndarray
+    table: np.ndarray
+    compares_scores: bool
 
     def check_folds(self, folds, groups):
         """Raise for folds whose training rows lack an event."""
@@ -108,12 +108,13 @@ def find_events(problems, constraints):
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
             for cell in constraint.cells(problem.samples).values():
                 for effects in _decision_effects(constraint, cell, problem):
-                    sums = _group_shares(effects, groups, problem.samples.weights)
-                    columns[-1] += _collect_contrasts(effects, members, sums, subsets)
+                    # Share of each group within the subsets in the weight of all samples.
+                    inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
+                    weights = problem.samples.weights
+                    shares = groups.matrix.T @ (weights * inside) / weights.sum()
+                    columns[-1] += _collect_contrasts(effects, members, shares, subsets)
         sources += [(number, _probability_source(one, problem)) for one in subsets[len(sources) :]]
-    tables = [
-        _drop_proportional_features(_tabulate(one, len(subsets), len(first))) for one in columns
-    ]
+    tables = [_tabulate(one, len(subsets), len(first)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
@@ -158,12 +159,6 @@ def _term_effects(rate, cell, target):
     return [(cell & (target < 0), effects[0]), (cell & (target > 0), effects[1])]
 
 
-def _group_shares(effects, groups, weights):
-    """Share of each group within the subsets of a cell in the weight of all samples."""
-    inside = sum((one for one, _ in effects), np.zeros(len(weights), dtype=bool))
-    return groups.matrix.T @ (weights * inside) / weights.sum()
-
-
 def _collect_contrasts(effects, members, share, subsets):
     """Features of a cell: each group's event less that of the largest, as weights by subset.
 
@@ -205,16 +200,14 @@ def _probability_source(subset, problem):
 
 
 def _tabulate(columns, n_subsets, n_codes):
-    """Features as an array of weights, (n_subsets, n_codes, n_features)."""
+    """Features as an array of weights, (n_subsets, n_codes, n_features).
+
+    Features that are multiples of others, as several constraints share, are left out.
+    """
     table = np.zeros((n_subsets, n_codes, len(columns)))
     for number, column in enumerate(columns):
         for subset, weights in column.items():
             table[subset, :, number] = weights
-    return table
-
-
-def _drop_proportional_features(table):
-    """The table without features that are multiples of others, as several constraints share."""
     if not table.size:
         return table
     columns = table.reshape(-1, table.shape[2])
@@ -225,9 +218,7 @@ def _drop_proportional_features(table):
 
 
 def check_multiclass_support(problems, constraints, confidence):
-    """Raise for what needs the one score of two classes where there are several classes."""
-    if len(problems) == 1:
-        return
+    """Raise for several classes with what needs the one score of two classes."""
     if confidence is not None:
         raise ValueError(
             f"confidence_level needs 2 classes, but there are {len(problems)}; pass None, or make "
@@ -489,11 +480,11 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)
 
-    def fit_rule(self, problems, *settings):
+    def fit_rule(self, fitter, request, confidence):
         """The solved problem and the guarantee of `fit_final_model`."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        codes = group_codes(problems[0].samples.groups) if sees_groups else None
-        return fit_final_model(problems, *settings, codes)
+        codes = group_codes(request[0][0].samples.groups) if sees_groups else None
+        return fit_final_model(fitter, request, confidence, codes)
 
 
 def _subset_probabilities(sources, success):
@@ -581,27 +572,23 @@ def fit_plain_model(problems, objective, constraints, tolerance, confidence=None
     guarantee = _guarantee(fitter, plain, confidence, problems[0].samples.clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
-    return _linearize_solution(fitter, guarantee) if is_plain else None
+    return linearize_solution(fitter, guarantee) if is_plain else None
 
 
-def fit_final_model(
-    problems, objective, constraints, tolerance, confidence=None, callback=None, codes=None
-):
+def fit_final_model(fitter, request, confidence=None, codes=None):
     """The solved problem, linearised at its solution, and the guarantee of the enforced model.
 
-    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
-    that decides by its sign, or several, the largest of which decides, and each of which keeps the
-    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
-    iteration. ``codes`` are the groups of samples where the features show them.
+    ``fitter`` is what `make_fitter` makes of the request. ``codes`` are the groups of samples where
+    the features show them.
     """
-    fitters = make_fitters(problems, objective, constraints, tolerance, callback)
+    problems, fitters = request[0], make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
     fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
     decides_by_group = codes is not None and len(problems) == 1 and confidence is None
     if decides_by_group and problems[0].classes is not None:
         candidate = search_thresholds(fitter, candidate, problems[0].X, codes)
     clusters = problems[0].samples.clusters
-    return _linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
+    return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
 
 def _guarantee(fitter, candidate, confidence, clusters):
@@ -615,15 +602,14 @@ def _guarantee(fitter, candidate, confidence, clusters):
     return enforce_in_population(start, "auto", confidence, clusters=clusters)
 
 
-def _linearize_solution(fitter, guarantee):
+def linearize_solution(fitter, guarantee):
     """The problem linearised at the enforced model, where its report is read, and the guarantee."""
     constraint = fitter.constraint.linearize_at(guarantee.candidate.scores)
     return fitter.problem_with_constraint(constraint), guarantee
 
 
-def make_fitters(*request):
-    """The constrained problem at each temperature of the surrogate; one where none is used."""
-    first = make_fitter(*request)
+def make_fitters(first, request):
+    """The first fitter, and those of its request at further temperatures where these are used."""
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
         return [first]
@@ -643,8 +629,19 @@ def make_fitter(*request):
 def _make_fitter(
     problems, objective, constraints, tolerance, callback, temperature=_TEMPERATURES[0]
 ):
-    """The constrained problem at one temperature of the surrogate."""
-    (loss, weights), model = objective, _make_model(problems)
+    """The constrained problem at one temperature of the surrogate.
+
+    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
+    that decides by its sign, or several, the largest of which decides, and each of which keeps the
+    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
+    iteration.
+    """
+    loss, weights = objective
+    features, of_samples = [problem.X for problem in problems], problems[0].samples.weights
+    if len(problems) == 1:
+        model = LinearModel.from_features(features[0], of_samples)
+    else:
+        model = ArgmaxModel.from_features(features, of_samples)
     system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
     solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
@@ -676,14 +673,6 @@ def enforce_and_select(fitters, strategy="auto"):
     """Return the fitter whose enforced model has the best rank, and this model."""
     enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
-
-
-def _make_model(problems):
-    """The linear model of one problem's score, or of the scores of several."""
-    features, weights = [problem.X for problem in problems], problems[0].samples.weights
-    if len(features) == 1:
-        return LinearModel.from_features(features[0], weights)
-    return ArgmaxModel.from_features(features, weights)
 
 
 def _bind(problems, constraints, settings):

@@ -26,7 +26,7 @@ from skfair.postprocessing._events import (
     MIN_PROBABILITY,
     enforce_and_select,
     group_codes,
-    make_fitter,
+    linearize_solution,
     make_fitters,
 )
 from skfair.postprocessing._feasibility import sums_and_changes
@@ -213,9 +213,24 @@ class JointProbabilities(NamedTuple):
         return model.parameters(gains[1:] - gains[0], gains[0])
 
     @staticmethod
-    def fit_rule(problems, objective, constraints, tolerance, confidence=None, callback=None):
-        """The solved problem and the guarantee, as `fit_final_model` returns them."""
-        return _fit_by_expected_rates(problems, objective, constraints, tolerance, callback)
+    def fit_rule(fitter, request, confidence):
+        """The solved problem and the guarantee, as `fit_final_model` returns them.
+
+        The decisions keep the bounds in expectation, and by count.
+        """
+        candidate, start = None, {}
+        # Rows that are linear in rates; those of other gaps are left to the searches.
+        if all(
+            one.rows.rates_to_rows is not None and not one.sums.is_quotient
+            for one in fitter.constraint
+        ):
+            (training, *_), callback = request[0], fitter.options["callback"]
+            candidate = _solve_with_corrections(fitter, training, callback)
+            start = {"start": candidate.parameters}
+        if candidate is None or not candidate.keeps_bound:
+            fitters = [replace(one, **start) for one in make_fitters(fitter, request)]
+            fitter, candidate = enforce_and_select(fitters)
+        return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
 
 def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
@@ -264,28 +279,6 @@ def _fit_stack(columns, outcomes, weights):
 
 
 # The best decisions under bounds on expected rates.
-
-
-def _fit_by_expected_rates(problems, objective, constraints, tolerance, callback):
-    """The decisions that keep the bounds in expectation, and by count.
-
-    Where corrections do not lead to that, searches go on from there.
-    """
-    request = problems, objective, constraints, tolerance, callback
-    fitter, start = make_fitter(*request), {}
-    candidate = None
-    # Rows that are linear in rates; those of other gaps are left to the searches.
-    if all(
-        one.rows.rates_to_rows is not None and not one.sums.is_quotient for one in fitter.constraint
-    ):
-        candidate = _solve_with_corrections(fitter, problems[0], callback)
-        start = {"start": candidate.parameters}
-    if candidate is None or not candidate.keeps_bound:
-        fitters = [replace(one, **start) for one in make_fitters(*request)]
-        fitter, candidate = enforce_and_select(fitters)
-    constraint = fitter.problem.constraint
-    problem = replace(fitter.problem, constraint=constraint.linearize_at(candidate.scores))
-    return problem, Guarantee(candidate, constraint.tolerances)
 
 
 def _solve_with_corrections(fitter, training, callback):
@@ -356,14 +349,11 @@ class _ExpectedRateProgram(NamedTuple):
         effects, constant = map(np.concatenate, (effects, constant))
         return cls(fitter.constraint, joint, weights, effects, constant, fitter.problem)
 
-    @property
-    def gains(self):
-        """Expected gain of a positive decision about each sample, (n_samples,)."""
-        return 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
-
     def margins(self, multipliers):
         """Gain less what the rows cost, in units of the smoothing, (n_samples,)."""
-        return (self.gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
+        # Expected gain of a positive decision about each sample.
+        gains = 2.0 * self.joint[:, self.joint.shape[1] // 2 :].sum(axis=1) - 1.0
+        return (gains - self.joint @ (self.effects.T @ multipliers)) / _SMOOTHING
 
     def rows(self, margins):
         """Expected rows of smooth decisions, less their constant, (n_rows,)."""

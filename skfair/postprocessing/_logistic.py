@@ -97,6 +97,7 @@ class _LogisticLoss(NamedTuple):
     members: np.ndarray  # (n_labels, n_samples), weights of the samples' own labels
     weights: np.ndarray  # (n_samples,), sum 1
     penalty: float
+    n_rows: int  # vectors of coefficients
 
     @classmethod
     def make(cls, features, codes, weights, penalty):
@@ -104,12 +105,7 @@ class _LogisticLoss(NamedTuple):
         weights = (weights / weights.sum()).astype(features.dtype)
         members = np.zeros((codes.max() + 1, len(codes)), dtype=features.dtype)
         members[codes, np.arange(len(codes))] = weights
-        return cls(features, members, weights, penalty)
-
-    @property
-    def n_rows(self):
-        """Number of vectors of coefficients."""
-        return len(self.members) if len(self.members) > 2 else 1
+        return cls(features, members, weights, penalty, len(members) if len(members) > 2 else 1)
 
     def predict(self, parameters):
         """Probabilities of all labels, and their logarithms."""

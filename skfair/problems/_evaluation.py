@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -12,8 +12,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.constraints import ConstraintSystem, block_diagonal, bucket_curvatures, place_buckets
-from skfair.losses import Pointwise, kernel_kind_and_width, kernel_rate_kind
+from skfair.constraints import (
+    ConstraintSystem,
+    block_diagonal,
+    bucket_curvatures,
+    place_buckets,
+)
+from skfair.losses import Pointwise, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -266,13 +271,16 @@ class OnePassEvaluation(Evaluation):
     @cached_property
     def values(self):
         """The rows c(x), (n_rows,)."""
+        if not self.problem.constraint:
+            return self._sums[2]
         return self._sums[2] + self.problem.rows.constant_term(self.aux)
 
     @cached_property
     def jacobian(self):
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
-        jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
+        if len(self.aux):
+            jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
         return jacobian
 
     def jacobian_of(self, rows):
@@ -300,23 +308,16 @@ class OnePassEvaluation(Evaluation):
 # Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
 
 
-def compile_block(problem):
-    """The `CompiledBlock` of a problem; None where its columns or its loss have no kernel."""
-    code = kernel_kind_and_width(problem.loss)
-    columns = getattr(problem.model, "kernel_columns", None)
-    if code is None or columns is None:
-        return None
-    return CompiledBlock(problem, columns, (problem.target, problem.mean_weights, *code))
-
-
+@dataclass(frozen=True, eq=False)
 class CompiledBlock:
     """A block of samples as arguments of kernels; methods return None where a rate has no kernel.
 
     Kernels sum over the events of each constraint, and one more for samples in none of them.
     """
 
-    def __init__(self, block, columns, losses):
-        self.block, self.columns, self.losses = block, columns, losses
+    block: Any
+    columns: tuple
+    losses: tuple
 
     @cached_property
     def _means_to_rows(self):
@@ -357,7 +358,7 @@ class CompiledBlock:
         """Whether one kernel evaluates objective, rows and derivatives, as where rows add up."""
         rows = self.block.constraint
         adds_up = isinstance(rows, ConstraintSystem) and rows.adds_up
-        return adds_up and self.has_mean_kernels(self.block.lower)
+        return adds_up and (not len(self.block.lower) or self.smooth is not None)
 
     def evaluate(self, x, multipliers, is_exact, reduce=None):
         """Objective, its gradient, rows, their Jacobian, and Hessian of the Lagrangian.
@@ -371,14 +372,10 @@ class CompiledBlock:
             def reduce(function, *arguments):
                 return function(self.block, *arguments)
 
-        if self.has_mean_kernels(multipliers):
+        if not len(multipliers) or self.smooth is not None:
             return self._evaluate_means(x, multipliers, reduce)
         buckets = place_buckets(self.block.rows, x[self.block.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
-
-    def has_mean_kernels(self, multipliers):
-        """Whether the rows of these multipliers, if any, are of means that have kernels."""
-        return not len(multipliers) or self.smooth is not None
 
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""

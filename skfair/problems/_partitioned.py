@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skfair.constraints import block_diagonal, condense, differentiate_means, spread_over_samples
+from skfair.constraints import (
+    block_diagonal,
+    condense,
+    count_in_bins,
+    differentiate_means,
+    gather_from_bins,
+    spread_over_samples,
+)
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
@@ -251,14 +258,13 @@ class PartitionedRankProblem(PartitionedProblem):
 
 def _count_scores(block, number, parameters, cuts):
     """Share of a block in the bins of scores of one constraint's events."""
-    sums = block.constraint[number].sums
-    return sums.count(predict_block(block, parameters), cuts)
+    return count_in_bins(block.constraint[number].sums, predict_block(block, parameters), cuts)
 
 
 def _gather_samples(block, number, parameters, cuts, bins):
     """Samples of a block that are in one of the bins."""
     sums = block.constraint[number].sums
-    return sums.gather(predict_block(block, parameters), cuts, bins)
+    return gather_from_bins(sums, predict_block(block, parameters), cuts, bins)
 
 
 def predict_block(block, parameters):

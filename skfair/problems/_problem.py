@@ -13,10 +13,10 @@ from sklearn.utils import check_random_state
 from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity, draw_batch
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, is_pairwise
+from skfair.losses import LogisticLoss, as_pointwise, is_pairwise, kernel_kind_and_width
 from skfair.models import LinearModel
 from skfair.partitions import SUBSAMPLE_SIZES
-from skfair.problems._evaluation import Evaluation, OnePassEvaluation, compile_block
+from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import RandomState
 
@@ -29,7 +29,14 @@ MAX_WITHOUT_SUBSAMPLE = 1 << 17
 
 
 OPTIONAL_PROBLEM_MEMBERS = frozenset(
-    {"batches", "loss", "losses", "mean_weights", "single", "target"}
+    {
+        "batches",
+        "loss",
+        "losses",
+        "mean_weights",
+        "single",
+        "target",
+    }
 )
 """Members of a problem with samples in memory that only some solvers read: those on mini-batches
 (``batches``), on one row per gap (``single``), on convex majorants, and those that estimate step
@@ -304,8 +311,12 @@ class ConstrainedProblem(Problem):
 
     @cached_property
     def compiled(self) -> Any:
-        """The samples as arguments of kernels, a `CompiledBlock`; None where there are none."""
-        return compile_block(self)
+        """The samples as arguments of kernels, a `CompiledBlock`; None without kernels."""
+        code = kernel_kind_and_width(self.loss)
+        columns = getattr(self.model, "kernel_columns", None)
+        if code is None or columns is None:
+            return None
+        return CompiledBlock(self, columns, (self.target, self.mean_weights, *code))
 
     @cached_property
     def subsample(self) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -141,6 +141,7 @@ class HessianFactor(NamedTuple):
     solve_transposed: Callable
 
 
+@dataclass
 class HessianSchedule:
     """Choose the Hessian of each step: convexified ones first, exact ones near the answer.
 
@@ -151,31 +152,33 @@ class HessianSchedule:
     ``tol`` is the residual to be reached.
     """
 
-    def __init__(self, tol):
-        self._tol, self._near, self._residual = tol, _EXACT_HESSIAN_RESIDUAL, np.inf
-        self._latest, self._is_reusable = None, False
+    tol: float
+    near: float = _EXACT_HESSIAN_RESIDUAL
+    residual: float = np.inf
+    latest: Callable | None = None
+    is_reusable: bool = False
 
     def __call__(self, iterate):
         """The Hessian at an iterate, as a function ``damping -> HessianFactor``."""
         evaluation, multipliers = iterate.evaluation, iterate.multipliers
-        before, self._residual = self._residual, kkt_residual(iterate)
+        before, self.residual = self.residual, kkt_residual(iterate)
         # A chord step pays while the residual halves and the answer is not near.
-        has_helped = self._near < self._residual <= before / 2
+        has_helped = self.near < self.residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
-        is_last = self._residual**2 <= 0.1 * self._tol * before
-        if self._is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
-            self._residual = max(self._residual, evaluation.violation)
-            self._is_reusable = False
-            return self._latest
+        is_last = self.residual**2 <= 0.1 * self.tol * before
+        if self.is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
+            self.residual = max(self.residual, evaluation.violation)
+            self.is_reusable = False
+            return self.latest
         # An exact Hessian that did not halve the residual was used too early.
-        if before <= self._near and self._residual > before / 2:
-            self._near = before / 3
-        self._residual = max(self._residual, evaluation.violation)
-        is_near = self._residual <= self._near
+        if before <= self.near and self.residual > before / 2:
+            self.near = before / 3
+        self.residual = max(self.residual, evaluation.violation)
+        is_near = self.residual <= self.near
         matrix = evaluation.hessian(multipliers, is_near)
-        self._latest = partial(cholesky_factor, matrix, evaluation, multipliers)
-        self._is_reusable = True
-        return self._latest
+        self.latest = partial(cholesky_factor, matrix, evaluation, multipliers)
+        self.is_reusable = True
+        return self.latest
 
 
 def cholesky_factor(matrix, evaluation, multipliers, damping):
@@ -439,6 +442,7 @@ class _Step(NamedTuple):
     direction: np.ndarray
     multipliers: np.ndarray
     quadratic_term: float  # of the model, direction' H direction / 2
+    violation: float  # of the linearised rows after the step, in total
 
 
 class _QuadraticModel:
@@ -462,7 +466,7 @@ class _QuadraticModel:
 
     def minimize(self, values, penalty):
         """The step for rows of these values at the step 0, by an elastic quadratic program."""
-        problem = self.evaluation.problem
+        evaluation, problem = self.evaluation, self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.
         values = values + self.rows @ (self.basis.T @ self.base)
         z, multipliers = solve_elastic_qp(
@@ -473,19 +477,16 @@ class _QuadraticModel:
             penalty,
         )
         scaled = self.base + self.basis @ z
-        return _Step(self.factor.solve_transposed(scaled), multipliers, scaled @ scaled / 2)
-
-    def violation_after(self, step):
-        """Total violation of the linearised rows after a step."""
-        evaluation, problem = self.evaluation, self.evaluation.problem
-        values = evaluation.values + evaluation.jacobian @ step.direction
+        direction = self.factor.solve_transposed(scaled)
+        values = evaluation.values + evaluation.jacobian @ direction
         above = np.maximum(0.0, values - problem.upper)
-        return float((above + np.maximum(0.0, problem.lower - values)).sum())
+        violation = float((above + np.maximum(0.0, problem.lower - values)).sum())
+        return _Step(direction, multipliers, scaled @ scaled / 2, violation)
 
     def predicted_reduction(self, penalty, step):
         """Reduction of the merit in the model."""
         current = self.evaluation
-        reduction = float(current.excess.sum()) - self.violation_after(step)
+        reduction = float(current.excess.sum()) - step.violation
         return penalty * reduction - current.grad @ step.direction - step.quadratic_term
 
     def raise_penalty(self, penalty, step, tol):
@@ -495,14 +496,13 @@ class _QuadraticModel:
         raised once at most, as multipliers far from the answer say little about those at it.
         """
         current = self.evaluation
-        violation = self.violation_after(step)
         # Most of the violation is removed, or multipliers below the penalty: it does not bind.
-        is_enough = violation <= max(tol, 0.1 * float(current.excess.sum()))
+        is_enough = step.violation <= max(tol, 0.1 * float(current.excess.sum()))
         is_enough |= np.abs(step.multipliers).max(initial=0.0) < 0.99 * penalty
         if is_enough or penalty >= _LARGEST_PENALTY:
             return penalty, step
         steeper = self.minimize(current.values, 10.0 * penalty)
-        if self.violation_after(steeper) > 0.9 * violation:
+        if steeper.violation > 0.9 * step.violation:
             return penalty, step
         return 10.0 * penalty, steeper
 

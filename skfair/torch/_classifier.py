@@ -492,7 +492,7 @@ class _EpochTrainer:
                 continue  # an event has no sample among them yet
             scores = self.scores[known]
             if self.solver.count_decisions:
-                one = one.correct(scores)
+                one = one.move_offset(one.rows.residual(scores))
             rows = one.rows(scores, _NO_UNKNOWNS)
             excess = float(rows.values[0] - one.rows.upper[0])
             multiplier = max(0.0, self.multipliers[i] + self.solver.dual_step * excess)

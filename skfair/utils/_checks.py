@@ -221,13 +221,13 @@ def positive_class(labels, pos_label):
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.
     """
+    if pos_label is None and any(labels <= pair for pair in _CONVENTIONAL_LABELS):
+        return 1
+    if pos_label is not None and (len(labels) != 2 or pos_label in labels):
+        return pos_label
     listed = f"[{join_names(sorted(map(repr, labels)))}]"
     if pos_label is not None:
-        if len(labels) == 2 and pos_label not in labels:
-            raise argument_error(f"pos_label must be one of {listed}; got {pos_label!r}.")
-        return pos_label
-    if any(labels <= pair for pair in _CONVENTIONAL_LABELS):
-        return 1
+        raise argument_error(f"pos_label must be one of {listed}; got {pos_label!r}.")
     raise argument_error(
         "pos_label must name the positive class, which rates of groups are about, but is None and "
         f"the labels are {listed}. Pass one of them, or encode the classes as 0 and 1."

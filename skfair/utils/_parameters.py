@@ -9,9 +9,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from skfair.utils._checks import spelling_hint
 from skfair.utils._sklearn import (
     HasMethods,
     Interval,
+    InvalidParameterError,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -55,10 +57,16 @@ def parameter_constraints(cls: Any) -> dict[str, Any]:
 
 
 def validate_params(estimator: Any) -> None:
-    """Validate the constructor parameters of an object by the hints of its class."""
-    params = estimator.get_params(deep=False)
+    """Validate constructor parameters by the hints of the class; errors suggest names meant."""
     cls: Any = type(estimator)
-    validate_parameter_constraints(parameter_constraints(cls), params, cls.__name__)
+    constraints = parameter_constraints(cls)
+    for name, value in estimator.get_params(deep=False).items():
+        try:
+            validate_parameter_constraints(constraints, {name: value}, cls.__name__)
+        except InvalidParameterError as error:
+            known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
+            hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
+            raise InvalidParameterError(f"{error}{hint}") from None
 
 
 def _checks(hint: Any) -> Iterator[Any]:

@@ -13,17 +13,14 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     InvalidParameterError,
+    validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import StrOptions as SklearnStrOptions
-from sklearn.utils._param_validation import (
-    validate_parameter_constraints as validate_by_sklearn,
-)
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 from sklearn.utils.validation import _num_samples as count_samples
 
 from skfair.exceptions import SearchError
-from skfair.utils._checks import spelling_hint
 
 if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
     check_weight_by_sklearn = check_sample_weight
@@ -45,29 +42,6 @@ class StrOptions(SklearnStrOptions):
 
     def __str__(self):
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
-
-
-def validate_parameter_constraints(constraints, params, caller):
-    """Validate parameters as scikit-learn does, and suggest the name that may be meant.
-
-    `constraints` and `params` are dicts by parameter, `caller` the class name for the error.
-    """
-    try:
-        validate_by_sklearn(constraints, params, caller)
-    except InvalidParameterError:
-        for name, value in params.items():
-            _validate_parameter(constraints, name, value, caller)
-        raise
-
-
-def _validate_parameter(constraints, name, value, caller):
-    """Validate one parameter; an error ends with the name that may be meant."""
-    try:
-        validate_by_sklearn(constraints, {name: value}, caller)
-    except InvalidParameterError as error:
-        known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
-        hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
-        raise InvalidParameterError(f"{error}{hint}") from None
 
 
 def first_tree_leaves(classifier):
@@ -158,6 +132,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "can_reuse_listener",
     "check_method_params",

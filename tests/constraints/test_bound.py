@@ -187,13 +187,13 @@ def test_integer_weights_equal_repeated_rows(spec, single, kind):
 def test_correction_counts_the_decisions(spec):
     samples, _, scores = sample("four")
     bound = bind(spec, samples)
-    corrected = bound.correct(scores)
+    corrected = bound.move_offset(bound.rows.residual(scores))
     exact = bound.sums.exact_means(scores)
     np.testing.assert_allclose(smooth_sums(corrected, scores), exact, atol=1e-15)
     halfway = (smooth_sums(bound, scores) + exact) / 2
-    half = bound.correct(scores, 0.5)
+    half = bound.move_offset(bound.rows.residual(scores), 0.5)
     np.testing.assert_allclose(smooth_sums(half, scores), halfway, atol=1e-15)
-    again = half.correct(scores, 0.5)
+    again = half.move_offset(half.rows.residual(scores), 0.5)
     np.testing.assert_allclose(smooth_sums(again, scores), (halfway + exact) / 2, atol=1e-15)
     np.testing.assert_array_equal(bound.rows.correct(scores).bound.offset, corrected.offset)
 
@@ -283,7 +283,9 @@ def test_a_system_is_corrected_constraint_by_constraint():
     samples, _, scores = sample("four")
     components, system = make_system(samples)
     for component, corrected in zip(components, system.correct(scores), strict=True):
-        np.testing.assert_array_equal(corrected.offset, component.correct(scores).offset)
+        np.testing.assert_array_equal(
+            corrected.offset, component.move_offset(component.rows.residual(scores)).offset
+        )
 
 
 def test_decisions_of_systems():

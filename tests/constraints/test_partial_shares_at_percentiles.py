@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from skfair.constraints import PartialStatisticalParity
+from skfair.constraints._constraint import cell_events
 from skfair.constraints._convex import CONVEX_MEANS
-from skfair.constraints._partial_bound import IntervalEvents, PercentileInterval
+from skfair.constraints._partial_bound import PercentileInterval, RankSums
 from skfair.constraints._partial_rows import rows_at_percentiles, rows_at_threshold
 from skfair.groups import Samples, check_groups
 
@@ -35,8 +36,9 @@ def two_groups(scores, pairs=((0.0, 0.5),), tolerance=0.2, weights=(50.0, 50.0))
     codes = np.repeat([0, 1], 50)
     samples = Samples(np.ones(100), check_groups(codes, 100), np.array(weights)[codes] / 50.0)
     criterion = PartialStatisticalParity(list(pairs))
-    ranked = IntervalEvents.make(
-        criterion.cells, samples, [np.array(pairs)] * 2, criterion.ranks_in_groups, scores
+    events = cell_events(criterion.cells(samples), samples, samples.groups)
+    ranked = RankSums(
+        "parity", samples, events, criterion.cells, [np.array(pairs)] * 2, scores=scores
     )
     return ranked, np.full(2, tolerance)
 

@@ -1,6 +1,7 @@
 """Criteria of partial fairness as rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -144,7 +145,7 @@ def test_the_gap_is_the_public_metric_and_a_single_group_has_none(criterion, dat
         sample_weight=samples.weights,
     )
     assert bound.value(scores) == pytest.approx(expected)
-    report = ConstraintSystem((bound,)).report(scores)
+    report = pd.DataFrame(ConstraintSystem((bound,)).report_columns(scores))
     assert report["gap"].unique().tolist() == [bound.value(scores)]
     alone = bind(criterion, (samples._replace(groups=Groups.single(600)), scores), 0.1)
     assert alone.value(scores) == 0.0

@@ -4,6 +4,7 @@ import inspect
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.constraints import (
@@ -78,7 +79,7 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
         if bound.sums.metric_input == "ranks":
             offset = replace(here, offset=here.rows.residual(scores))
         else:
-            offset = here.correct(scores)
+            offset = here.move_offset(here.rows.residual(scores))
         assert offset.value(scores) == bound.value(scores)
         if bound.sums.metric_input != "ranks":
             aux = offset.rows.initial_aux(scores)
@@ -87,6 +88,8 @@ def test_a_constraint_can_have_another_tolerance_and_offset(bound):
 
 
 def test_all_reports_have_the_same_columns(bound):
-    report = ConstraintSystem((bound,)).report(np.random.default_rng(0).normal(size=200))
+    report = pd.DataFrame(
+        ConstraintSystem((bound,)).report_columns(np.random.default_rng(0).normal(size=200))
+    )
     assert report.columns.tolist() == list(REPORT_COLUMNS)
     assert (report["tolerance"] == bound.tolerance).all()

@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -92,9 +93,9 @@ def test_gaps_are_those_of_scikit_learn(name, score, options):
     assert floor.value(scores) == pytest.approx(1.0 - rates.min())
     assert floor.tolerance == pytest.approx(0.4)
     # The rates themselves are reported.
-    assert ConstraintSystem((floor,)).report(scores)["estimate"].tolist() == pytest.approx(
-        rates.tolist()
-    )
+    assert pd.DataFrame(ConstraintSystem((floor,)).report_columns(scores))[
+        "estimate"
+    ].tolist() == pytest.approx(rates.tolist())
 
 
 def test_a_cost_by_hand():
@@ -302,7 +303,7 @@ def test_standard_errors_of_quotients_are_those_of_reports():
     for metric in ("precision", "treatment_equality", COST):
         bound = bind(RateParity(metric), y, groups)
         estimates, _ = bound.estimates(scores)
-        columns = ConstraintSystem((bound,)).report(scores)
+        columns = pd.DataFrame(ConstraintSystem((bound,)).report_columns(scores))
         np.testing.assert_allclose(estimates.values, columns["estimate"])
         # Reports divide by n, means by n - 1.
         np.testing.assert_allclose(estimates.standard_errors, columns["standard_error"], rtol=0.01)
@@ -316,7 +317,9 @@ def test_groups_that_a_floor_leaves_out_are_named_by_warning_report_and_certific
     floor = MinimumRate(metric, 0.3, min_group_size=30)
     with pytest.warns(UserWarning, match=r"not compared: 'small' \(20\)"):
         bound = bind(floor, y, names)
-    report = ConstraintSystem((bound,)).report(2.0 * decisions - 1.0).set_index("group")
+    report = pd.DataFrame(
+        ConstraintSystem((bound,)).report_columns(2.0 * decisions - 1.0)
+    ).set_index("group")
     assert report.index.tolist() == ["large", "larger", "small"]
     assert report["gap"].isna().tolist() == [False, False, True]
     expected = group_report(y, decisions, sensitive_features=names, metrics=[metric])

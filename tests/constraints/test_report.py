@@ -34,7 +34,7 @@ def bind(*specs, weights=None):
 
 
 def test_one_row_per_rate():
-    report = bind(DemographicParity()).report(SCORES)
+    report = pd.DataFrame(bind(DemographicParity()).report_columns(SCORES))
     assert report.columns.tolist() == COLUMNS
     assert report["constraint"].tolist() == ["DemographicParity"] * 2
     assert report["group"].tolist() == ["a", "b"]
@@ -48,7 +48,9 @@ def test_one_row_per_rate():
 
 
 def test_each_constraint_is_reported_with_its_tolerance():
-    report = bind(DemographicParity(), EqualizedOdds(tolerance=0.3)).report(SCORES)
+    report = pd.DataFrame(
+        bind(DemographicParity(), EqualizedOdds(tolerance=0.3)).report_columns(SCORES)
+    )
     assert report["constraint"].tolist() == ["DemographicParity"] * 2 + ["EqualizedOdds"] * 4
     odds = report.iloc[2:].set_index(["event", "group"])
     assert odds.loc[("positives", "a"), "estimate"] == 0.5
@@ -60,7 +62,7 @@ def test_each_constraint_is_reported_with_its_tolerance():
 
 def test_weights_count_in_rates_and_errors():
     weights = np.array([3.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-    row = bind(DemographicParity(), weights=weights).report(SCORES).iloc[0]
+    row = pd.DataFrame(bind(DemographicParity(), weights=weights).report_columns(SCORES)).iloc[0]
     assert row["estimate"] == pytest.approx(0.5)
     assert row["n"] == 4
     # The effective number of samples is 6^2 / (9 + 1 + 1 + 1) = 3.
@@ -68,13 +70,15 @@ def test_weights_count_in_rates_and_errors():
 
 
 def test_no_constraint_no_rows():
-    report = ConstraintSystem(()).report(SCORES)
+    report = pd.DataFrame(ConstraintSystem(()).report_columns(SCORES))
     assert report.columns.tolist() == COLUMNS
     assert report.empty
 
 
 def test_mean_losses_have_no_threshold():
-    report = bind(LossParity(loss="squared", reference="overall")).report(SCORES)
+    report = pd.DataFrame(
+        bind(LossParity(loss="squared", reference="overall")).report_columns(SCORES)
+    )
     assert report["threshold"].isna().all()
     assert report["group"].tolist() == ["a", "b", "overall"]
     losses = (SCORES - TARGET) ** 2 / 2
@@ -84,15 +88,15 @@ def test_mean_losses_have_no_threshold():
 
 @pytest.mark.filterwarnings("error")
 def test_thresholds_are_numbers_also_where_there_are_none():
-    report = bind(DemographicParity(), LossParity()).report(SCORES)
+    report = pd.DataFrame(bind(DemographicParity(), LossParity()).report_columns(SCORES))
     assert report["threshold"].dtype == float
-    assert bind(LossParity()).report(SCORES)["threshold"].dtype == float
+    assert pd.DataFrame(bind(LossParity()).report_columns(SCORES))["threshold"].dtype == float
 
 
 def test_groups_of_several_attributes_are_tuples():
     samples = Samples(TARGET, check_groups([["f", g] for g in GROUPS], 6), np.ones(6))
     bound = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
-    report = ConstraintSystem((bound,)).report(SCORES)
+    report = pd.DataFrame(ConstraintSystem((bound,)).report_columns(SCORES))
     assert report["group"].tolist() == [("f", "a"), ("f", "b")]
 
 
@@ -104,7 +108,9 @@ def test_a_narrow_screen_shows_the_rates_first(kind, attributes, max_columns):
     target = np.repeat([1.0, -1.0, 1.0, -1.0], 6)
     samples = Samples(target, check_groups(pd.concat([sex_and_age] * 4), 24), np.ones(24))
     bound = kind(attributes=attributes).bind(samples, Sigmoid(), LogisticLoss(), 0.1)
-    report = ConstraintSystem((bound,)).report(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
+    report = pd.DataFrame(
+        ConstraintSystem((bound,)).report_columns(np.tile(SCORES, 4) * np.repeat([1, 1, -1, 1], 6))
+    )
     with pd.option_context("display.width", 80, "display.max_columns", max_columns):
         lines = repr(report).splitlines()
     # pandas 2 leaves out too few columns for such names.
@@ -117,4 +123,6 @@ def test_groups_of_each_attribute_are_called_by_its_name():
     samples = Samples(TARGET, check_groups(sex_and_age, 6), np.ones(6))
     bound = DemographicParity(attributes="each").bind(samples, Sigmoid(), LogisticLoss(), 0.1)
     names = [("sex", "f"), ("sex", "m"), ("age", "old"), ("age", "young")]
-    assert ConstraintSystem((bound,)).report(SCORES)["group"].tolist() == names
+    assert (
+        pd.DataFrame(ConstraintSystem((bound,)).report_columns(SCORES))["group"].tolist() == names
+    )

@@ -7,8 +7,8 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
-from skfair.fitting import _counting, _input
-from skfair.fitting._counting import LineStart, make_counter
+from skfair.fitting import Fitter, _counting, _input
+from skfair.fitting._counting import LineStart
 from skfair.metrics import METRICS
 from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
 from skfair.problems import PartitionedProblem, _problem
@@ -170,7 +170,7 @@ def test_counts_of_partitions_are_those_in_memory(spec):
     )
     partitioned = PartitionedProblem.from_problem(problem, partitions, problem)
     points = rng.normal(size=(3, problem.n_parameters))
-    counters = [make_counter(one) for one in (problem, partitioned)]
+    counters = [Fitter(one, None, SQP()).counter for one in (problem, partitioned)]
     for expected, counts in zip(*(one.measure_models(points) for one in counters), strict=True):
         assert counts[1] == pytest.approx(expected[1])
         np.testing.assert_allclose(counts[2], expected[2], atol=1e-12)
@@ -190,13 +190,13 @@ def test_exact_counts_and_bins_of_a_line_have_the_same_least_error():
     least = []
     for one in (problem, partitioned):
         start = LineStart(parameters, scores, lines, np.inf)
-        numbers, lengths, errors, excess = make_counter(one).evaluate_along_lines(
+        numbers, lengths, errors, excess = Fitter(one, None, SQP()).counter.evaluate_along_lines(
             problem.model, [start]
         )
         assert len(numbers) == len(lengths) == len(errors) == len(excess)
         least.append(errors[excess <= 0.0].min())
         for length, error in list(zip(lengths, errors, strict=True))[::40]:
-            ((_, expected, *_),) = make_counter(problem).measure_models(
+            ((_, expected, *_),) = Fitter(problem, None, SQP()).counter.measure_models(
                 [parameters + length * direction]
             )
             assert error == pytest.approx(expected)

@@ -20,7 +20,7 @@ from skfair.fitting import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.postprocessing._events import group_codes, make_fitters
+from skfair.postprocessing._events import group_codes, make_fitter
 from skfair.postprocessing._joint import JointProbabilities, _ExpectedRateProgram, _fit_stack
 
 BASE = LogisticRegression()
@@ -102,7 +102,7 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
     )
     training = training._replace(X=joint[:, 1:])
     objective = LogisticLoss(), training.samples.weights
-    (fitter, *_) = make_fitters([training], objective, [constraint], tolerance, None)
+    fitter = make_fitter([training], objective, [constraint], tolerance, None)
     codes = group_codes(groups)
     sizes = np.array(
         [[np.sum((codes == g) & (target == t)) for g in range(n_groups)] for t in (-1, 1)]
@@ -133,12 +133,13 @@ def test_the_dual_solves_the_linear_program(constraint, seed, n_groups):
 
 def test_multipliers_are_the_derivative_of_the_value():
     program, _, _ = make_program(DemographicParity(), 0, 0.02, 2)
+    gains = 0.05 * program.margins(np.zeros(len(program.constant)))
 
     def value(tolerance):
         scaled = program.solve(tolerance / 0.02)
         margins = program.margins(scaled)
         entropy = -np.logaddexp(0.0, margins) + margins * expit(margins)
-        return program.weights @ (program.gains * expit(margins)) - 0.05 * program.weights @ entropy
+        return program.weights @ (gains * expit(margins)) - 0.05 * program.weights @ entropy
 
     slope = (value(0.022) - value(0.018)) / 0.004
     assert np.abs(program.solve(1.0)).sum() == pytest.approx(slope, rel=0.05)

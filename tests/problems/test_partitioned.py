@@ -8,18 +8,15 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints import ConstraintSystem
-from skfair.fitting._counting import (
-    _measure_models,
-    _residuals,
-    count_along_lines,
-    make_counter,
-)
+from skfair.fitting import Fitter
+from skfair.fitting._counting import _measure_models, _residuals, count_along_lines
 from skfair.groups import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
 from skfair.partitions import Partitions, blocks, make_partitions
-from skfair.problems import PartitionedProblem, _problem
+from skfair.problems import ConstrainedProblem, PartitionedProblem
 from skfair.problems._partitioned import _smooth_means
+from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem
 
@@ -72,7 +69,7 @@ def test_descriptions_are_those_of_the_full_data(spec):
     full = make_problem(spec)
     parameters = RNG.normal(size=full.n_parameters)
     (objective, n_rows, report), (other, n_other, other_report) = (
-        make_counter(one).summarize_model(parameters) for one in (full, divide(full))
+        Fitter(one, None, SQP()).counter.summarize_model(parameters) for one in (full, divide(full))
     )
     assert objective == pytest.approx(other, rel=1e-12)
     assert n_rows == n_other
@@ -116,7 +113,7 @@ def test_kernels_and_numpy_agree(spec, loss, monkeypatch):
 
     compiled = [*results()]
     assert all(one.compiled is not None for one in divide(full).partitions.gather(_itself))
-    monkeypatch.setattr(_problem, "compile_block", lambda problem: None)
+    monkeypatch.setattr(ConstrainedProblem, "compiled", None)
     for result, expected in zip(compiled, results(), strict=True):
         np.testing.assert_allclose(result, expected, atol=1e-12)
     if spec in ("parity", "sum of odds"):  # of decisions alone

@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from skfair.constraints import ConstraintSystem, PartialStatisticalParity, _partial_bound
-from skfair.fitting._counting import make_counter
+from skfair.fitting import Fitter
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models import LinearModel
 from skfair.partitions import blocks, make_partitions
 from skfair.problems import ConstrainedProblem, PartitionedRankProblem
+from skfair.solvers import SQP
 
 INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 
@@ -54,9 +55,9 @@ def test_the_gap_of_partitions_is_the_public_metric(is_tied, weighted, scale):
         )
         (bound,) = full.constraint
         expected = bound.value(full.predict_scores(parameters))
-        assert make_counter(partitioned).measure_models([parameters])[0][2][0] == pytest.approx(
-            expected, abs=1e-13
-        )
+        assert Fitter(partitioned, None, SQP()).counter.measure_models([parameters])[0][2][
+            0
+        ] == pytest.approx(expected, abs=1e-13)
 
 
 @pytest.mark.parametrize("surrogate", ["ramp", "sigmoid"])
@@ -85,8 +86,10 @@ def test_criteria_may_change_after_partitioning():
 
 def test_a_report_counts_all_samples():
     full, partitioned, parameters = draw(2, False, True, interval=(0.1, 0.4))
-    objective, n_rows, report = make_counter(partitioned).summarize_model(parameters)
-    assert objective == pytest.approx(make_counter(full).summarize_model(parameters)[0], rel=1e-12)
+    objective, n_rows, report = Fitter(partitioned, None, SQP()).counter.summarize_model(parameters)
+    assert objective == pytest.approx(
+        Fitter(full, None, SQP()).counter.summarize_model(parameters)[0], rel=1e-12
+    )
     assert n_rows == len(full.lower)
     scores = full.model.evaluate(parameters).scores
     (bound,) = full.constraint

@@ -367,25 +367,38 @@ def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
         sums = sparse.vstack([by_code, by_cluster], format="csr")
         totals = np.concatenate([totals, sizes - counts.sum(axis=1)])
     nothing = sparse.csr_array((len(totals), n_clusters * n_scales))
-    # The first integer table will do: nearness is worth little.
-    integer_options = {
-        "method": "highs",
-        "options": {"mip_rel_gap": 1.0, "time_limit": _MAX_BRANCHING_SECONDS},
-    }
-    solved = optimize.linprog(
+    solution = _solve_program(
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
-        A_ub=sparse.block_array(rows, format="csr"),
-        b_ub=np.concatenate(bounds),
-        A_eq=sparse.block_array([[sums, -sums, nothing]], format="csr"),
-        b_eq=totals,
-        integrality=np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
-        **(integer_options if is_integer else {"method": "highs-ds"}),
+        (sparse.block_array(rows, format="csr"), np.concatenate(bounds)),
+        (sparse.block_array([[sums, -sums, nothing]], format="csr"), totals),
+        np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
     )
-    # Status 1 is the time limit: a table found until then will do.
-    if solved.x is None or solved.status not in (0, 1):
+    if solution is None:
         return None
-    above, below = solved.x[:n_cells], solved.x[n_cells : 2 * n_cells]
+    above, below = solution[:n_cells], solution[n_cells : 2 * n_cells]
     return (counts.ravel() + above - below).reshape(counts.shape)
+
+
+def _solve_program(costs, upper, equal, is_integer):
+    """The least cost subject to ``upper`` and ``equal`` rows, or any integer point; None: none."""
+    if not is_integer.any():
+        solved = optimize.linprog(costs, *upper, *equal, method="highs-ds")
+        return solved.x if solved.status == 0 else None
+    # The first integers will do: nearness is worth little. Clusters may be renamed, so branching
+    # may take long to show that there are none; without costs it takes a tenth of that.
+    rows = [optimize.LinearConstraint(upper[0], ub=upper[1])]
+    rows.append(optimize.LinearConstraint(equal[0], equal[1], equal[1]))
+    attempts = (
+        (costs, {"node_limit": 1}),
+        (np.zeros(len(costs)), {"time_limit": _MAX_BRANCHING_SECONDS}),
+    )
+    for objective, limit in attempts:
+        options = {"mip_rel_gap": 1.0} | limit
+        solved = optimize.milp(objective, integrality=is_integer, constraints=rows, options=options)
+        # Any status but 2 may be of a limit, at which integers may have been found.
+        if solved.x is not None or solved.status == 2:
+            break
+    return solved.x
 
 
 def _ratio_rows(limits, n_clusters):

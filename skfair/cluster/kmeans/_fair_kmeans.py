@@ -213,9 +213,9 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
     with explain_conversion(X, estimator):
         X = check_array(X, **ACCEPTED, input_name="X", estimator=estimator)
-    X = canonical_rows(X)
+    X = canonical_rows(X) if sparse.issparse(X) else X
     check_finite_squares(X, "X")
-    missing = missing_groups_message(estimator)
+    missing = missing_groups_message(estimator) if sensitive_features is None else None
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
     refuse_continuous_attributes(samples.groups)
     n_samples, n_rows = len(present), X.shape[0]
@@ -251,7 +251,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
         X.dtype,
         present,
         n_rows,
-        lacks_groups=is_single or (missing is not None and sensitive_features is None),
+        lacks_groups=is_single or missing is not None,
     )
 
 
@@ -263,11 +263,10 @@ def center_rows(X, mean):
 
 
 def canonical_rows(X):
-    """Sparse X as CSR without duplicate entries or stored zeros, dense X as it is."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
-        X.sum_duplicates()
-        X.eliminate_zeros()
+    """Sparse X as CSR without duplicate entries or stored zeros."""
+    X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
+    X.sum_duplicates()
+    X.eliminate_zeros()
     return X
 
 
@@ -799,9 +798,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         return resolve_name(ALGORITHMS, self.algorithm, "algorithm").advice
 
     def _explain_early_stop(self, data, is_stopped):
-        if is_stopped:
-            return None
-        return (
+        return not is_stopped and (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
         )

@@ -389,7 +389,7 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
-SHARES_OF_ROUNDING = 0.4, 0.8  # by which rows of shares are relaxed at given centres
+SHARES_OF_ROUNDING = 0.25, 0.5, 0.75, 1.0  # by which rows of shares are relaxed at given centres
 
 
 class Homotopy(BaseEstimator):
@@ -604,10 +604,12 @@ class Homotopy(BaseEstimator):
         is_plain = samples.limits.level == 0 and not sized
         costs = [end.cost for end in rough]
         chosen = choose_followed_starts(costs, 1 if is_plain else N_FOLLOWED, ROUGH_TOL)
-        # Relocations would lead all starts to the same local minimum: only the first has them.
+        # Relocations would lead all starts of plain k-means to the same local minimum: only the
+        # first has them there.
         lead = partial(lead, max_iter=3, tol=0.0)
         ends = [rough[i] for i in chosen]
-        ends[0] = improve_by_swaps(subsample, rough[0], N_RELOCATIONS, generators[0], lead)
+        for j, i in enumerate(chosen if sized else chosen[:1]):
+            ends[j] = improve_by_swaps(subsample, rough[i], N_RELOCATIONS, generators[i], lead)
         starts = [RunStart(e.centers, generators[i]) for e, i in zip(ends, chosen, strict=True)]
         if sized and ends[0] is not rough[0]:
             # Relocations compare costs before repair: the start without them is followed as well.

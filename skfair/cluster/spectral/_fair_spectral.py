@@ -16,7 +16,7 @@ from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
 from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
 from skfair.metrics import normalized_cut
-from skfair.partitions import row_by_row
+from skfair.partitions import blocks, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import Positive, PositiveInt, Share, Verbose, validate_params
@@ -284,12 +284,11 @@ default=None
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         # Blocks of rows, so that their similarities to the training rows fit into memory.
-        block = max(1, int(working_memory() / (8 * len(self._extension))))
-        starts = range(0, X.shape[0], block)
+        size = max(1, int(working_memory() / (8 * len(self._extension))))
         affinity = Affinity(self)
         coordinates = [
-            self._extend(affinity.compute_pairwise(X[start : start + block], self._X_fit))
-            for start in starts
+            self._extend(affinity.compute_pairwise(X[rows], self._X_fit))
+            for rows in blocks(X.shape[0], size)
         ]
         return nearest_centers(np.vstack(coordinates), self._means)[0]
 
