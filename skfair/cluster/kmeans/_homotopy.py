@@ -455,8 +455,9 @@ class Homotopy(BaseEstimator):
         if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
             solve = solve_sizes if samples is problem else solve_partitioned_sizes
             point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
-            is_few = samples is problem and runs.n_clusters < MANY_CLUSTERS
-            if not problem.has_equal_weights or (is_few and status == "feasible"):
+            is_searched = samples is problem and runs.n_clusters < MANY_CLUSTERS
+            is_searched &= status == "feasible"
+            if is_searched or not problem.has_equal_weights:
                 point, search_status = repair_and_search(problem, point, level, runs)
                 status = search_status if status == "feasible" else status
             return point, n_iter, status

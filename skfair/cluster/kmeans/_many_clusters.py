@@ -13,7 +13,6 @@ import numpy as np
 from skfair._kernels.candidates import measure_candidates, search_candidates
 from skfair.cluster.kmeans._assignment import (
     LocalMinimum,
-    RunSettings,
     extrapolate,
     improve_by_swaps,
     iterate_at_level,
@@ -22,8 +21,6 @@ from skfair.cluster.kmeans._assignment import (
 )
 from skfair.cluster.kmeans._problem import (
     ClusteringPoint,
-    ClusteringProblem,
-    PartitionedClusteringProblem,
     recompute_point,
 )
 from skfair.cluster.kmeans._size_dual import (
@@ -53,13 +50,7 @@ MAX_ASSIGNMENTS = 3  # of the least cost, each with a local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
-def solve_sizes(
-    problem: ClusteringProblem,
-    runs: RunSettings,
-    n_relocations: int,
-    random_state: np.random.RandomState,
-    watch: Callable,
-) -> tuple[ClusteringPoint, int, str]:
+def solve_sizes(problem, runs, n_relocations, random_state, watch):
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
@@ -98,19 +89,13 @@ def solve_sizes(
         start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
         ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
     # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
-    is_kept = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
+    is_within = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
-    point, rounds = ends[int(np.lexsort((costs, np.invert(is_kept)))[0])]
+    point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
 
 
-def solve_partitioned_sizes(
-    problem: PartitionedClusteringProblem,
-    runs: RunSettings,
-    n_relocations: int,
-    random_state: np.random.RandomState,
-    watch: Callable,
-) -> tuple[ClusteringPoint, int, str]:
+def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
     """The same for partitioned data, from the clustering of a subsample."""
     samples, tol = problem.warm_start_samples, PASS_TOL_FACTOR * runs.tol
     point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)

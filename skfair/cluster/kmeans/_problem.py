@@ -77,7 +77,7 @@ class BaseClusteringProblem:
 
     tol_factor = 1  # times ``tol`` that a round has to gain
     is_in_memory = True
-    unit_costs = None
+    unit_costs: np.ndarray | None = None
 
     @property
     def largest_weight(self):
@@ -88,6 +88,11 @@ class BaseClusteringProblem:
     def has_equal_weights(self):
         smallest, largest = self.weight_range
         return smallest == largest
+
+    @property
+    def extent(self):
+        """Largest absolute value of a feature."""
+        return max(self.X.max(), -self.X.min())
 
     @property
     def n_groups(self):
@@ -203,11 +208,6 @@ class ClusteringProblem(BaseClusteringProblem):
     def n_samples(self):
         n_others = 0 if self.background is None else self.background.n_samples
         return len(self.weights) + n_others
-
-    @property
-    def extent(self):
-        """Largest absolute value of a feature."""
-        return max(self.X.max(), -self.X.min())
 
     @property
     def total_weight(self):
@@ -537,12 +537,16 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
         self.n_samples, self.total_weight = int(summary.counts.sum()), summary.weights.sum()
         self.weight_range = summary.weight_range
-        self.extent = np.sqrt(summary.scatter)
         codes = np.arange(len(summary.cells))
         self.group_weights = sum_by_group(codes, summary.weights, limits.intersections)
         self.partitions = blocks.map(
             _to_problem, summary.mean, limits, summary.positions, summary.first
         )
+
+    @property
+    def extent(self):
+        """No feature has a larger absolute value."""
+        return np.sqrt(self.summary.scatter)
 
     def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""

@@ -144,8 +144,8 @@ def ascend(candidates, weights, bounds, dual, slack):
 def measure_excess(multipliers, members, bounds):
     """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
     targets = np.where(multipliers < 0, *bounds)
-    missed = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
-    return abs(missed).sum(), multipliers @ targets
+    excess = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
+    return abs(excess).sum(), multipliers @ targets
 
 
 def spread_bounds(smallest, largest, n_clusters):
