@@ -22,7 +22,7 @@ from skfair.cluster import FairKMeans
 CAP = 1.1  # times the mean size
 SOLVERS = "KMeans", "FairKMeans", "weights", "balance", "shares"
 """KMeans, and FairKMeans with a cap, the same with unequal weights, or bounds on two groups."""
-OTHER_RATIO = 10.0  # of CPU seconds to those of KMeans, for other bounds than a cap
+OTHER_RATIO = 20.0  # of CPU seconds to those of KMeans, for other bounds than a cap
 
 
 class Case(NamedTuple):

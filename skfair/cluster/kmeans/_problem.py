@@ -90,11 +90,6 @@ class BaseClusteringProblem:
         return smallest == largest
 
     @property
-    def extent(self):
-        """Largest absolute value of a feature."""
-        return max(self.X.max(), -self.X.min())
-
-    @property
     def n_groups(self):
         return self.limits.scales.shape[1]
 
@@ -542,11 +537,6 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         self.partitions = blocks.map(
             _to_problem, summary.mean, limits, summary.positions, summary.first
         )
-
-    @property
-    def extent(self):
-        """No feature has a larger absolute value."""
-        return np.sqrt(self.summary.scatter)
 
     def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""

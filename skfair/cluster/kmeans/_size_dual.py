@@ -39,8 +39,15 @@ def bounds_many_sizes(problem, n_clusters, limits):
         and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
         and problem.unit_costs is None
         # Distances are compared in float32, where extreme values have no square.
-        and 1e-12 < problem.extent < 1e15
+        and 1e-12 < _bound_features(problem) < 1e15
     )
+
+
+def _bound_features(problem):
+    """A bound on the absolute values of centred features."""
+    if problem.is_in_memory:
+        return max(problem.X.max(), -problem.X.min())
+    return np.sqrt(problem.summary.scatter)
 
 
 def bounds_only_sizes(limits):
