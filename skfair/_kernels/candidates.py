@@ -95,14 +95,14 @@ class Evaluations(NamedTuple):
     labels: np.ndarray  # (2, n_samples) int32
     second: np.ndarray  # (2, n_samples) int32, next best cluster
     gaps: np.ndarray  # (2, n_samples) between the two
-    counts: np.ndarray  # (2, n_clusters) int64
+    counts: np.ndarray  # (2, n_clusters) sums of weights
     ties: np.ndarray  # (2, n_samples) int64, samples with a gap below the width come first
 
 
 def allocate_evaluations(n_samples, n_clusters):
     """Arrays for two evaluations."""
     labels, second = (np.empty((2, n_samples), np.int32) for _ in range(2))
-    counts, ties = np.empty((2, n_clusters), np.int64), np.empty((2, n_samples), np.int64)
+    counts, ties = np.empty((2, n_clusters)), np.empty((2, n_samples), np.int64)
     return Evaluations(labels, second, np.empty((2, n_samples)), counts, ties)
 
 
@@ -137,7 +137,7 @@ def _mark_short_lists(candidates, multipliers, is_short):
 
 
 @helper
-def _evaluate(candidates, bounds, multipliers, width, evaluations, at):
+def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
     """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
     (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
     labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
@@ -145,7 +145,7 @@ def _evaluate(candidates, bounds, multipliers, width, evaluations, at):
     shift = _find_least_change(multipliers, before)
     total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
-        counts[k] = 0
+        counts[k] = 0.0
         total -= (largest[k] if multipliers[k] > 0.0 else smallest[k]) * multipliers[k]
     for p in range(len(labels)):
         lowest = following = np.inf
@@ -158,13 +158,13 @@ def _evaluate(candidates, bounds, multipliers, width, evaluations, at):
             elif cost < following:
                 following, other = cost, k
         labels[p], second[p], gaps[p] = best, other, following - lowest
-        counts[best] += 1
+        counts[best] += weights[p]
         # A cluster that is not listed may cost less: count what it costs at least.
         if lowest > limits[p] + shift:
             n_short += 1
             lowest = limits[p] + shift
             following = max(following, lowest)
-        total += lowest
+        total += weights[p] * lowest
         if following - lowest < width:
             ties[n_ties] = p
             n_ties += 1
@@ -186,15 +186,15 @@ def _fill_slope(counts, multipliers, bounds, slope):
 
 
 @helper
-def _solve_laplacian(edges, weight, diagonal, free, target, solution, scratch):
+def _solve_laplacian(edges, diagonal, free, target, solution, scratch):
     """Solve (diagonal - edges) x = target in free unknowns by conjugate gradients, in place."""
-    (first, second), (residual, direction, image) = edges, scratch
+    (first, second, weights), (residual, direction, image) = edges, scratch
     n, product, norm = len(diagonal), 0.0, 0.0
     for a in range(n):
         residual[a] = target[a] - diagonal[a] * solution[a]
     for e in range(len(first)):
-        residual[first[e]] += weight * solution[second[e]]
-        residual[second[e]] += weight * solution[first[e]]
+        residual[first[e]] += weights[e] * solution[second[e]]
+        residual[second[e]] += weights[e] * solution[first[e]]
     for a in range(n):
         direction[a] = residual[a] / diagonal[a] if free[a] else 0.0
         if free[a]:
@@ -205,8 +205,8 @@ def _solve_laplacian(edges, weight, diagonal, free, target, solution, scratch):
         for a in range(n):
             image[a] = diagonal[a] * direction[a]
         for e in range(len(first)):
-            image[first[e]] -= weight * direction[second[e]]
-            image[second[e]] -= weight * direction[first[e]]
+            image[first[e]] -= weights[e] * direction[second[e]]
+            image[second[e]] -= weights[e] * direction[first[e]]
         for a in range(n):
             curvature += direction[a] * image[a]
         if not curvature > 0.0:
@@ -226,13 +226,13 @@ def _solve_laplacian(edges, weight, diagonal, free, target, solution, scratch):
 
 
 @helper
-def _take_step(edges, weight, multipliers, slope, ridge, stepped):
+def _take_step(edges, multipliers, slope, ridge, stepped):
     """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
-    (first, second), n = edges, len(slope)
+    (first, second, weights), n = edges, len(slope)
     degrees, step, image, scratch = np.zeros(n), np.zeros(n), np.zeros(n), np.empty((3, n))
     for e in range(len(first)):
-        degrees[first[e]] += weight
-        degrees[second[e]] += weight
+        degrees[first[e]] += weights[e]
+        degrees[second[e]] += weights[e]
     free = np.empty(n, np.bool_)
     n_free, of_free, of_all = 0, 0.0, 0.0
     for a in range(n):
@@ -244,13 +244,7 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
     # Multipliers that would change their sign end at 0, and the others are solved for again.
     for _ in range(3):
         _solve_laplacian(
-            (first, second),
-            weight,
-            degrees + damping,
-            free,
-            slope,
-            step,
-            (scratch[0], scratch[1], scratch[2]),
+            edges, degrees + damping, free, slope, step, (scratch[0], scratch[1], scratch[2])
         )
         n_crossing = 0
         for a in range(n):
@@ -267,16 +261,16 @@ def _take_step(edges, weight, multipliers, slope, ridge, stepped):
         step[a] = stepped[a] - multipliers[a]
         image[a] = degrees[a] * step[a]
     for e in range(len(first)):
-        image[first[e]] -= weight * step[second[e]]
-        image[second[e]] -= weight * step[first[e]]
+        image[first[e]] -= weights[e] * step[second[e]]
+        image[second[e]] -= weights[e] * step[first[e]]
     for a in range(n):
         gain += step[a] * (slope[a] - 0.5 * image[a])
     return gain
 
 
 @jit
-def maximize_size_dual(candidates, bounds, multipliers, width, ridge, slack, evaluations):
-    """Maximise the dual on candidates by damped Newton steps; sizes end within ``slack`` samples.
+def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, slack, evaluations):
+    """Maximise the dual on candidates by damped Newton steps; sizes end within a ``slack``.
 
     Stops as well where candidates are too few. Changes ``multipliers`` in place. Returns which of
     the evaluations is the last one, its value, the number of samples that may need more candidates,
@@ -285,13 +279,16 @@ def maximize_size_dual(candidates, bounds, multipliers, width, ridge, slack, eva
     n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
     slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
     first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
+    densities = np.empty(n_samples)
     stride = 1 + n_samples // N_GAPS
-    value, n_short, n_ties = _evaluate(candidates, bounds, multipliers, width, evaluations, at)
+    value, n_short, n_ties = _evaluate(
+        candidates, weights, bounds, multipliers, width, evaluations, at
+    )
     # Multipliers of other centres may be worse than none, where the dual is not negative.
     if value < 0.0:
         stepped[:] = 0.0
         trial, n_short_then, n_ties_then = _evaluate(
-            candidates, bounds, stepped, width, evaluations, 1 - at
+            candidates, weights, bounds, stepped, width, evaluations, 1 - at
         )
         if trial > value:
             at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
@@ -304,20 +301,21 @@ def maximize_size_dual(candidates, bounds, multipliers, width, ridge, slack, eva
             gaps = np.sort(evaluations.gaps[at, ::stride])
             width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
             value, n_short, n_ties = _evaluate(
-                candidates, bounds, multipliers, width, evaluations, at
+                candidates, weights, bounds, multipliers, width, evaluations, at
             )
         # Hessian: near ties lie on both sides of the border, over twice the width.
         for i in range(n_ties):
             p = evaluations.ties[at, i]
             first[i], second[i] = evaluations.labels[at, p], evaluations.second[at, p]
-        edges, weight = (first[:n_ties], second[:n_ties]), 0.5 / width
+            densities[i] = weights[p] * (0.5 / width)
+        edges = first[:n_ties], second[:n_ties], densities[:n_ties]
         # Levenberg-Marquardt: more ridge until a step gains.
         gain = predicted = trial = 0.0
         n_short_then = n_ties_then = 0
         for _ in range(MAX_RIDGES):
-            predicted = _take_step(edges, weight, multipliers, slope, ridge, stepped)
+            predicted = _take_step(edges, multipliers, slope, ridge, stepped)
             trial, n_short_then, n_ties_then = _evaluate(
-                candidates, bounds, stepped, width, evaluations, 1 - at
+                candidates, weights, bounds, stepped, width, evaluations, 1 - at
             )
             gain = trial - value
             if gain > 0.0:

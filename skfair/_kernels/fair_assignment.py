@@ -1,10 +1,10 @@
-"""Kernels of fair assignment: its dual, transport to required counts, paths to more balance."""
+"""Kernels of fair assignment: its dual, and paths to more balance."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels import deferred_helper, helper, inline_helper, interpret_at_first, jit
+from skfair._kernels import deferred_helper, inline_helper, interpret_at_first, jit
 from skfair._kernels.kmeans import move, move_cost, squared_distance
 from skfair._kernels.limits import (
     composition_ratio,
@@ -39,6 +39,16 @@ class Multipliers(NamedTuple):
 
     ratios: np.ndarray  # (n_clusters, n_groups, n_groups) of n[k, i] >= b[i, j] n[k, j]
     rows: np.ndarray  # (n_clusters, n_rows) of the rows of the limits
+
+
+class TieDensities(NamedTuple):
+    """Weight near a tie of two clusters per unit of offset, by intersection, where not 0."""
+
+    intersections: np.ndarray  # (n_pairs,), in rising order, then by cluster
+    clusters: np.ndarray  # (n_pairs,)
+    others: np.ndarray  # (n_pairs,) the other cluster
+    densities: np.ndarray  # (n_pairs,)
+    n_clusters: int
 
 
 class FreeMultipliers(NamedTuple):
@@ -160,26 +170,28 @@ def fill_free_offsets(rows, values, ratios, limits, offsets):
 
 
 @deferred_helper
-def _apply_negative_hessian(direction, rows, density, ratios, limits, shift, result):
+def _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, result):
     """Minus the smoothed Hessian of the dual times a direction, plus ``shift`` times it.
 
-    If the offset of cluster k for intersection c rises by one, ``density[c, k].sum()`` members
-    leave, ``density[c, k, l]`` of them for cluster l: a graph Laplacian per intersection, between
-    the map from multipliers to offsets and its transpose.
+    If the offset of cluster k for intersection c rises by one, the sum of the densities of its
+    pairs leave, one density for each other cluster: a graph Laplacian per intersection, between the
+    map from multipliers to offsets and its transpose.
     """
-    (n_intersections, n_clusters, _), n_groups = density.shape, ratios.shape[0]
+    n_clusters, n_groups, n_intersections = (
+        ties.n_clusters,
+        ratios.shape[0],
+        limits.intersections.shape[0],
+    )
     offsets = np.empty((n_clusters, n_groups))
     by_intersection = np.empty((n_clusters, n_intersections))
     leaving_by_group = np.empty((n_clusters, n_groups))
-    leaving = np.empty((n_clusters, n_intersections))
+    leaving = np.zeros((n_clusters, n_intersections))
     # Multipliers to offsets, offsets to weight that leaves, weight to constraints.
     fill_free_offsets(rows, direction, ratios, limits, offsets)
     fill_intersection_offsets(offsets, limits.intersections, by_intersection)
-    for c in range(n_intersections):
-        for k in range(n_clusters):
-            leaving[k, c] = 0.0
-            for l in range(n_clusters):  # noqa: E741
-                leaving[k, c] += density[c, k, l] * (by_intersection[k, c] - by_intersection[l, c])
+    for e in range(ties.densities.size):
+        c, k, other = ties.intersections[e], ties.clusters[e], ties.others[e]
+        leaving[k, c] += ties.densities[e] * (by_intersection[k, c] - by_intersection[other, c])
     sum_intersections(leaving, limits.intersections, leaving_by_group)
     for r in range(rows.n_rows):
         k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
@@ -191,26 +203,26 @@ def _apply_negative_hessian(direction, rows, density, ratios, limits, shift, res
 
 
 @deferred_helper
-def _mean_hessian_diagonal(rows, density, ratios, limits):
+def _mean_hessian_diagonal(rows, ties, ratios, limits):
     """Mean of the diagonal of the matrix of `_apply_negative_hessian`.
 
     A cluster with an active row of the limits gets at least the average tie weight: without any
     ties no step would be short enough, and the ascent would stop.
     """
-    (n_intersections, n_clusters, _), intersections = density.shape, limits.intersections
-    by_intersection = np.empty((n_clusters, n_intersections))
-    ties = np.empty((n_clusters, ratios.shape[0]))
-    for c in range(n_intersections):
-        for k in range(n_clusters):
-            by_intersection[k, c] = _total(density[c, k])
-    sum_intersections(by_intersection, intersections, ties)
+    n_clusters, intersections = ties.n_clusters, limits.intersections
+    n_intersections = intersections.shape[0]
+    by_intersection = np.zeros((n_clusters, n_intersections))
+    by_group = np.empty((n_clusters, ratios.shape[0]))
+    for e in range(ties.densities.size):
+        by_intersection[ties.clusters[e], ties.intersections[e]] += ties.densities[e]
+    sum_intersections(by_intersection, intersections, by_group)
     average = total = 0.0
     for k in range(n_clusters):
         average += _total(by_intersection[k]) / n_clusters
     for r in range(rows.n_rows):
         k, i, j = rows.cells[r, 0], rows.cells[r, 1], rows.cells[r, 2]
         if i >= 0:
-            total += ties[k, i] + ratios[i, j] * ratios[i, j] * ties[k, j]
+            total += by_group[k, i] + ratios[i, j] * ratios[i, j] * by_group[k, j]
         else:
             squares = weighted = 0.0
             for c in range(n_intersections):
@@ -222,15 +234,15 @@ def _mean_hessian_diagonal(rows, density, ratios, limits):
 
 
 @deferred_helper
-def newton_direction(rows, ratios, limits, density, ridge):
+def newton_direction(rows, ratios, limits, ties, ridge):
     """Newton direction on the free multipliers, and the increase of the dual that it predicts.
 
     Multipliers that would become negative are fixed at 0, and the others are solved for again.
     """
     direction, is_free = np.zeros(rows.n_rows), np.ones(rows.n_rows, np.bool_)
-    shift = ridge * _mean_hessian_diagonal(rows, density, ratios, limits) + 1e-300
+    shift = ridge * _mean_hessian_diagonal(rows, ties, ratios, limits) + 1e-300
     for _ in range(MAX_FIXING_ROUNDS):
-        _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction)
+        _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction)
         # Fix multipliers that would become negative.
         n_stopped = 0
         for r in range(rows.n_rows):
@@ -242,18 +254,18 @@ def newton_direction(rows, ratios, limits, density, ridge):
             break
     # Gain of the quadratic model.
     image, gain = np.empty(rows.n_rows), 0.0
-    _apply_negative_hessian(direction, rows, density, ratios, limits, 0.0, image)
+    _apply_negative_hessian(direction, rows, ties, ratios, limits, 0.0, image)
     for r in range(rows.n_rows):
         gain += direction[r] * (rows.violations[r] - 0.5 * image[r])
     return direction, gain
 
 
 @deferred_helper
-def _solve_newton_system(rows, ratios, limits, density, shift, is_free, direction):
+def _solve_newton_system(rows, ratios, limits, ties, shift, is_free, direction):
     """Solve the damped system for the rows that are not fixed, in place, by conjugate gradients."""
     n_rows = rows.n_rows
     residual, search, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    _apply_negative_hessian(direction, rows, density, ratios, limits, shift, image)
+    _apply_negative_hessian(direction, rows, ties, ratios, limits, shift, image)
     # Residual of the start.
     norm = goal = 0.0
     for r in range(n_rows):
@@ -264,7 +276,7 @@ def _solve_newton_system(rows, ratios, limits, density, shift, is_free, directio
     for _ in range(MAX_CG_ITER):
         if norm <= goal:
             break
-        _apply_negative_hessian(search, rows, density, ratios, limits, shift, image)
+        _apply_negative_hessian(search, rows, ties, ratios, limits, shift, image)
         # Step along the search direction, new residual, conjugate direction.
         curvature, previous = 0.0, norm
         for r in range(n_rows):
@@ -443,15 +455,22 @@ def take_newton_step(multipliers, counts, density, ridge, limits, ratios):
     density is symmetric, weight near a tie per unit of offset.
     """
     stepped = Multipliers(*(array.copy() for array in multipliers))
-    return stepped, _take_newton_step(stepped, counts, density, ridge, limits, ratios)
+    ties = list_ties(density)
+    return stepped, _take_newton_step(stepped, counts, ties, ridge, limits, ratios)
 
 
-@interpret_at_first(lambda multipliers, counts, density, *_: TYPICAL_CG_STEPS * density.size)
-def _take_newton_step(multipliers, counts, density, ridge, limits, ratios):
+def list_ties(density):
+    """The pairs of clusters of a density that is not 0, (n_intersections, n_clusters, _)."""
+    pairs = np.nonzero(density)
+    return TieDensities(*pairs, density[pairs], density.shape[1])
+
+
+@interpret_at_first(lambda multipliers, counts, ties, *_: TYPICAL_CG_STEPS * len(ties.densities))
+def _take_newton_step(multipliers, counts, ties, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)
     rows = list_free_multipliers(multipliers, by_group, limits, ratios)
-    direction, gain = newton_direction(rows, ratios, limits, density, ridge)
+    direction, gain = newton_direction(rows, ratios, limits, ties, ridge)
     values = np.empty(rows.n_rows)
     for r in range(values.size):
         values[r] = rows.values[r] + direction[r]
@@ -485,100 +504,6 @@ def _compute_offsets(multipliers, limits, ratios, offsets, by_intersection):
             if multipliers.rows[k, r] > 0.0:
                 value -= row_bound(limits, k, r) * multipliers.rows[k, r]
     return value
-
-
-# Moves of the members of a group between clusters to required counts, at minimum cost.
-
-
-@jit
-def transport(distances, members, labels, surplus):
-    """Move members along the cheapest paths from clusters with too many to those with too few.
-
-    A path moves one member along each of its arcs. The cost of an arc from a to b is the minimum
-    of ``distances[p, b] - distances[p, a]`` over members p of a. If no exchange within the group
-    lowers the cost at first, none does afterwards (successive shortest paths). Stops where no path
-    is left, for example because the ``members`` that may move are in other clusters. Changes
-    ``labels`` (of all samples) and ``surplus``, (n_clusters,) int64 of sum 0, in place. Returns
-    the number of moves. ``distances`` are those of the members.
-    """
-    n_clusters = surplus.size
-    costs = np.empty((n_clusters, n_clusters))
-    carriers = np.empty((n_clusters, n_clusters), np.int64)
-    lengths, previous = np.empty(n_clusters), np.empty(n_clusters, np.int64)
-    stale = np.ones(n_clusters, np.bool_)
-    n_moves = 0
-    while True:
-        # Costs of the arcs of changed clusters, and the cheapest path.
-        _update_arc_costs(distances, members, labels, stale, costs, carriers)
-        stale[:] = False
-        end = _find_nearest_deficit(costs, surplus, lengths, previous)
-        if end < 0:
-            break
-        # Move one member along each arc of the path, last arc first.
-        surplus[end] += 1
-        while previous[end] >= 0:
-            start = previous[end]
-            labels[members[carriers[start, end]]] = end
-            stale[start] = stale[end] = True
-            n_moves += 1
-            end = start
-        surplus[end] -= 1
-    return n_moves
-
-
-@helper
-def _update_arc_costs(distances, members, labels, stale, costs, carriers):
-    """The cheapest move from each stale cluster to every other one, and its member."""
-    n_clusters = stale.size
-    for a in range(n_clusters):
-        if stale[a]:
-            costs[a, :] = np.inf
-    for r in range(members.size):
-        a = labels[members[r]]
-        if stale[a]:
-            for b in range(n_clusters):
-                cost = distances[r, b] - distances[r, a]
-                if cost < costs[a, b]:
-                    costs[a, b], carriers[a, b] = cost, r
-    for a in range(n_clusters):
-        costs[a, a] = np.inf
-
-
-@helper
-def _find_nearest_deficit(costs, surplus, lengths, previous):
-    """Shortest paths from all clusters with a surplus (Bellman and Ford).
-
-    Returns the nearest cluster that lacks members, -1 if there is no path to one. ``previous``
-    has the predecessors on the paths.
-    """
-    n_clusters = surplus.size
-    for k in range(n_clusters):
-        lengths[k] = 0.0 if surplus[k] > 0 else np.inf
-        previous[k] = -1
-    # Relax all arcs.
-    for _ in range(n_clusters - 1):
-        for a in range(n_clusters):
-            for b in range(n_clusters):
-                length = lengths[a] + costs[a, b]
-                if length == np.inf:
-                    continue
-                if length < lengths[b] - 1e-12 * abs(length) and not _path_contains(previous, a, b):
-                    lengths[b], previous[b] = length, a
-    nearest, end = np.inf, -1
-    for k in range(n_clusters):
-        if surplus[k] < 0 and lengths[k] < nearest:
-            nearest, end = lengths[k], k
-    return end
-
-
-@helper
-def _path_contains(previous, a, b):
-    """Whether the path to cluster a contains b, so that an arc from a to b would close a cycle."""
-    while a >= 0:
-        if a == b:
-            return True
-        a = previous[a]
-    return False
 
 
 # Paths of cheapest moves, each of which raises the balance of the least balanced cluster.

@@ -185,11 +185,7 @@ class Audit(AuditData):
         return search_audit(self, metrics, *settings)
 
     def compare(
-        self,
-        other: Audit | ArrayLike,
-        *,
-        metrics: Metrics = (),
-        confidence_level: float = 0.95,
+        self, other: Audit | ArrayLike, *, metrics: Metrics = (), confidence_level: float = 0.95
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 

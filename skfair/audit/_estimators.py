@@ -22,9 +22,7 @@ from skfair.metrics import (
     make_bin_edges,
     to_numbers,
 )
-from skfair.statistics import (
-    estimate_means,
-)
+from skfair.statistics import estimate_means
 from skfair.utils._checks import argument_error, join_names
 
 # Metrics that a report shows of classifiers, regressors and clusterings.

@@ -19,11 +19,7 @@ from skfair.constraints import (
     outcome_use,
     target_and_scores,
 )
-from skfair.groups import (
-    Groups,
-    Samples,
-    check_alignment,
-)
+from skfair.groups import Groups, Samples, check_alignment
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -36,11 +32,7 @@ from skfair.losses import (
     step_function,
 )
 from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, find_positive, to_numbers
-from skfair.statistics import (
-    MIN_RECORDED,
-    HiddenGroups,
-    extreme_contrasts,
-)
+from skfair.statistics import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 

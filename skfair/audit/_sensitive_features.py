@@ -158,11 +158,7 @@ class SensitiveFeatures:
         return "probabilities=" if self.labels is None else "missing='at_random'"
 
     def gap_interval(
-        self,
-        values: ArrayLike,
-        *,
-        where: ArrayLike | None = None,
-        confidence_level: float = 0.95,
+        self, values: ArrayLike, *, where: ArrayLike | None = None, confidence_level: float = 0.95
     ) -> HiddenGap:
         r"""Interval of the largest difference between two groups' rates.
 

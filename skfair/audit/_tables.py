@@ -5,12 +5,7 @@ import pandas as pd
 from scipy import sparse
 
 from skfair.groups import MISSING, Groups, is_like_unknown
-from skfair.statistics import (
-    Interval,
-    LogRates,
-    interval_of_largest_contrast,
-    pairwise_contrasts,
-)
+from skfair.statistics import Interval, LogRates, interval_of_largest_contrast, pairwise_contrasts
 from skfair.utils._checks import argument_error
 
 # Tables of a report: every metric of every group, with limits, and the gaps.

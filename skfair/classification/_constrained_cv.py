@@ -50,10 +50,7 @@ from skfair.utils._parameters import (
     Verbose,
     validate_params,
 )
-from skfair.utils._sklearn import (
-    HasMethods,
-    with_callbacks,
-)
+from skfair.utils._sklearn import HasMethods, with_callbacks
 
 
 @estimator_docs

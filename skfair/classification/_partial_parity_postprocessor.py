@@ -32,11 +32,7 @@ from skfair.fitting import (
     warn_of_moved_decisions,
     warn_of_one_group,
 )
-from skfair.groups import (
-    check_alignment,
-    check_metric_input,
-    encode_groups_for_prediction,
-)
+from skfair.groups import check_alignment, check_metric_input, encode_groups_for_prediction
 from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing import (
@@ -62,12 +58,7 @@ from skfair.postprocessing import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import (
-    OpenShare,
-    ProbabilisticClassifier,
-    Share,
-    validate_params,
-)
+from skfair.utils._parameters import OpenShare, ProbabilisticClassifier, Share, validate_params
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,

@@ -14,9 +14,7 @@ from skfair.datasets._people import (
     fetch_compas,
     fetch_law_school,
 )
-from skfair.datasets._points import (
-    load_patients,
-)
+from skfair.datasets._points import load_patients
 from skfair.partitions import open_blocks
 
 __all__ = [

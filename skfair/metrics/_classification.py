@@ -250,11 +250,7 @@ def equalized_odds_difference(
     """
     matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
     return rate_difference(
-        matrices,
-        "true_positive_rate",
-        "false_positive_rate",
-        method=method,
-        agg=agg,
+        matrices, "true_positive_rate", "false_positive_rate", method=method, agg=agg
     )
 
 

@@ -207,12 +207,7 @@ def cluster_share_ratios(
 @register_metric("clustering", name="normalized_additive_violation", normalize=True)
 @register_metric("clustering")
 def additive_violation(
-    labels,
-    *,
-    sensitive_features,
-    sample_weight=None,
-    normalize=False,
-    attributes="intersections",
+    labels, *, sensitive_features, sample_weight=None, normalize=False, attributes="intersections"
 ):
     """Largest departure of a group's size in a cluster from its proportional share.
 

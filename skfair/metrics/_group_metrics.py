@@ -37,11 +37,7 @@ from skfair.statistics import (
 )
 from skfair.utils._checks import argument_error, join_names, spelling_hint
 
-RESPONSES = {
-    "decisions": "y_pred",
-    "scores": "y_score",
-    "probabilities": "y_proba",
-}
+RESPONSES = {"decisions": "y_pred", "scores": "y_score", "probabilities": "y_proba"}
 """What a metric takes of a model -> the argument that holds it."""
 
 RESPONSES_BY_METHOD = {

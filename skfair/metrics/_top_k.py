@@ -92,11 +92,7 @@ class TopRate:
         return self.rate.needs_target
 
     def estimate(
-        self,
-        columns: dict[str, np.ndarray],
-        groups: Groups,
-        weights: np.ndarray,
-        units: Any = None,
+        self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray, units: Any = None
     ) -> tuple[Estimates | None, np.ndarray]:
         """Estimates of the groups, as `Rate.estimate`; decisions are numbers in [0, 1]."""
         selected = columns["decisions"]

@@ -462,12 +462,7 @@ class TradeoffDisplay(Display):
                 *points, **{side: margins}, fmt="none", ecolor=marks["color"], elinewidth=0.8
             )
         (self.line_,) = ax.plot(
-            *points,
-            markersize=6,
-            linewidth=1.0,
-            label=self.name,
-            gid=self._gid,
-            **marks,
+            *points, markersize=6, linewidth=1.0, label=self.name, gid=self._gid, **marks
         )
         # Write the tolerance next to each point.
         for _, row in front[front["tolerance"].notna()].iterrows():

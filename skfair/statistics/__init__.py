@@ -67,10 +67,4 @@ from skfair.statistics._hidden_groups import (
 from skfair.statistics._pilots import DrawnFits, FitPilot
 from skfair.statistics._planning import required_sample_size
 
-__all__ = [
-    "FitPilot",
-    "balance_limit",
-    "gap_interval",
-    "required_sample_size",
-    "ratio_interval",
-]
+__all__ = ["FitPilot", "balance_limit", "gap_interval", "required_sample_size", "ratio_interval"]

@@ -334,12 +334,18 @@ def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     rows, ratios = rows_of(multipliers, counts, ratio)
     result = np.full(rows.n_rows, np.nan)
     standalone(fair_assignment._apply_negative_hessian)(
-        rows.violations, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.1, result
+        rows.violations,
+        rows,
+        fair_assignment.list_ties(density),
+        ratios,
+        limits_of(len(ratios), 0.0, 0.0, 1.0),
+        0.1,
+        result,
     )
     np.testing.assert_allclose(result, entries_at(rows, product), atol=1e-10)
     diagonal = np.diag(hessian)[free.ravel()]
     mean = standalone(fair_assignment._mean_hessian_diagonal)(
-        rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
+        rows, fair_assignment.list_ties(density), ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     assert mean == pytest.approx(diagonal.mean())
 
@@ -350,7 +356,13 @@ def matrix_of(rows, ratios, density):
     for column, unit in zip(matrix.T, np.eye(rows.n_rows), strict=True):
         image = np.empty(rows.n_rows)
         standalone(fair_assignment._apply_negative_hessian)(
-            unit, rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), 0.0, image
+            unit,
+            rows,
+            fair_assignment.list_ties(density),
+            ratios,
+            limits_of(len(ratios), 0.0, 0.0, 1.0),
+            0.0,
+            image,
         )
         column[:] = image
     return matrix
@@ -372,7 +384,7 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
         assert (rows.cells[:, 1] < 0).sum() >= len(counts) - 1
     # A cluster with a bound on its size counts as having the ties of an average one at least.
     mean = standalone(fair_assignment._mean_hessian_diagonal)(
-        rows, density, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
+        rows, fair_assignment.list_ties(density), ratios, limits_of(len(ratios), 0.0, 0.0, 1.0)
     )
     exact = np.diag(matrix).mean()
     assert exact <= mean if sized else mean == pytest.approx(exact)
@@ -390,7 +402,11 @@ def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negat
 
 def newton_direction(rows, ratios, density, ridge):
     return standalone(fair_assignment.newton_direction)(
-        rows, ratios, limits_of(len(ratios), 0.0, 0.0, 1.0), density, ridge
+        rows,
+        ratios,
+        limits_of(len(ratios), 0.0, 0.0, 1.0),
+        fair_assignment.list_ties(density),
+        ridge,
     )
 
 

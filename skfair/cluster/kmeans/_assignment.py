@@ -14,11 +14,12 @@ from skfair._kernels.fair_assignment import (
     evaluate_dual,
     kkt_residual,
     take_newton_step,
-    transport,
 )
 from skfair._kernels.kmeans import assign_nearest, squared_distances, squared_distances_by_cluster
-from skfair._kernels.limits import allow_slack, intersection_coefficients, required_ratios
-from skfair._kernels.sparse_samples import dense_rows, member_distances
+from skfair._kernels.limits import allow_slack, has_rows, intersection_coefficients, required_ratios
+from skfair._kernels.sparse_samples import dense_rows, member_distances, squared_norms
+from skfair.cluster.kmeans._size_dual import bounds_many_sizes
+from skfair.cluster.kmeans._transport import solve_transport
 from skfair.utils._checks import warn
 
 # The cheapest fair assignment to fixed centres, by ascent of its dual.
@@ -76,14 +77,15 @@ def solution_from_multipliers(multipliers, limits):
     return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
 
 
-def max_dual_iterations(dual, limits):
+def max_dual_iterations(dual, limits, n_samples):
     """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
 
     What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
     """
     n_clusters, n_groups = dual.offsets.shape
-    # Work of a step: pairs of groups in each cluster, and pairs of clusters of each intersection.
-    per_step = n_clusters * (n_groups**2 + 20 * len(limits.intersections) * n_clusters)
+    # Work of a step: pairs of groups in each cluster, and pairs of clusters with a tie.
+    n_pairs = min(len(limits.intersections) * n_clusters**2, n_samples)
+    per_step = n_clusters * n_groups**2 + 20 * n_pairs
     return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
 
 
@@ -99,7 +101,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
-    for _ in range(max_dual_iterations(start, limits)):
+    for _ in range(max_dual_iterations(start, limits, now.n_samples)):
         if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
             break
         # Hessian: samples near a tie, within a width that takes in a fair share of them.
@@ -217,24 +219,43 @@ def repair_to_limits(problem, point, level, rows):
     counts = problem.count_intersections(labels, len(centers))
     table = find_feasible_counts(problem, counts, level)
     surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
-    # Move the rows along cheapest paths; all samples only where these do not suffice.
+    # Move the rows to cheapest clusters; all samples only where these do not suffice.
     for movable in (rows, np.arange(len(labels))):
-        _move_surplus(problem, centers, labels, movable, surplus)
+        _move_surplus(problem, point, labels, movable, surplus)
     return labels
 
 
-def _move_surplus(problem, centers, labels, rows, surplus):
-    """Move rows along cheapest paths from clusters with a surplus to those that lack some.
+def _move_surplus(problem, point, labels, rows, surplus):
+    """Move rows to the cheapest clusters from which no intersection has a surplus.
 
     Changes ``labels`` and ``surplus`` in place.
     """
+    centers, dual = point.clustering.centers, point.dual
     # Intersections are independent: members of one take the place of members of the same.
-    for code, excess in enumerate(np.ascontiguousarray(surplus.T)):
+    for code, excess in enumerate(surplus.T):
         members = rows[problem.codes[rows] == code]
-        if excess.any() and len(members):
-            costs = assignment_costs(problem.take(members), centers).T
-            transport(np.ascontiguousarray(costs), members, labels, excess)
-            surplus[:, code] = excess
+        places = np.bincount(labels[members], minlength=len(centers)) - excess
+        if not excess.any() or places.min() < 0:
+            continue
+        X, ends, offsets = problem.X[members], centers, np.zeros(len(centers))
+        if dual is not None:
+            offsets = dual.offsets[:, problem.limits.intersections[code]].sum(axis=1)
+        if problem.unit_costs is not None:
+            X, ends = scale_distances(X, centers, problem.unit_costs[members])
+        labels[members] = solve_transport(X, ends, (places, places), offsets).labels
+        excess[:] = 0
+
+
+def scale_distances(X, centers, unit_costs):
+    """Samples and centres whose squared distances are unit costs times those of others.
+
+    Distances differ by a constant of each sample, which changes no assignment.
+    """
+    squares, columns = squared_norms(centers), unit_costs[:, np.newaxis]
+    # A last feature that samples lack makes all centres equally far from the origin.
+    norms = squares + squares**2 / 4
+    centers = np.column_stack([centers, -squares / 2, np.sqrt(norms.max() - norms)])
+    return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
 def find_feasible_counts(samples, counts, level):
@@ -245,8 +266,6 @@ def find_feasible_counts(samples, counts, level):
     a tolerance. Where no table keeps all limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
-    if counts.shape[1] == 1:
-        return _nearest_sizes(samples, counts)
     limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
 
     def search(ratio):
@@ -282,29 +301,20 @@ def _rounded_table(samples, counts, limits, margin):
     return None if fractional is None else controlled_rounding(fractional)
 
 
-def member_bounds(samples, n_members, line=0):
-    """Minimum and maximum number of members by a line of bounds, for equal weights; at least one.
+def size_bounds(problem, limits):
+    """Minimum and maximum size of a cluster, in units of the largest weight.
 
-    The line is that of one cluster, or 0 where all clusters share one.
+    The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
+    integers.
     """
-    coefficients = intersection_coefficients(samples.limits)[0]
-    bounds = samples.limits.bounds[line] / (coefficients * samples.largest_weight)
-    is_upper = coefficients > 0
-    smallest = np.ceil(bounds[~is_upper]).max(initial=1)
-    return smallest, min(n_members, np.floor(bounds[is_upper]).min(initial=np.inf))
-
-
-def _nearest_sizes(samples, counts):
-    """The integer table nearest to the counts of one group: only sizes are bounded."""
-    lines = [member_bounds(samples, counts.sum(), i) for i in range(len(samples.limits.bounds))]
-    smallest, largest = np.transpose(lines)[:, :, np.newaxis]
-    sizes = np.clip(counts, smallest, largest)
-    # What the bounds have cut off or added: clusters with spare capacity take it.
-    missing = counts.sum() - sizes.sum()
-    spare = largest - sizes if missing > 0 else sizes - smallest
-    before = np.cumsum(spare, axis=0) - spare
-    sizes += np.sign(missing) * np.clip(abs(missing) - before, 0, spare)
-    return sizes.astype(np.int64)
+    weight, coefficients = problem.largest_weight, intersection_coefficients(limits)[0]
+    bounds, is_upper = limits.bounds[0] / (coefficients * weight), coefficients > 0
+    total = problem.n_samples if problem.has_equal_weights else problem.total_weight / weight
+    smallest = bounds[~is_upper].max(initial=problem.weight_range[0] / weight)
+    largest = bounds[is_upper].min(initial=total)
+    if problem.has_equal_weights:
+        smallest, largest = np.ceil(smallest), np.floor(largest)
+    return smallest, largest
 
 
 def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
@@ -447,6 +457,7 @@ def controlled_rounding(table):
 # Plain k-means: starting centres, Lloyd iterations, and single centres that are relocated.
 
 
+MAX_RELOCATION_DISTANCES = 1e8  # to centres, each measured once before a relocation is accepted
 _MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
 
 
@@ -579,6 +590,46 @@ def _assign_nearest(samples, centers):
     return assign_nearest(samples.X, samples.masses, centers)
 
 
+def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
+    """The cheapest clustering near a point whose balance reaches a level, up to rounding.
+
+    Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
+    until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
+    `iterate_lloyd`. Returns the point, whose balance may be a few samples short of the level (see
+    `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
+    ended them.
+    """
+    # Without limits all counts are precise; those of many clusters have a precision of their own.
+    n_clusters, limits = len(point.clustering.centers), problem.limits
+    is_plain = level == 0 and not has_rows(limits)
+    is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
+    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
+    converged = stopped = False
+    n_iter = n_pushed = 0
+    while n_iter < max_iter and not (converged or stopped):
+        trial = problem.assign(start, level, share)
+        n_iter += 1
+        # The dual value is the cost of the fair assignment to centres before they move: it falls
+        # with rounds as the cost of k-means does.
+        value = trial.dual.value
+        if value > lowest and n_pushed > 0:
+            start, n_pushed = point, 0  # the momentum has overshot
+        else:
+            converged = lowest - value <= tol * value or value == 0
+            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
+            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
+            point, lowest, n_pushed = trial, value, n_pushed + 1
+        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
+            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
+        stopped = watch is not None and watch(point)
+    # Rounds need neither the cost nor the balance.
+    if point.cost is None:
+        point = point._replace(cost=problem.cost_of(point.clustering))
+    if point.balance is None:
+        point = point._replace(balance=problem.balance_of(point.clustering.counts))
+    return point, n_iter, converged
+
+
 class LocalMinimum(NamedTuple):
     """Centres that k-means has led to."""
 
@@ -594,12 +645,15 @@ def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, m
     sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost,
     ``n_trials`` or fewer, are tried by three iterations of k-means, unless their cost is more than
     ``max_rise`` times that before. The first that is cheaper then is accepted, and pairs are drawn
-    again, until none is. ``lead`` maps centres to the `LocalMinimum` after the iterations.
+    again, until none is, or until it took too long with many clusters, of which each gains little.
+    ``lead`` maps centres to the `LocalMinimum` after the iterations.
     """
     if len(start.centers) == 1 or n_drawn == 0:
         return start
     X, masses, is_improved = samples.X, samples.masses, True
-    while is_improved and start.cost > 0:
+    n_left = max(1, int(MAX_RELOCATION_DISTANCES / (X.shape[0] * len(start.centers))))
+    while is_improved and n_left > 0 and start.cost > 0:
+        n_left -= 1
         # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
         cheapest, labels, nearest, second = _find_removable_clusters(samples, start)
         cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))

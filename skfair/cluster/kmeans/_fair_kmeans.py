@@ -65,11 +65,7 @@ from skfair.utils._parameters import (
     Verbose,
     validate_params,
 )
-from skfair.utils._sklearn import (
-    StrOptions,
-    check_sample_weight,
-    with_callbacks,
-)
+from skfair.utils._sklearn import StrOptions, check_sample_weight, with_callbacks
 
 # Input of k-means: from what users pass to a clustering problem, and from its solution back.
 

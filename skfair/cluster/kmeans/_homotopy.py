@@ -41,15 +41,14 @@ from skfair.cluster._base import Route
 from skfair.cluster.kmeans._assignment import (
     BALANCE_TOLERANCE,
     COUNT_TOLERANCE,
-    ROUND_COUNT_TOLERANCE,
     LocalMinimum,
-    extrapolate,
     improve_by_swaps,
+    iterate_at_level,
     iterate_lloyd,
     occupy_clusters,
     repair_to_limits,
 )
-from skfair.cluster.kmeans._many_clusters import solve_sizes
+from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
     ClusteringPoint,
@@ -58,7 +57,7 @@ from skfair.cluster.kmeans._problem import (
     split_rows,
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
-from skfair.partitions import SUBSAMPLE_SIZES, n_threads_of
+from skfair.partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, validate_params
 
 if TYPE_CHECKING:
@@ -391,7 +390,6 @@ N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samp
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
 SHARES_OF_ROUNDING = 0.25, 0.5, 0.75, 1.0  # by which rows of shares are relaxed at given centres
-MAX_PARTITIONED_CLUSTERS = 256  # with bounds: the time of a repair grows with their cube
 
 
 class Homotopy(BaseEstimator):
@@ -432,12 +430,7 @@ class Homotopy(BaseEstimator):
     advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
     """What to do where the required balance is not reached."""
 
-    def __init__(
-        self,
-        n_levels: PositiveInt = 4,
-        *,
-        max_samples: PositiveInt = 5000,
-    ):
+    def __init__(self, n_levels: PositiveInt = 4, *, max_samples: PositiveInt = 5000):
         self.n_levels = n_levels
         self.max_samples = max_samples
 
@@ -456,16 +449,18 @@ class Homotopy(BaseEstimator):
         validate_params(self)
         level = problem.limits.level
         # Samples in memory; where these are all, so is the whole fit.
-        samples = problem.warm_start_samples()
+        samples = problem.warm_start_samples
         if samples is not problem and samples.n_samples == problem.n_samples:
             return self._solve_in_memory(problem, samples, runs, random_state, watch)
-        if bounds_many_sizes(samples, runs.n_clusters, samples.limits) and samples is problem:
-            point, n_iter, status = solve_sizes(problem, runs, N_RELOCATIONS, random_state, watch)
-            if runs.n_clusters < MANY_CLUSTERS and status == "feasible":
-                point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+        if bounds_many_sizes(problem, runs.n_clusters, problem.limits):
+            solve = solve_sizes if samples is problem else solve_partitioned_sizes
+            point, n_iter, status = solve(problem, runs, N_RELOCATIONS, random_state, watch)
+            is_searched = samples is problem and runs.n_clusters < MANY_CLUSTERS
+            is_searched &= status == "feasible"
+            if is_searched or not problem.has_equal_weights:
+                point, search_status = repair_and_search(problem, point, level, runs)
+                status = search_status if status == "feasible" else status
             return point, n_iter, status
-        if samples is not problem:
-            _check_number_of_clusters(problem, runs.n_clusters)
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
         # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
@@ -526,7 +521,7 @@ class Homotopy(BaseEstimator):
             end, status = repair_and_search(candidates, movable, level, runs)
             if candidates.keeps_limits(end.clustering.counts, level):
                 break
-        point = problem.merge(candidates, end)
+        point = problem.merge(candidates, movable.dual, end)
         is_stopped = not converged and n_iter < runs.max_iter
         return RunResult(point, n_iter, status if converged else "max_iter", is_stopped)
 
@@ -640,17 +635,6 @@ class Homotopy(BaseEstimator):
         """A subsample with several samples for every cluster and group."""
         size = max(self.max_samples, 100 * runs.n_clusters * samples.n_groups)
         return draw_stratified(samples, size, random_state)
-
-
-def _check_number_of_clusters(problem, n_clusters):
-    """Raise for bounds on very many clusters of samples that are not all in memory."""
-    if n_clusters > MAX_PARTITIONED_CLUSTERS and has_rows(problem.limits):
-        raise ValueError(
-            f"Bounds on sizes or shares in more than {SUBSAMPLE_SIZES['k-means']:,} partitioned "
-            f"samples require n_clusters <= {MAX_PARTITIONED_CLUSTERS}, got {n_clusters} clusters "
-            f"of {problem.n_samples:,} samples; pass X as one array in memory, or fit a subsample "
-            "and predict the others."
-        )
 
 
 class RunStart(NamedTuple):
@@ -776,44 +760,6 @@ def follow_levels(samples, point, levels, tol):
         point, _, _ = iterate_at_level(samples, point, level, 1, tol)
         points.append(point)
     return points
-
-
-def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
-    """The cheapest clustering near a point whose balance reaches a level, up to rounding.
-
-    Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
-    until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
-    `iterate_lloyd`. Returns the point, whose balance may be a few samples short of the level (see
-    `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
-    ended them.
-    """
-    # Without limits all counts are precise.
-    is_plain = level == 0 and not has_rows(problem.limits)
-    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_plain else ROUND_COUNT_TOLERANCE
-    converged = stopped = False
-    n_iter = n_pushed = 0
-    while n_iter < max_iter and not (converged or stopped):
-        trial = problem.assign(start, level, share)
-        n_iter += 1
-        # The dual value is the cost of the fair assignment to centres before they move: it falls
-        # with rounds as the cost of k-means does.
-        value = trial.dual.value
-        if value > lowest and n_pushed > 0:
-            start, n_pushed = point, 0  # the momentum has overshot
-        else:
-            converged = lowest - value <= tol * value or value == 0
-            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
-            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
-            point, lowest, n_pushed = trial, value, n_pushed + 1
-        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
-            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
-        stopped = watch is not None and watch(point)
-    # Rounds need neither the cost nor the balance.
-    if point.cost is None:
-        point = point._replace(cost=problem.cost_of(point.clustering))
-    if point.balance is None:
-        point = point._replace(balance=problem.balance_of(point.clustering.counts))
-    return point, n_iter, converged
 
 
 def route_from(samples, point, goal):

@@ -13,13 +13,16 @@ import numpy as np
 from skfair._kernels.candidates import measure_candidates, search_candidates
 from skfair.cluster.kmeans._assignment import (
     LocalMinimum,
-    RunSettings,
     extrapolate,
     improve_by_swaps,
-    member_bounds,
+    iterate_at_level,
+    size_bounds,
     solution_from_multipliers,
 )
-from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    recompute_point,
+)
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
     MAX_SELECTIONS,
@@ -35,6 +38,7 @@ MAX_AGE = 5  # rounds for which candidates are used
 SAMPLES_PER_CLUSTER, MIN_SAMPLES = 50, 2000  # of the first subsample
 GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
+PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
 ROUGH_TOL = 1e-3  # the same on subsamples
 EVEN_SIZES = 1.2  # times the mean size, up to which starts are drawn uniformly
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
@@ -46,13 +50,7 @@ MAX_ASSIGNMENTS = 3  # of the least cost, each with a local search
 MIN_PASS_GAIN = 1e-5  # relative gain of the cost by a pass
 
 
-def solve_sizes(
-    problem: ClusteringProblem,
-    runs: RunSettings,
-    n_relocations: int,
-    random_state: np.random.RandomState,
-    watch: Callable,
-) -> tuple[ClusteringPoint, int, str]:
+def solve_sizes(problem, runs, n_relocations, random_state, watch):
     """A clustering with many clusters of the required sizes; see `Homotopy.solve`."""
     runs = _draw_by_mass(problem, runs)
     # Rough runs of all starts on a subsample; a later one is followed if it leads clearly.
@@ -81,19 +79,33 @@ def solve_sizes(
             larger *= GROWTH
         precise = RoundSettings(runs.max_iter, TOL_FACTOR * runs.tol, ROUND_SLACK, watch)
         rounds = iterate_sizes(problem, rounds.centers, rounds.dual, problem, precise)
-        ends.append((_round_sizes(problem, rounds), rounds))
+        start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
+        ends.append((_round_sizes(problem, start, rounds.centers), rounds))
         n_iter += rounds.n_iter
         if rounds.is_stopped:
             break
     if runs.labels is not None:
         # Search from the labels as well: no end may have a higher cost than they have.
-        dual = SizeDual(np.zeros(runs.n_clusters))
-        centers, ended = np.asarray(runs.init), (rounds.is_converged, rounds.is_stopped)
-        start = Rounds(centers, np.inf, dual, 0, *ended)
-        ends.append((_round_sizes(problem, start, runs.labels), start))
+        start = solution_from_multipliers(np.zeros(runs.n_clusters), problem.limits)
+        ends.append((_round_sizes(problem, start, np.asarray(runs.init), runs.labels), rounds))
+    # Sizes of unequal weights may miss their bounds until they are repaired, which may cost more.
+    is_within = [problem.keeps_limits(point.clustering.counts, 0.0) for point, _ in ends]
     costs = np.array([point.cost for point, _ in ends], dtype=float)
-    point, rounds = ends[int(costs.argmin())]
+    point, rounds = ends[int(np.lexsort((costs, np.invert(is_within)))[0])]
     return point, n_iter, "feasible" if rounds.is_converged else "max_iter"
+
+
+def solve_partitioned_sizes(problem, runs, n_relocations, random_state, watch):
+    """The same for partitioned data, from the clustering of a subsample."""
+    samples, tol = problem.warm_start_samples, PASS_TOL_FACTOR * runs.tol
+    point, _, _ = solve_sizes(samples, runs, n_relocations, random_state, lambda point: False)
+    # Passes over the full data: rounds of assignments and means.
+    point, n_iter, is_converged = iterate_at_level(problem, point, 0.0, runs.max_iter, tol, watch)
+    # Exact sizes by moves of the samples nearest to a tie.
+    candidates, movable = next(problem.candidates(point))
+    end = _round_sizes(candidates, movable.dual, movable.dual.centers)
+    point = problem.merge(candidates, movable.dual, end)
+    return point, n_iter, "feasible" if is_converged else "max_iter"
 
 
 def _draw_by_mass(problem, runs):
@@ -102,8 +114,8 @@ def _draw_by_mass(problem, runs):
     k-means++ draws many centres where samples are far apart, and too few where they are dense and
     every cluster takes about as many: multipliers would be large there, and rounds slow.
     """
-    smallest, largest = member_bounds(problem, problem.n_samples)
-    mean = problem.n_samples / runs.n_clusters
+    smallest, largest = size_bounds(problem, problem.limits)
+    mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
     is_drawn = is_even and is_default and runs.n_clusters >= MANY_CLUSTERS
@@ -120,22 +132,17 @@ def _relocate(samples, rounds, problem, n_drawn, generator):
         return describe(iterate_sizes(samples, centers, dual, problem, settings))
 
     def describe(rounds):
-        cost = rounds.value * float(samples.largest_weight)
+        cost = rounds.value * float(problem.largest_weight)
         return LocalMinimum(rounds.centers, cost, rounds.dual.multipliers)
 
     start, limits = describe(rounds), (MAX_RELOCATIONS, MAX_RISE)
     return improve_by_swaps(samples, start, n_drawn, generator, lead, *limits).centers
 
 
-def _scaled_bounds(problem, n_samples, n_clusters):
-    """Minimum and maximum size of each cluster of some of the samples."""
-    bounds = np.array(member_bounds(problem, problem.n_samples))
-    return spread_bounds(*(bounds * n_samples / problem.n_samples), n_clusters)
-
-
-def _slack(share, n_samples, n_clusters):
-    """Number of samples by which sizes may miss their bounds: a share of a mean size."""
-    return max(1.5, share * n_samples / n_clusters)
+def _scaled_bounds(problem, share, n_clusters):
+    """Minimum and maximum size of each cluster of a share of the samples."""
+    bounds = np.array(size_bounds(problem, problem.limits))
+    return spread_bounds(*(bounds * share), n_clusters)
 
 
 def _take(problem, rows):
@@ -170,8 +177,10 @@ def iterate_sizes(samples, centers, dual, problem, settings):
     """
     X, n_clusters = samples.X.astype(np.float32, copy=False), len(centers)
     n_samples = X.shape[0]
-    bounds = _scaled_bounds(problem, n_samples, n_clusters)
-    slack = _slack(settings.slack, n_samples, n_clusters)
+    weights = samples.weights / problem.largest_weight
+    bounds = _scaled_bounds(problem, samples.total_weight / problem.total_weight, n_clusters)
+    # By which sizes may miss their bounds, in units of the largest weight.
+    slack = max(1.5, settings.slack * weights.sum() / n_clusters)
     lowest, n_pushed, means, start = np.inf, 0, centers, centers
     candidates, age, life = None, 0, 0
     if can_list_all(n_samples, n_clusters):
@@ -184,7 +193,7 @@ def iterate_sizes(samples, centers, dual, problem, settings):
         else:
             measure_candidates(X, start.astype(np.float32), *candidates[:2])
         candidates, dual, now = assign_sizes(
-            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS
+            X, start, bounds, dual, slack, candidates, MAX_SELECTIONS, weights
         )
         age += 1
         n_iter += 1
@@ -204,20 +213,18 @@ def iterate_sizes(samples, centers, dual, problem, settings):
 # Exact sizes, and a local search that keeps them.
 
 
-def _are_within(sizes, bounds):
-    """Whether all sizes are within a minimum and a maximum."""
-    return bounds[0] <= sizes.min() and sizes.max() <= bounds[1]
-
-
-def _round_sizes(problem, rounds, labels=None):
+def _round_sizes(problem, start, centers, labels=None):
     """The point of labels, or of the cheapest assignment, after a local search."""
-    n_clusters = len(rounds.centers)
-    bounds = member_bounds(problem, problem.n_samples)
-    start = solution_from_multipliers(rounds.dual.multipliers, problem.limits)
-    start = problem.solve_assignment(rounds.centers, problem.limits, start)
-    if labels is None or not _are_within(np.bincount(labels, minlength=n_clusters), bounds):
+    n_clusters = len(centers)
+    bounds = size_bounds(problem, problem.limits)
+    start = problem.solve_assignment(centers, problem.limits, start)
+    if labels is None or not problem.keeps_limits(
+        problem.count_intersections(labels, n_clusters), 0.0
+    ):
         labels = start.labels
     point = recompute_point(problem, labels, n_clusters, start)
+    if not problem.has_equal_weights:
+        return point  # moves of members are for equal weights
     point = _search_moves(problem, point, bounds)
     # The same at the centres that moves have led to.
     for _ in range(MAX_ASSIGNMENTS - 1):
@@ -233,14 +240,14 @@ def _round_sizes(problem, rounds, labels=None):
 
 def _search_moves(problem, point, bounds):
     """The point after passes of moves and exchanges to candidates, which keep sizes in bounds."""
-    n_clusters, multipliers = len(point.clustering.sizes), point.dual.offsets[:, 0]
-    multipliers = multipliers * problem.n_attributes
+    n_clusters = len(point.clustering.sizes)
+    multipliers = point.dual.offsets[:, 0] * problem.n_attributes
     lists = select_candidates(problem.X, point.clustering.centers, multipliers).clusters
     for _ in range(MAX_PASSES):
         clustering = point.clustering._replace(
             labels=point.clustering.labels.copy(), centers=point.clustering.centers.copy()
         )
-        sizes = np.bincount(clustering.labels, minlength=n_clusters)
+        sizes = np.rint(clustering.sizes / problem.largest_weight).astype(np.int64)
         search_candidates(problem.X, lists, clustering, sizes, bounds)
         searched = recompute_point(problem, clustering.labels, n_clusters, point.dual)
         gain = point.cost - searched.cost

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels.fair_assignment import evaluate_dual
+from skfair._kernels.candidates import measure_candidates
+from skfair._kernels.fair_assignment import DualEvaluation, evaluate_dual
 from skfair._kernels.kmeans import (
     Clustering,
     cluster_sums,
@@ -17,7 +18,13 @@ from skfair._kernels.kmeans import (
     nearest_centers,
     squared_distances,
 )
-from skfair._kernels.limits import Limits, composition_ratios, max_violation, satisfies_rows
+from skfair._kernels.limits import (
+    Limits,
+    composition_ratios,
+    max_violation,
+    row_excess,
+    satisfies_rows,
+)
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._assignment import (
     COUNT_TOLERANCE,
@@ -26,16 +33,19 @@ from skfair.cluster.kmeans._assignment import (
     assignment_costs,
     fill_empty_clusters,
     gather_labels_and_gaps,
-    member_bounds,
     occupy_clusters,
+    size_bounds,
     solution_from_multipliers,
     solve_dual,
     zero_solution,
 )
 from skfair.cluster.kmeans._size_dual import (
+    MANY_CLUSTERS,
     SizeDual,
     assign_sizes,
     bounds_many_sizes,
+    measure_excess,
+    select_candidates,
     spread_bounds,
 )
 from skfair.cluster.kmeans._transport import solve_transport
@@ -66,6 +76,8 @@ class BaseClusteringProblem:
     """
 
     tol_factor = 1  # times ``tol`` that a round has to gain
+    is_in_memory = True
+    unit_costs: np.ndarray | None = None
 
     @property
     def largest_weight(self):
@@ -121,6 +133,7 @@ class BaseClusteringProblem:
         is_balanced = level == 0 or ratios.min() >= level * (1 - 1e-12)
         return bool(is_balanced) and satisfies_rows(counts, self.limits)
 
+    @property
     def warm_start_samples(self):
         """Samples in memory for the warm start: these."""
         return self
@@ -137,8 +150,8 @@ class BaseClusteringProblem:
         """Yield samples that integer repair and local search may move, and their point: all."""
         yield self, point
 
-    def merge(self, problem, point):
-        """The point of all samples, from that of the candidates."""
+    def merge(self, problem, dual, point):
+        """The point of all samples, from the candidates, the dual before they moved, the end."""
         return point
 
 
@@ -291,14 +304,30 @@ def weighted_mean(problem):
     return problem.partitions.reduce(_weighted_sums) / problem.total_weight
 
 
+def _prepare_sizes(problem, n_clusters, limits, start):
+    """The dual of sizes to start from, and the bounds of each cluster in numbers of members."""
+    start = start or zero_solution(n_clusters, limits)
+    dual = SizeDual(start.offsets[:, 0] * problem.n_attributes)
+    return dual, spread_bounds(*size_bounds(problem, limits), n_clusters)
+
+
 def _solve_sizes(problem, centers, limits, start):
     """The cheapest assignment to many clusters, of which only sizes are bounded."""
-    multipliers = np.zeros(len(centers))
-    if start is not None:
-        multipliers = start.offsets[:, 0] * problem.n_attributes
-    bounds = member_bounds(replace(problem, limits=limits), problem.n_samples)
-    bounds = spread_bounds(*bounds, len(centers))
-    dual, now = assign_sizes(problem.X, centers, bounds, SizeDual(multipliers))[1:]
+    dual, bounds = _prepare_sizes(problem, len(centers), limits, start)
+    if problem.background is not None:
+        members = problem.background.sums[1] / problem.largest_weight
+        bounds = tuple(np.maximum(bound - np.rint(members), 0) for bound in bounds)
+    weights = problem.weights / problem.largest_weight
+    dual, now = assign_sizes(problem.X, centers, bounds, dual, weights=weights)[1:]
+    if not problem.has_equal_weights:
+        # Moves bring sizes of unequal weights within their bounds.
+        evaluated = _evaluate_sizes(problem, centers, dual.multipliers[:, np.newaxis])
+        _, penalty = measure_excess(dual.multipliers, 0, bounds)
+        return solution_from_multipliers(dual.multipliers, limits)._replace(
+            value=evaluated.value - penalty * problem.largest_weight,
+            labels=evaluated.labels,
+            gaps=evaluated.gaps,
+        )
     solved = solve_transport(problem.X, centers, bounds, dual.multipliers)
     solution = solution_from_multipliers(solved.multipliers, limits)
     value = solved.value * float(problem.largest_weight)
@@ -483,6 +512,10 @@ def _dual_inputs(problem, centers):
 
 MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
 CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
+MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
+SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
+N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
+N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
 
 
 class PartitionedClusteringProblem(BaseClusteringProblem):
@@ -493,6 +526,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     """
 
     tol_factor = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
+    background, is_in_memory = None, False
 
     def __init__(self, blocks, summary, limits, n_jobs=None):
         self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
@@ -514,24 +548,41 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         constant = clustering._replace(labels=None)
         return float(self.partitions.reduce(compute_cost, clustering.labels, constant))
 
+    @cached_property
     def warm_start_samples(self):
         """Samples in memory for the warm start: all of them where they fit.
 
         They are drawn by intersection and weighted up, but those that lie far out are all drawn,
-        and stand for themselves.
+        and stand for themselves. Where only sizes are bounded, all have the same probability.
         """
         # Draw by random keys of row numbers, at a rate by intersection.
-        size, counts = SUBSAMPLE_SIZES["k-means"], self.summary.counts
-        rates = sampling_rates(counts, size)
-        drawn = self.partitions.gather(_draw, rates, self.summary.scatter, size)
+        size, counts, scatter = SUBSAMPLE_SIZES["k-means"], self.summary.counts, np.inf
+        rates = np.full(len(counts), min(size / self.n_samples, 1.0))
+        if not self._bounds_sizes:
+            rates, scatter = sampling_rates(counts, size), self.summary.scatter
+        drawn = self.partitions.gather(_draw, rates, scatter, size)
         problems, is_far = zip(*drawn, strict=True)
         problem = concatenate_problems(problems, self.n_jobs)
         if (rates == 1).all():  # and weights are what they are
             return problem
+        if self._bounds_sizes:  # scale bounds in place of weights, rounded outwards
+            share = problem.n_samples / self.n_samples / self.largest_weight
+            bounds = np.ceil(self.limits.bounds * share) * self.largest_weight
+            return replace(problem, limits=self.limits._replace(bounds=bounds))
         is_far = np.concatenate(is_far)
         # Samples far out stand for themselves, so that the others have only the remaining weight.
         far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
         return weight_up(problem, self.summary.weights - far, is_far)
+
+    @cached_property
+    def _bounds_sizes(self):
+        """Whether only sizes are bounded."""
+        return bounds_many_sizes(self, MANY_CLUSTERS, self.limits)
+
+    @cached_property
+    def _evaluate(self):
+        """The function that evaluates the dual of a block."""
+        return _evaluate_sizes if self._bounds_sizes else _evaluate_dual
 
     def distribute_clustering(self, numbers, clustering):
         """A clustering of all samples in memory, with these row numbers, as one of these."""
@@ -553,11 +604,47 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
 
     def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
         """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
+        if bounds_many_sizes(self, len(centers), limits):
+            return self._solve_sizes(centers, limits, start)
         evaluate = partial(_evaluate_and_sum, centers)
         start = start or zero_solution(len(centers), limits)
         weight = self.slack_to_weight(slack, share)
         solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
         return solution._replace(centers=centers)
+
+    def _solve_sizes(self, centers, limits, start):
+        """The dual of many sizes on the subsample, corrected by passes over the full data."""
+        samples, weight, n_clusters = self.warm_start_samples, self.largest_weight, len(centers)
+        dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
+        share, candidates, best = samples.n_samples / self.n_samples, None, None
+        slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
+        for n_left in reversed(range(MAX_PASSES)):
+            offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
+            value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
+            members = counts.sum(axis=1) / weight
+            excess, penalty = measure_excess(dual.multipliers, members, bounds)
+            solution = solution_from_multipliers(dual.multipliers, limits)._replace(
+                value=value - penalty * weight,
+                extra_sums=sums,
+                centers=centers,
+                intersection_offsets=offsets,
+            )
+            best = solution if best is None or solution.value > best.value else best
+            if n_left == 0 or excess <= SIZE_SLACK * self.n_samples:
+                break
+            # Correct the bounds of the subsample by what it counts wrong at these multipliers.
+            counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
+            low, high = (share * (bound - members) + counted for bound in bounds)
+            corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
+            candidates = candidates or select_candidates(
+                samples.X, centers, dual.multipliers, N_SUBSAMPLE_CANDIDATES
+            )
+            candidates, dual, _ = assign_sizes(
+                samples.X, centers, corrected, dual, slack, candidates
+            )
+            solved = solve_transport(samples.X, centers, corrected, dual.multipliers)
+            dual = dual._replace(multipliers=solved.multipliers)
+        return best
 
     def labels_of(self, point):
         """Labels of a point, from its dual solution unless they are known."""
@@ -573,7 +660,9 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def _labels_with_moves(self, dual, numbers, labels):
         """Labels of the dual solution, but for samples of some numbers."""
         dual_solution = dual.centers, dual.intersection_offsets
-        return self.partitions.map(_assign_with_moves, *dual_solution, numbers, labels)
+        return self.partitions.map(
+            _assign_with_moves, self._evaluate, *dual_solution, numbers, labels
+        )
 
     def candidates(self, point):
         """Yield samples that integer repair and local search may move, and their point.
@@ -583,22 +672,25 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         dual, (sums, _, _) = point.dual, point.dual.extra_sums
         _, sizes, counts, _ = sums
         n_short = max_violation(counts, self.limits) / self.largest_weight
-        n_empty = int((sizes == 0).sum())
+        n_empty, per_cell = int((sizes == 0).sum()), 2 * int(n_short) + 10
+        if self._bounds_sizes:
+            n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
         n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
         # As many as in the dual's width are near a tie.
         spacing = dual.width / max(dual.n_near_ties, 1)
         width = spacing * n_wanted if spacing > 0 else np.inf
-        yield self._load_candidates(point, width, n_wanted, n_empty)
+        if not self._bounds_sizes:
+            yield self._load_candidates(point, width, n_wanted, n_empty)
         if self.has_equal_weights:
             # Moves got stuck: clusters far from all others have no samples near a tie.
-            yield self._load_candidates(point, np.inf, n_wanted, 2 * int(n_short) + 10 + n_empty)
+            yield self._load_candidates(point, np.inf, n_wanted, per_cell + n_empty)
 
     def _load_candidates(self, point, *wanted):
         """The problem of candidates in memory, and their point: see `_nearest_ties`."""
         dual, n_clusters = point.dual, len(point.clustering.sizes)
         # Each block gives its nearest, of which the nearest of all remain.
         loaded = self.partitions.gather(
-            _take_nearest_ties, dual.centers, dual.intersection_offsets, wanted
+            _take_nearest_ties, self._evaluate, dual.centers, dual.intersection_offsets, wanted
         )
         problems, labels, gaps = zip(*loaded, strict=True)
         problem = concatenate_problems(problems)
@@ -630,12 +722,12 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
             self.summary.weight_range,
         )
 
-    def merge(self, problem, point):
+    def merge(self, problem, dual, point):
         """The point of all samples, from that of the candidates, recomputed."""
         # Only the moves travel: each partition repeats the assignment and applies them.
-        moved = np.flatnonzero(point.clustering.labels != point.dual.labels)
+        moved = np.flatnonzero(point.clustering.labels != dual.labels)
         numbers, labels = problem.numbers[moved], point.clustering.labels[moved]
-        labels = self._labels_with_moves(point.dual, numbers, labels).keep()
+        labels = self._labels_with_moves(dual, numbers, labels).keep()
         return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
 
     def complete_labels(self, labels, centers):
@@ -673,18 +765,43 @@ def _evaluate_dual(problem, centers, offsets, width=0.0):
     return evaluate_dual(rows, offsets, width)
 
 
+def _evaluate_sizes(problem, centers, offsets):
+    """The same where offsets are multipliers of sizes, without distances to all centres."""
+    X, multipliers = problem.X, offsets[:, 0]
+    # Float32 finds the candidates of least cost, and the precision of the data compares them.
+    candidates = select_candidates(X, centers, multipliers, N_COMPARED, np.float64)
+    measure_candidates(X, centers, candidates.clusters, candidates.distances)
+    costs = candidates.distances + multipliers[candidates.clusters]
+    order = costs.argsort(axis=1)[:, :2]
+    labels = np.take_along_axis(candidates.clusters, order, axis=1)[:, 0].copy()
+    least, following = np.take_along_axis(costs, order, axis=1).T
+    counts = problem.count_intersections(labels, len(centers))
+    value = float(problem.weights @ least)
+    return DualEvaluation(labels, following - least, value, counts, np.zeros(0), 0)
+
+
 def _evaluate_and_sum(centers, problem, offsets, width):
     """The dual, with sums of clusters, counts of intersections and the cost as extras."""
-    evaluation = _evaluate_dual(problem, centers, offsets, width)
+    return _add_sums(problem, centers, offsets, _evaluate_dual(problem, centers, offsets, width))
+
+
+def _sum_sizes(problem, centers, offsets):
+    """Totals of the dual of sizes of a block, with the same extras."""
+    evaluation = _evaluate_sizes(problem, centers, offsets)
+    return _add_sums(problem, centers, offsets, evaluation).totals
+
+
+def _add_sums(problem, centers, offsets, evaluation):
+    """An evaluation with the extras."""
     sums = sum_clusters(problem, evaluation.labels, len(centers))
     # The dual sums distances plus offsets: without the offsets it is the cost.
     cost = evaluation.value - float((offsets * evaluation.counts).sum())
     return evaluation._replace(extra_sums=(sums, evaluation.counts, cost))
 
 
-def _take_nearest_ties(problem, centers, offsets, wanted):
+def _take_nearest_ties(problem, evaluate, centers, offsets, wanted):
     """The samples of a block that `_nearest_ties` takes, their labels and gaps."""
-    evaluation = _evaluate_dual(problem, centers, offsets)
+    evaluation = evaluate(problem, centers, offsets)
     labels, gaps = evaluation.labels, evaluation.gaps
     rows = _nearest_ties(problem, labels, gaps, *wanted)
     return problem.take(rows), labels[rows], gaps[rows]
@@ -704,9 +821,9 @@ def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):
     return np.unique(np.append(near[:n_wanted], near[by_cell[ranks < per_cell]]))
 
 
-def _assign_with_moves(problem, centers, offsets, numbers, moved):
+def _assign_with_moves(problem, evaluate, centers, offsets, numbers, moved):
     """Labels of the fair assignment, but for the samples that moved."""
-    labels = _evaluate_dual(problem, centers, offsets).labels
+    labels = evaluate(problem, centers, offsets).labels
     # Of all moves those of this block; row numbers of a block ascend.
     is_here = np.isin(numbers, problem.numbers, assume_unique=True)
     labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]

@@ -36,12 +36,18 @@ def bounds_many_sizes(problem, n_clusters, limits):
     return (
         (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
         and bounds_only_sizes(limits)
-        and problem.has_equal_weights
+        and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
         and problem.unit_costs is None
-        and problem.background is None
         # Distances are compared in float32, where extreme values have no square.
-        and 1e-12 < max(problem.X.max(), -problem.X.min()) < 1e15
+        and 1e-12 < _bound_features(problem) < 1e15
     )
+
+
+def _bound_features(problem):
+    """A bound on the absolute values of centred features."""
+    if problem.is_in_memory:
+        return max(problem.X.max(), -problem.X.min())
+    return np.sqrt(problem.summary.scatter)
 
 
 def bounds_only_sizes(limits):
@@ -69,7 +75,7 @@ class SizeEvaluation(NamedTuple):
 
     value: float
     n_short: int  # number of samples that may need more candidates
-    residual: float  # number of samples by which a size misses its bound
+    residual: float  # weight by which a size misses its bound
     labels: np.ndarray
     gaps: np.ndarray  # to the next best cluster
 
@@ -127,25 +133,26 @@ def _list_candidates(X, centers, multipliers):
     return candidates
 
 
-def ascend(candidates, bounds, dual, slack):
-    """The dual after an ascent until sizes are within ``slack`` samples; its last evaluation.
+def ascend(candidates, weights, bounds, dual, slack):
+    """The dual after an ascent until sizes are within a ``slack``; its last evaluation.
 
     Stops as well where candidates are too few.
     """
     n_samples, n_clusters = len(candidates.limits), len(dual.multipliers)
     multipliers, evaluations = dual.multipliers.copy(), allocate_evaluations(n_samples, n_clusters)
     at, value, n_short, residual, width, ridge = maximize_size_dual(
-        candidates,
-        bounds,
-        multipliers,
-        dual.width,
-        dual.ridge,
-        float(slack),
-        evaluations,
+        candidates, weights, bounds, multipliers, dual.width, dual.ridge, float(slack), evaluations
     )
     labels, gaps = evaluations.labels[at], evaluations.gaps[at]
     now = SizeEvaluation(value, n_short, residual, labels, gaps)
     return SizeDual(multipliers, width, ridge), now
+
+
+def measure_excess(multipliers, members, bounds):
+    """Sum of samples by which sizes miss their bounds, and the bounds times multipliers."""
+    targets = np.where(multipliers < 0, *bounds)
+    excess = members - np.where(multipliers == 0, np.clip(members, *bounds), targets)
+    return abs(excess).sum(), multipliers @ targets
 
 
 def spread_bounds(smallest, largest, n_clusters):
@@ -154,16 +161,25 @@ def spread_bounds(smallest, largest, n_clusters):
 
 
 def assign_sizes(
-    X, centers, bounds, dual, slack=SLACK, candidates=None, max_selections=MAX_LAST_SELECTIONS
+    X,
+    centers,
+    bounds,
+    dual,
+    slack=SLACK,
+    candidates=None,
+    max_selections=MAX_LAST_SELECTIONS,
+    weights=None,
 ):
     """The ascent on candidates, of which those of some samples are selected again in between.
 
-    Without ``candidates`` they are selected at the multipliers of the dual.
+    Without ``candidates`` they are selected at the multipliers of the dual, and without ``weights``
+    all samples count 1.
     """
     if candidates is None:
         candidates = _list_candidates(X, centers, dual.multipliers)
+    weights = np.ones(X.shape[0]) if weights is None else weights
     for _ in range(max_selections):
-        dual, now = ascend(candidates, bounds, dual, slack)
+        dual, now = ascend(candidates, weights, bounds, dual, slack)
         if now.n_short <= SHORT_SHARE * X.shape[0]:
             break
         rows = find_short_lists(candidates, dual.multipliers)

@@ -690,7 +690,7 @@ class PLADA(Solver):
         if self.tau >= limit:
             warn(
                 f"tau={self.tau:g} is not below 1 / (3 rho) = {limit:.3g}, so the convergence "
-                "theorem of PLADA does not apply. Use tau=None to satisfy it.",
+                "theorem of PLADA does not apply. Use tau=None to satisfy it."
             )
         return self.tau
 

@@ -363,11 +363,13 @@ def test_settings_are_a_parameter_record():
 
 
 def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_expensive():
-    def steps(n_clusters, n_groups):
+    def steps(n_clusters, n_groups, n_samples=10**9):
         limits = balance_limits(n_groups)
-        return max_dual_iterations(zero_solution(n_clusters, limits), limits)
+        return max_dual_iterations(zero_solution(n_clusters, limits), limits, n_samples)
 
     assert steps(20, 10) == steps(8, 100) == _MAX_DUAL_ITER
+    # Few samples are near few ties.
+    assert steps(1000, 2) == _MIN_DUAL_ITER < steps(1000, 2, 10_000) == _MAX_DUAL_ITER
     assert _MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < _MAX_DUAL_ITER
 
 

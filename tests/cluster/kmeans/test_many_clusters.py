@@ -200,11 +200,42 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
-def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs):
-    weights = np.random.default_rng(0).choice([0.5, 1.0], len(blobs))
-    model = FairKMeans(50, min_balance=None, max_cluster_size=0.03, n_init=1, random_state=0)
-    model.fit(blobs[:400], sample_weight=weights[:400])
-    assert model.cluster_sizes_.max() <= 0.03 * weights[:400].sum() + 1
+@pytest.mark.parametrize("bounds", [{"max_cluster_size": 0.02}, {"min_cluster_size": 0.013}])
+def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
+    model = FairKMeans(N_CLUSTERS, min_balance=None, n_init=1, random_state=0, **bounds)
+    model.fit(blobs, sample_weight=weights)
+    sizes, total = np.bincount(model.labels_, weights), weights.sum()
+    np.testing.assert_allclose(sizes, model.cluster_sizes_)
+    assert sizes.max() < bounds.get("max_cluster_size", 1) * total + 3
+    assert sizes.min() > bounds.get("min_cluster_size", 0) * total - 3
+    cost = weights @ ((blobs - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    assert model.inertia_ == pytest.approx(cost)
+    # The multipliers bound the cost of all assignments whose sizes are between those reached.
+    distances, multipliers = (
+        cdist(blobs, model.cluster_centers_, "sqeuclidean"),
+        model.offsets_[:, 0],
+    )
+    value = weights @ (distances + multipliers).min(axis=1)
+    largest = max(sizes.max(), bounds.get("max_cluster_size", 0) * total)
+    smallest = min(sizes.min(), bounds.get("min_cluster_size", 1) * total)
+    value -= (
+        np.maximum(multipliers, 0).sum() * largest + np.minimum(multipliers, 0).sum() * smallest
+    )
+    assert model.lower_bound_ == pytest.approx(value, rel=1e-6)
+    assert 0.98 * cost <= model.lower_bound_ <= cost
+
+
+def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
+    weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
+    settings = {"min_balance": None, "random_state": 1}
+    good = FairKMeans(N_CLUSTERS, max_cluster_size=0.02, **settings)
+    good.fit(blobs, sample_weight=weights)
+    reached = (good.cluster_sizes_.max() + 1e-6) / weights.sum()
+    model = FairKMeans(
+        N_CLUSTERS, max_cluster_size=reached, init=good.labels_, tol=0.1, **settings
+    ).fit(blobs, sample_weight=weights)
+    assert model.inertia_ <= good.inertia_ * (1 + 1e-9)
 
 
 def test_groups_without_bounds_do_not_change_the_clusters(blobs):
@@ -312,10 +343,66 @@ def test_partitions_in_memory_get_the_labels_of_the_array(blobs, tmp_path):
     np.testing.assert_array_equal(np.asarray(model.labels_), expected.labels_)
 
 
-def test_bounds_on_very_many_clusters_of_partitions_raise(tmp_path, monkeypatch):
-    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1000)
+@pytest.fixture
+def small_subsample(monkeypatch):
+    """A subsample of a fourth of `vectors`."""
+    monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 2000)
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    """Samples that differ in density, far from the origin."""
+    rng = np.random.default_rng(0)
+    topics, scales = rng.normal(size=(50, 4)) * 3, rng.exponential(size=50)
+    topic = rng.choice(50, 8000, p=rng.dirichlet(np.ones(50)))
+    return 100 + topics[topic] + scales[topic, np.newaxis] * rng.normal(size=(8000, 4))
+
+
+def check_partitioned(model, X, **bounds):
+    """Check sizes, centres and costs of a fit by passes, beside the fit in memory."""
+    labels, n_clusters = np.asarray(model.labels_), model.n_clusters
+    sizes = np.bincount(labels, minlength=n_clusters)
+    assert sizes.min() >= bounds.get("min_cluster_size", 1)
+    assert sizes.max() <= bounds.get("max_cluster_size", len(X))
+    np.testing.assert_array_equal(sizes, model.cluster_sizes_)
+    centers = np.array([X[labels == k].mean(axis=0) for k in range(n_clusters)])
+    np.testing.assert_allclose(model.cluster_centers_, centers)
+    assert model.inertia_ == pytest.approx(((X - centers[labels]) ** 2).sum())
+    assert model.inertia_ <= 1.01 * fit(X, n_clusters, **bounds).inertia_
+    # The multipliers bound the cost of all assignments to the centres.
+    multipliers = model.offsets_[:, 0]
+    value = (cdist(X, model.cluster_centers_, "sqeuclidean") + multipliers).min(axis=1).sum()
+    value -= np.maximum(multipliers, 0).sum() * sizes.max()
+    value -= np.minimum(multipliers, 0).sum() * sizes.min()
+    assert model.lower_bound_ == pytest.approx(value)
+    assert 0.99 * model.inertia_ <= model.lower_bound_ <= model.inertia_
+    assert model.status_ == "feasible"
+
+
+@pytest.mark.usefixtures("small_subsample")
+@pytest.mark.parametrize(
+    ("n_clusters", "bounds"),
+    [
+        (300, {"max_cluster_size": 30}),
+        (100, {"min_cluster_size": 80, "max_cluster_size": 80}),
+        (100, {"min_cluster_size": 70}),
+        (5, {"max_cluster_size": 1700}),
+    ],
+)
+def test_sizes_of_partitions_are_exact(vectors, tmp_path, n_clusters, bounds):
     path = tmp_path / "X.parquet"
-    X = np.random.default_rng(0).normal(size=(2000, 2))
-    pd.DataFrame(X, columns=["a", "b"]).to_parquet(path, row_group_size=500)
-    with pytest.raises(ValueError, match="n_clusters <= 256, got 300 clusters of 2,000 samples"):
-        fit(open_blocks(path), 300, max_cluster_size=10)
+    pd.DataFrame(vectors, columns=list("abcd")).to_parquet(path, row_group_size=1500)
+    model = fit(open_blocks(path), n_clusters, **bounds)
+    check_partitioned(model, vectors, **bounds)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_subsample")
+def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
+    dask_array, path = pytest.importorskip("dask.array"), tmp_path / "X.parquet"
+    pd.DataFrame(vectors, columns=list("abcd")).to_parquet(path, row_group_size=1500)
+    expected = fit(open_blocks(path), 100, max_cluster_size=88)
+    model = fit(dask_array.from_array(vectors, chunks=(1500, 4)), 100, max_cluster_size=88)
+    np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
+    assert model.cluster_sizes_.max() <= 88
+    assert model.inertia_ == expected.inertia_
