@@ -106,7 +106,19 @@ class Samples(NamedTuple):
     def are_enough(
         self, counts: np.ndarray, min_group_size: int | Literal["auto"] | None = None
     ) -> np.ndarray:
-        """Whether numbers of samples are large enough for comparisons, as in `is_large`."""
+        """Whether numbers of samples are large enough for comparisons, as in `is_large`.
+
+        Parameters
+        ----------
+        counts : ndarray of int, shape (n_groups,)
+            Samples of each group.
+        min_group_size : int, "auto" or None, default=None
+            As in `is_large`.
+
+        Returns
+        -------
+        are_enough : ndarray of bool, shape (n_groups,)
+        """
         size = self.min_group_size if min_group_size is None else min_group_size
         if size != "auto":
             return counts >= size

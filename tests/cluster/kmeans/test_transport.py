@@ -1,0 +1,72 @@
+"""Moves to required counts at the least cost, against all labels with these counts."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skfair.cluster.kmeans._assignment import _move_surplus, scale_distances
+from skfair.cluster.kmeans._transport import solve_transport
+
+
+def draw(seed, n_samples, n_clusters):
+    rng = np.random.default_rng(seed)
+    X, centers = rng.normal(size=(n_samples, 2)), rng.normal(size=(n_clusters, 2))
+    return rng, X, centers
+
+
+def squared_distances(X, centers):
+    return ((X[:, np.newaxis] - centers) ** 2).sum(axis=2)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 3), st.integers(2, 7), st.booleans())
+def test_the_counts_are_reached_at_the_least_cost(seed, n_clusters, n_samples, has_unit_costs):
+    rng, X, centers = draw(seed, n_samples, n_clusters)
+    costs = squared_distances(X, centers)
+    required = np.bincount(rng.integers(n_clusters, size=n_samples), minlength=n_clusters)
+    if has_unit_costs:
+        unit_costs = rng.uniform(0.1, 3.0, n_samples)
+        costs *= unit_costs[:, np.newaxis]
+        X, centers = scale_distances(X, centers, unit_costs)
+    labels = solve_transport(X, centers, (required, required), np.zeros(n_clusters)).labels
+    np.testing.assert_array_equal(np.bincount(labels, minlength=n_clusters), required)
+    least = min(
+        costs[np.arange(n_samples), list(other)].sum()
+        for other in product(range(n_clusters), repeat=n_samples)
+        if (np.bincount(other, minlength=n_clusters) == required).all()
+    )
+    assert costs[np.arange(n_samples), labels].sum() == pytest.approx(least)
+
+
+def problem_of(X, codes, centers):
+    """What moves look at of a problem without limits, and of a point."""
+    codes = np.asarray(codes)
+    problem = SimpleNamespace(X=X, codes=codes, unit_costs=None)
+    return problem, SimpleNamespace(clustering=SimpleNamespace(centers=centers), dual=None)
+
+
+def test_a_path_may_pass_through_another_cluster():
+    # The member of 0 is far from 2. It moves to 1, and the member of 1, near 2, moves there.
+    X, centers = np.array([[1.0], [0.0], [2.6]]), np.array([[0.0], [2.0], [4.0]])
+    labels, surplus = np.array([0, 0, 1]), np.array([[1], [0], [-1]])
+    _move_surplus(*problem_of(X, [0, 0, 0], centers), labels, np.arange(3), surplus)
+    assert labels.tolist() == [1, 0, 2]
+    assert not surplus.any()
+
+
+def test_members_take_the_places_of_members_of_the_same_intersection():
+    X, centers = np.array([[0.0], [0.4], [0.0], [0.1]]), np.array([[0.0], [1.0]])
+    labels, surplus = np.zeros(4, np.int64), np.array([[1, 0], [-1, 0]])
+    _move_surplus(*problem_of(X, [0, 0, 1, 1], centers), labels, np.arange(4), surplus)
+    assert labels.tolist() == [0, 1, 0, 0]
+
+
+def test_where_too_few_samples_may_move_all_stay():
+    X, centers = np.array([[0.0], [0.0], [0.0]]), np.array([[0.0], [1.0]])
+    labels, surplus = np.array([0, 1, 0]), np.array([[2], [-2]])
+    _move_surplus(*problem_of(X, [0, 0, 0], centers), labels, np.array([2]), surplus)
+    assert labels.tolist() == [0, 1, 0]
+    assert surplus.tolist() == [[2], [-2]]
