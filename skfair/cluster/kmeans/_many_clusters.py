@@ -19,10 +19,7 @@ from skfair.cluster.kmeans._assignment import (
     size_bounds,
     solution_from_multipliers,
 )
-from skfair.cluster.kmeans._problem import (
-    ClusteringPoint,
-    recompute_point,
-)
+from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
     MAX_SELECTIONS,
@@ -41,6 +38,7 @@ TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples 
 PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
 ROUGH_TOL = 1e-3  # the same on subsamples
 EVEN_SIZES = 1.2  # times the mean size, up to which starts are drawn uniformly
+MAX_RELOCATED_ENTRIES = 250_000  # distances, up to which centres are relocated
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
 ROUND_SLACK, ROUGH_SLACK = 0.02, 0.02
 LEAD_ROUNDS, MAX_RELOCATIONS = 3, 4  # rounds after a relocation; relocations that are tried
@@ -64,7 +62,7 @@ def solve_sizes(problem, runs, n_relocations, random_state, watch):
         start = runs.start(first, generator)
         rounds = iterate_sizes(first, start, SizeDual(np.zeros(len(start))), problem, rough)
         # The first start leaves its local minimum, where that takes little time.
-        if not ends and can_list_all(first.n_samples, runs.n_clusters):
+        if not ends and first.n_samples * runs.n_clusters <= MAX_RELOCATED_ENTRIES:
             centers = _relocate(first, rounds, problem, n_relocations, generator)
             if centers is not rounds.centers:
                 rounds = iterate_sizes(first, centers, rounds.dual, problem, rough)
