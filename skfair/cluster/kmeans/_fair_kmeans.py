@@ -391,7 +391,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Starting centres, as in :class:`sklearn.cluster.KMeans`; an array holds the centres
         themselves, in the shape (n_clusters, n_features), or the labels of a clustering, in the
         shape (n_samples,). If the labels keep all bounds, no fit by "homotopy" has a higher cost
-        than they have. Partitioned data take centres only. "k-means++" is "random" where 50
+        than they have. Partitioned data take centres only. "k-means++" is "random" where 100
         clusters or more have nearly equal sizes: where sizes alone are bounded, from above by 1.2
         times the mean or less, or from below by the mean / 1.2 or more.
     n_init : int or "auto", default="auto"
