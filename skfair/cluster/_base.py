@@ -320,7 +320,7 @@ def small_groups_message(estimator):
 def warn_of_status(estimator, data, search, is_stopped):
     """Warn of requirements that are missed, or else of small groups and of a fit cut short.
 
-    ``cut_short`` says what ended the fit too early; it is None if the user knows.
+    ``is_stopped`` says whether a callback ended the fit.
     """
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":

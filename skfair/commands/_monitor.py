@@ -363,7 +363,7 @@ def monitor_findings(monitor, period="batch"):
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
-        read = f"{samples_clause(summary['n'].sum(), groups)} were read in {batches}"
+        read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
         yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)

@@ -56,7 +56,7 @@ def run(path, *more):
 def test_the_page_has_findings_picture_and_tables(path, capsys):
     page = run(path, "--by", "month")
     written = capsys.readouterr().out
-    assert "3,600 samples in 2 groups by sex were read in 6 batches, from 2026-01-01" in written
+    assert "3,600 samples in 2 groups by sex were counted in 6 batches, from 2026-01-01" in written
     assert "Alarm since 2026-05-01" in written and "most likely since 2026-04-01" in written
     assert page.count('<p class="finding">') == 5
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written

@@ -36,7 +36,7 @@ GROWTH = 5  # of the size of subsamples
 TOL_FACTOR = 20  # of ``tol``: the relative gain at which rounds on all samples end
 PASS_TOL_FACTOR = 40  # the same of passes over partitioned data
 ROUGH_TOL = 1e-3  # the same on subsamples
-DRAWN_CLUSTERS = 100  # from which on starts are drawn uniformly ...
+UNIFORM_CLUSTERS = 100  # from which on starts are drawn uniformly ...
 EVEN_SIZES = 1.2  # ... up to this size, times the mean
 MAX_RELOCATED_ENTRIES = 250_000  # distances, up to which centres are relocated
 MIN_LEAD = 5e-3  # share of the value on a subsample by which a later start has to lead
@@ -116,7 +116,7 @@ def _draw_by_mass(problem, runs):
     mean = problem.total_weight / problem.largest_weight / runs.n_clusters
     is_even = largest <= EVEN_SIZES * mean or smallest >= mean / EVEN_SIZES
     is_default = isinstance(runs.init, str) and runs.init == "k-means++"
-    is_drawn = is_even and is_default and runs.n_clusters >= DRAWN_CLUSTERS
+    is_drawn = is_even and is_default and runs.n_clusters >= UNIFORM_CLUSTERS
     return runs._replace(init="random") if is_drawn else runs
 
 
