@@ -12,7 +12,12 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
 from skfair.constraints import RankingParity, warn_of_small_groups
-from skfair.fitting import ConstrainedLinearEstimator, TrainingData, estimator_docs
+from skfair.fitting import (
+    ConstrainedLinearEstimator,
+    TrainingData,
+    estimator_docs,
+    fit_linear_model,
+)
 from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
@@ -223,7 +228,8 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
             _warn_of_small_groups(documents)
         # Fit the linear model to the pairs, under constraints on pairs of groups.
         lacks_groups = bool(constraints) and sensitive_features is None
-        self._fit(X, y, training._replace(lacks_groups=lacks_groups), constraints)
+        training = training._replace(lacks_groups=lacks_groups)
+        fit_linear_model(self, X, y, training, constraints)
         self.n_pairs_, self.groups_ = len(training.samples.target), documents.groups.summary
         # Coefficients of 0 satisfy every parity, and rank nothing.
         if not np.any(self.coef_):

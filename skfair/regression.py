@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
 from skfair.constraints import (
     Constraint,
@@ -18,27 +18,26 @@ from skfair.constraints import (
 from skfair.fitting import (
     ConstrainedLinearEstimator,
     GroupAwareScoreMixin,
-    PartialParityMixin,
     PercentileSolver,
-    check_missing_group_settings,
     check_regression_data,
-    estimate_missing_groups,
     estimator_docs,
-    fit_partitioned,
+    fit_samples,
     make_partial_parity,
     resolve_constraints,
-    standardize_target,
     status_of,
     warn_of_cost,
     warn_of_outcome,
 )
 from skfair.losses import LOSSES
-from skfair.partitions import is_partitioned, row_by_row
+from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     ConstrainedCV,
     Folds,
     check_exportable,
     check_rule_format,
+    cross_fit_samples,
+    fit_rule,
+    store_rule,
     write_rule,
 )
 from skfair.solvers import Solver, SolverName
@@ -83,32 +82,6 @@ class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEst
         predictions : ndarray of shape (n_samples,)
         """
         return self._scores(X, sensitive_features)
-
-    def _train(self, X, y, metadata, constraints, request):
-        """Fit to data in memory or partitions; ``request`` as in `check_classification_data`.
-
-        The target is in units of its standard deviation, and so are the thresholds of constraints.
-        """
-        # Partitioned data are fitted by sums over partitions, or collected if they are few.
-        if is_partitioned(X, y, *metadata.values()):
-            return fit_partitioned(self, X, y, metadata, constraints)
-        request = request if constraints else None
-        check_missing_group_settings(self, constraints, {"group_interactions": False})
-        training = check_regression_data(self, X, y, metadata, request)
-        training = estimate_missing_groups(training, self.missing)
-        # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
-        training = standardize_target(training, self.fit_intercept)
-        constraints = [_rescale_threshold(constraint, training.unit) for constraint in constraints]
-        return self._fit(X, y, training, constraints)
-
-
-def _rescale_threshold(constraint, unit):
-    """The constraint on a target in other units."""
-    # Parities of means and ranks have no threshold in the unit of y.
-    if not hasattr(constraint, "threshold"):
-        return constraint
-    # A copy: the parameter of the estimator keeps the unit of y.
-    return clone(constraint).set_params(threshold=unit.to_unit(constraint.threshold))
 
 
 # Linear regressors trained under fairness constraints that their predictions keep.
@@ -210,6 +183,8 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     __metadata_request__fit = {"group_probabilities": True}
 
+    _stores_target_scale = True
+
     def __init__(
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
@@ -280,15 +255,10 @@ class ConstrainedERMRegressor(LinearRegressor):
         constraints = resolve_constraints(self.constraint)
         for constraint in constraints:
             _check_constraint(constraint, self)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        metadata |= {"group_probabilities": group_probabilities}
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"group_probabilities": group_probabilities}
         request = f"constraint={self.constraint!r} compares groups"
-        return self._train(X, y, metadata, constraints, request)
-
-    def _prediction_attributes(self, model, parameters, training):
-        # Coefficients are in the units of y; the scale shows what tolerances are relative to.
-        predictor = super()._prediction_attributes(model, parameters, training)
-        return predictor | {"target_scale_": training.unit.spread}
+        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
 
 
 def _check_constraint(constraint, estimator):
@@ -306,7 +276,7 @@ def _check_constraint(constraint, estimator):
 
 
 @estimator_docs
-class PartialParityRegressor(PartialParityMixin, LinearRegressor):
+class PartialParityRegressor(LinearRegressor):
     """Linear regressor whose predictions are fair on an interval of percentiles.
 
     Fits a real target under the constraints of
@@ -457,9 +427,10 @@ class PartialParityRegressor(PartialParityMixin, LinearRegressor):
             interval; the message says what must hold.
         """
         validate_params(self)
-        constraint = make_partial_parity(self.constraint, self.interval)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, [constraint], self._request_text)
+        constraints = [make_partial_parity(self.constraint, self.interval)]
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        request = f"constraint={self.constraint!r} compares groups"
+        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.
@@ -682,8 +653,16 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         constraints = resolve_constraints(self.constraint)
         for constraint in constraints:
             _check_constraint(constraint, self)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._fit(X, y, constraints, metadata, groups, X_fit, params)
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+        rule = fit_rule(self, cross, resolve_name(LOSSES, self.loss, "loss"))
+        store_rule(self, y, cross, rule, *_describe(rule, cross.per_class[0].unit))
+        warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
+        if len(rule.problem.constraint):
+            plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
+            warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)
+        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
 
     @row_by_row(lambda self: np.empty(0))
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
@@ -765,35 +744,20 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
 
         return HistGradientBoostingRegressor(random_state=0)
 
-    def _make_problems(self, training, constraints):
-        # Tolerances must not depend on the unit of y: fit it in standard deviations.
-        objective = resolve_name(LOSSES, self.loss, "loss"), training.samples.weights
-        return [standardize_target(training, is_centered=True)], objective
 
-    def _fit_score_columns(self, scores, problems):
-        return {"target_scale_": problems[0].unit.spread}, scores
-
-    def _score_columns(self, scores):
-        return scores
-
-    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
-        unit, candidate = problems[0].unit, guarantee.candidate
-        coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report_columns(candidate.scores)
-        report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
-        fitted = {
-            "coef_": np.array(coef),
-            "intercept_": intercept,
-            "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
-            "oof_prediction_": unit.from_unit(candidate.scores),
-        }
-        return fitted, report, status_of(candidate, "auto")
-
-    def _warn_after_fit(self, problem, guarantee, training):
-        warn_of_outcome(self, problem.constraint, guarantee)
-        if len(problem.constraint):
-            plain = self._event_features.unconstrained_parameters(problem.model, [0.0])
-            warn_of_cost(problem, guarantee.candidate.parameters, plain, is_real=True)
+def _describe(rule, unit):
+    """Fitted attributes of the final linear model, its report, and its status."""
+    problem, candidate = rule.problem, rule.guarantee.candidate
+    coef, intercept = problem.model.coefficients(candidate.parameters)
+    report = problem.constraint.report_columns(candidate.scores)
+    report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
+    fitted = {
+        "coef_": np.array(coef),
+        "intercept_": intercept,
+        "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
+        "oof_prediction_": unit.from_unit(candidate.scores),
+    }
+    return fitted, report, status_of(candidate, "auto")
 
 
 # Regressors whose predictions are fair.

@@ -30,13 +30,13 @@ from skfair.partitions import row_by_row
 from skfair.postprocessing import (
     ConstrainedCV,
     Folds,
-    calibrated_log_odds,
     check_exportable,
-    check_multiclass_support,
     check_rule_format,
-    fit_platt_scaling,
+    cross_fit_samples,
+    fit_rule,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
+    store_rule,
     write_number,
     write_rule,
 )
@@ -344,92 +344,14 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         without_groups = {"group_estimator": None} if uses_groups else {}
         constraints = resolve_constraints(self.constraint)
         check_missing_group_settings(self, constraints, without_groups)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        metadata |= {"group_probabilities": group_probabilities}
-        return self._fit(X, y, constraints, metadata, groups, X_fit, params)
-
-    def _make_problems(self, training, constraints):
-        problems = training.one_vs_rest()
-        if len(problems) > 1:
-            check_multiclass_support(problems, constraints, self.confidence_level)
-        # Weights of classes count in the loss; rates of groups keep the sample weights.
-        return problems, (LogisticLoss(), loss_weights(self.class_weight, training))
-
-    def _fit_score_columns(self, scores, problems):
-        # Platt scaling of the out-of-fold scores, class by class.
-        calibration = [
-            fit_platt_scaling(column, problem)
-            for column, problem in zip(scores.T, problems, strict=True)
-        ]
-        attributes = {
-            "calibration_": np.squeeze(calibration),
-            "classes_": problems[0].classes,
-            "pos_label_": problems[0].pos_label if len(problems) == 1 else None,
-        }
-        return attributes, calibrated_log_odds(scores, calibration)
-
-    def _score_columns(self, scores):
-        return calibrated_log_odds(scores, self.calibration_)
-
-    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
-        unit, candidate = problems[0].unit, guarantee.candidate
-        coef, intercept = problem.model.coefficients(candidate.parameters)
-        report = problem.constraint.report_columns(candidate.scores)
-        status = status_of(candidate, "auto")
-        if len(problems) > 1:
-            scores = problem.model.class_scores(candidate.parameters)
-            labels = [one.pos_label for one in problems for _ in constraints]
-            sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
-            report = {"class": np.repeat(labels, sizes)} | report
-            # No solver certifies the scores of several classes.
-            status = "feasible" if candidate.keeps_bound else status
-        else:
-            scale = features.scale(coef)
-            coef, intercept = coef * scale, float(intercept * scale)
-            scores = unit.from_unit(candidate.scores * scale)
-            report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
-        fitted = {
-            "coef_": np.array(coef),
-            "intercept_": intercept,
-            "oof_decision_function_": scores,
-        }
-        if self.missing != "error":
-            fitted |= assumption_attributes(problems[0], self.missing)
-        return fitted, report, status
-
-    def _warn_after_fit(self, problem, guarantee, training):
-        # A slope of 0 or less: higher scores do not mean more of the class.
-        if (np.atleast_2d(self.calibration_)[:, 0] <= 0).all():
-            label = "any class" if self.pos_label_ is None else f"the class {self.pos_label_}"
-            warn(
-                f"The out-of-fold scores of {type(self._base).__name__} do not predict {label}: "
-                "decisions by them are no better than chance. Pass another estimator, or more data."
-            )
-        if len(self.classes_) > 2:  # the searches end the fit, whatever the solver's status
-            result = replace(guarantee.candidate.result, status="optimal")
-            guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
-        warn_of_outcome(self, problem.constraint, guarantee)
-        if len(problem.constraint):
-            parameters = guarantee.candidate.parameters
-            plain = self._event_features.unconstrained_parameters(
-                problem.model, self._unconstrained_intercepts(training)
-            )
-            warn_of_cost(problem, parameters, plain)
-            if self.confidence_level is not None:
-                scores = map(problem.predict_scores, (parameters, plain))
-                warn_of_moved_decisions(training.samples.weights, *scores)
-
-    def _unconstrained_intercepts(self, training):
-        """Intercepts of the log-odds at which errors cost least, without constraint.
-
-        With weights w of the classes, two classes are equal where w eta = w' (1 - eta).
-        """
-        per_sample = np.log(loss_weights(self.class_weight, training) / training.samples.weights)
-        first = np.unique(training.labels, return_index=True)[1]  # a sample of each class
-        logs = per_sample[first]
-        if len(logs) > 2:
-            return logs
-        return [(logs[1] - logs[0]) * training.unit.spread]
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"group_probabilities": group_probabilities}
+        cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
+        rule = fit_rule(self, cross, LogisticLoss())
+        store_rule(self, y, cross, rule, *_describe(self, cross, rule))
+        _warn(self, cross.training, rule)
+        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
 
     @row_by_row(lambda self: np.empty((0, len(self.classes_)) if len(self.classes_) > 2 else 0))
     def decision_function(
@@ -592,3 +514,69 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         return HistGradientBoostingClassifier(
             learning_rate=0.12, max_iter=70, early_stopping=False, random_state=0
         )
+
+
+def _describe(estimator, cross, rule):
+    """Fitted attributes of the final linear model, its report, and its status."""
+    problem, candidate, per_class = rule.problem, rule.guarantee.candidate, cross.per_class
+    unit, (coef, intercept) = per_class[0].unit, problem.model.coefficients(candidate.parameters)
+    report = problem.constraint.report_columns(candidate.scores)
+    status = status_of(candidate, "auto")
+    if len(per_class) > 1:
+        scores = problem.model.class_scores(candidate.parameters)
+        labels = [one.pos_label for one in per_class for _ in cross.constraints]
+        sizes = [len(rate_moments(one, candidate.scores)[-1]) for one in problem.constraint]
+        report = {"class": np.repeat(labels, sizes)} | report
+        # No solver certifies the scores of several classes.
+        status = "feasible" if candidate.keeps_bound else status
+    else:
+        scale = rule.features.scale(coef)
+        coef, intercept = coef * scale, float(intercept * scale)
+        scores = unit.from_unit(candidate.scores * scale)
+        report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
+    fitted = {
+        "coef_": np.array(coef),
+        "intercept_": intercept,
+        "oof_decision_function_": scores,
+    }
+    if estimator.missing != "error":
+        fitted |= assumption_attributes(per_class[0], estimator.missing)
+    return fitted, report, status
+
+
+def _warn(estimator, training, rule):
+    """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
+    problem, guarantee = rule.problem, rule.guarantee
+    # A slope of 0 or less: higher scores do not mean more of the class.
+    if (np.atleast_2d(estimator.calibration_)[:, 0] <= 0).all():
+        positive = estimator.pos_label_
+        label = "any class" if positive is None else f"the class {positive}"
+        warn(
+            f"The out-of-fold scores of {type(estimator._base).__name__} do not predict {label}: "
+            "decisions by them are no better than chance. Pass another estimator, or more data."
+        )
+    if len(estimator.classes_) > 2:  # the searches end the fit, whatever the solver's status
+        result = replace(guarantee.candidate.result, status="optimal")
+        guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
+    warn_of_outcome(estimator, problem.constraint, guarantee)
+    if len(problem.constraint):
+        intercepts = _unconstrained_intercepts(estimator.class_weight, training)
+        plain = rule.features.unconstrained_parameters(problem.model, intercepts)
+        parameters = guarantee.candidate.parameters
+        warn_of_cost(problem, parameters, plain)
+        if estimator.confidence_level is not None:
+            scores = map(problem.predict_scores, (parameters, plain))
+            warn_of_moved_decisions(training.samples.weights, *scores)
+
+
+def _unconstrained_intercepts(class_weight, training):
+    """Intercepts of the log-odds at which errors cost least, without constraint.
+
+    With weights w of the classes, two classes are equal where w eta = w' (1 - eta).
+    """
+    per_sample = np.log(loss_weights(class_weight, training) / training.samples.weights)
+    first = np.unique(training.labels, return_index=True)[1]  # a sample of each class
+    logs = per_sample[first]
+    if len(logs) > 2:
+        return logs
+    return [(logs[1] - logs[0]) * training.unit.spread]

@@ -16,20 +16,16 @@ from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName
 from skfair.fitting import (
     ConstrainedLinearEstimator,
     GroupAwareScoreMixin,
-    PartialParityMixin,
     PercentileSolver,
     check_classification_data,
-    check_missing_group_settings,
-    estimate_missing_groups,
     estimator_docs,
-    fit_partitioned,
-    loss_weights,
+    fit_samples,
     make_partial_parity,
     resolve_constraints,
     to_class_labels,
 )
 from skfair.losses import AUCLoss, LossName
-from skfair.partitions import is_partitioned, row_by_row
+from skfair.partitions import row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
@@ -147,19 +143,6 @@ class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinear
     """Base of the linear classifiers that are trained under constraints."""
 
     _has_2d_coef = True
-
-    def _train(self, X, y, metadata, groups, constraints, request):
-        """Fit to data in memory or partitions; ``request`` as in `check_classification_data`."""
-        # Partitioned data are fitted by sums over partitions, or collected if they are few.
-        if is_partitioned(X, y, *metadata.values()):
-            return fit_partitioned(self, X, y, metadata, constraints)
-        request = request if constraints else None
-        check_missing_group_settings(self, constraints, {"group_interactions": False})
-        training = check_classification_data(self, X, y, metadata | {"groups": groups}, request)
-        training = estimate_missing_groups(training, self.missing)
-        # Class weights count in the loss; rates of groups keep the sample weights.
-        weights = loss_weights(self.class_weight, training)
-        return self._fit(X, y, training, constraints, weights)
 
     def to_sklearn(self) -> Any:
         """Equal linear classifier of scikit-learn, without groups.
@@ -356,17 +339,17 @@ class ConstrainedERMClassifier(LinearClassifier):
         # Constraints by name become objects; the request is what a message about missing groups
         # says.
         constraints = resolve_constraints(self.constraint)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        metadata |= {"group_probabilities": group_probabilities}
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"groups": groups, "group_probabilities": group_probabilities}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        return self._train(X, y, metadata, groups, constraints, request)
+        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)
 
 
 # Linear classifiers under fairness constraints on an interval of percentiles.
 
 
 @estimator_docs
-class PartialParityClassifier(PartialParityMixin, LinearClassifier):
+class PartialParityClassifier(LinearClassifier):
     r"""Linear classifier whose scores treat groups equally within an interval of percentiles.
 
     Fairness is required where decisions are contested, for instance among those ranked near the
@@ -599,6 +582,8 @@ class PartialParityClassifier(PartialParityMixin, LinearClassifier):
             fewer than 20 samples in its interval; the message says what must hold.
         """
         validate_params(self)
-        constraint = make_partial_parity(self.constraint, self.interval)
-        metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return self._train(X, y, metadata, groups, [constraint], self._request_text)
+        constraints = [make_partial_parity(self.constraint, self.interval)]
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"groups": groups}
+        request = f"constraint={self.constraint!r} compares groups"
+        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName
 from skfair.fitting import (
-    ConstrainedNetwork,
+    ConstrainedEstimator,
+    NetworkSteps,
     check_classification_data,
     estimator_docs,
-    loss_weights,
+    fit_network,
+    make_loss,
     resolve_constraints,
 )
 from skfair.losses import LossName
@@ -37,11 +39,11 @@ from skfair.utils._sklearn import with_callbacks
 
 
 @estimator_docs
-class NetworkClassifier(BinaryClassifier, ConstrainedNetwork):
+class NetworkClassifier(BinaryClassifier, ConstrainedEstimator):
     """Base of networks for two classes that are trained under constraints."""
 
-    _check_training = staticmethod(check_classification_data)
-    """Check of the input of ``fit``, which subclasses may replace."""
+    _steps: Any
+    """The `NetworkSteps` of a subclass."""
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks
@@ -75,20 +77,59 @@ class NetworkClassifier(BinaryClassifier, ConstrainedNetwork):
         """
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
-        constraints = resolve_constraints(self.constraint)
-        metadata = {
+        constraints, steps = resolve_constraints(self.constraint), self._steps
+        columns = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
             "groups": groups,
         }
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training = self._check_training(self, X, y, metadata, request if constraints else None)
-        # Class weights count in the loss; rates of groups keep the sample weights.
-        weights = loss_weights(self.class_weight, training)
-        return self._fit(X, y, training, constraints, weights)
+        training = steps.check(self, X, y, columns, request if constraints else None)
+        return fit_network(self, X, y, training, constraints, steps)
 
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
+
+
+def _make_model(estimator, training):
+    sizes = tuple(np.ravel(estimator.hidden_layer_sizes).tolist())
+    X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
+    return MLPModel.from_features(X, training.samples.weights, sizes, estimator.activation)
+
+
+def _make_start(estimator, model, random_state):
+    """Model parameters to start from."""
+    # Random weights, unless an earlier fit has layers of the same shapes.
+    if not (estimator.warm_start and hasattr(estimator, "coefs_")):
+        return model.initial(random_state)
+    shapes = [np.shape(coef) for coef in estimator.coefs_]
+    new_shapes = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
+    if shapes != new_shapes:
+        raise ValueError(
+            f"warm_start=True starts from the previous fit's layers of shapes {shapes}, but "
+            f"those of this fit are {new_shapes}; pass warm_start=False."
+        )
+    start = model.parameters(estimator.coefs_, estimator.intercepts_)
+    # Stored scores are of the second class, those of a fit of the positive class.
+    is_negated = estimator.pos_label_ != estimator.classes_[1]
+    start[-shapes[-1][0] - 1 :] *= -1.0 if is_negated else 1.0
+    return start
+
+
+def _describe(_, model, parameters, training):
+    """The fitted attributes that predictions need."""
+    coefs, intercepts = model.coefficients(parameters)
+    # Stored scores are of the second class, those of a fit of the positive class: the unit has
+    # the sign.
+    coefs[-1] = training.unit.spread * coefs[-1]
+    intercepts[-1] = training.unit.from_unit(intercepts[-1])
+    return {
+        "coefs_": [coef.copy() for coef in coefs],
+        "intercepts_": [intercept.copy() for intercept in intercepts],
+        "classes_": training.classes,
+        "pos_label_": training.pos_label,
+        "groups_": training.samples.groups.summary,
+    }
 
 
 @estimator_docs
@@ -180,6 +221,8 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     True
     """
 
+    _steps = NetworkSteps(check_classification_data, make_loss, _make_model, _make_start, _describe)
+
     def __init__(
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
@@ -213,44 +256,6 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.verbose = verbose
-
-    def _model(self, training):
-        sizes = tuple(np.ravel(self.hidden_layer_sizes).tolist())
-        X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
-        return MLPModel.from_features(X, training.samples.weights, sizes, self.activation)
-
-    def _initial_parameters(self, model, random_state):
-        """Model parameters to start from."""
-        # Random weights, unless an earlier fit has layers of the same shapes.
-        if not (self.warm_start and hasattr(self, "coefs_")):
-            return model.initial(random_state)
-        shapes = [np.shape(coef) for coef in self.coefs_]
-        new_shapes = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
-        if shapes != new_shapes:
-            raise ValueError(
-                f"warm_start=True starts from the previous fit's layers of shapes {shapes}, but "
-                f"those of this fit are {new_shapes}; pass warm_start=False."
-            )
-        start = model.parameters(self.coefs_, self.intercepts_)
-        # Stored scores are of the second class, those of a fit of the positive class.
-        is_negated = self.pos_label_ != self.classes_[1]
-        start[-shapes[-1][0] - 1 :] *= -1.0 if is_negated else 1.0
-        return start
-
-    def _prediction_attributes(self, model, parameters, training):
-        """The fitted attributes that predictions need."""
-        coefs, intercepts = model.coefficients(parameters)
-        # Stored scores are of the second class, those of a fit of the positive class: the unit has
-        # the sign.
-        coefs[-1] = training.unit.spread * coefs[-1]
-        intercepts[-1] = training.unit.from_unit(intercepts[-1])
-        return {
-            "coefs_": [coef.copy() for coef in coefs],
-            "intercepts_": [intercept.copy() for intercept in intercepts],
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.samples.groups.summary,
-        }
 
     def _scores(self, X, sensitive_features=None):
         """Score of each row."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -317,21 +316,17 @@ def small_groups_message(estimator):
     )
 
 
-def warn_of_status(estimator, data, search, is_stopped):
-    """Warn of requirements that are missed, or else of small groups and of a fit cut short.
-
-    ``is_stopped`` says whether a callback ended the fit.
-    """
+def warn_of_status(estimator, data, search, advice, cut_short):
+    """Warn of requirements that are missed, or else of small groups and of a fit cut short."""
     small = small_groups_message(estimator)
     if estimator.status_ == "infeasible":
         shortfalls = list_shortfalls(vars(estimator), data.requirements, data.largest_weight)
         sentences = [sentence for _, sentence in shortfalls]
-        advice = small or estimator._advice(data)
-        warn(" ".join([*sentences, advice]), InfeasibleConstraintWarning)
+        warn(" ".join([*sentences, small or advice]), InfeasibleConstraintWarning)
         return
     if small:
         warn(small)
-    if search == "max_iter" and (cut_short := estimator._explain_early_stop(data, is_stopped)):
+    if search == "max_iter" and cut_short:
         warn(cut_short, ConvergenceWarning)
 
 
@@ -425,42 +420,26 @@ class Route(NamedTuple):
 
 
 class FairClusterer(PlainStateMixin, CallbackSupportMixin, ClusterMixin, BaseEstimator):
-    """A clusterer with a parameter ``min_balance``.
+    """A clusterer with a parameter ``min_balance``, whose fit ends with `store_clusters`."""
 
-    A subclass has
 
-    - ``_check(X, sensitive_features, ...)``: the validated input, with ``requirements``,
-      ``largest_weight``, and ``lacks_groups``, if balanced clusters are required, but there are no
-      two groups;
-    - ``_prepare(data, random_state)``: the input with what all clusterings of it share;
-    - ``_cluster(data, random_state, rounds)``: fitted attributes of the best clustering found,
-      with ``status_`` "optimal", "feasible" or "max_iter";
-    - ``_label_attributes(data, labels)``: fitted attributes of labels;
-    - ``_advice(data)``: what to do where the required balance is not reached;
-    - ``_explain_early_stop(data, is_stopped)``: what ended a search too early, None if a callback
-      did.
+def store_clusters(estimator, X, data, fitted, rounds, advice, cut_short):
+    """The estimator with the attributes of its best clustering; then warn.
+
+    ``data`` has ``requirements``, ``largest_weight``, and ``lacks_groups``, if balanced clusters
+    are required, but there are no two groups. The status that was fitted is "optimal", "feasible"
+    or "max_iter". ``advice`` is for requirements that are not reached, ``cut_short`` says what
+    ended a search too early, if something did.
     """
-
-    _cost_name = "cost"
-
-    def _prepare(self, data, random_state):
-        return data
-
-    def _fit(self, X, data):
-        """Cluster a checked input, show every round to the callbacks, store, and warn."""
-        random_state = check_random_state(self.random_state)
-        rounds = RoundReporter(self, X, data.lacks_groups)
-        data = self._prepare(data, random_state)
-        fitted = self._cluster(data, random_state, rounds)
-        search = fitted["status_"]
-        # Status and violation follow from the fitted counts.
-        fitted |= status_attributes(fitted, search, data.lacks_groups)
-        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
-            delattr(self, name)  # of an earlier fit, which may have had more of them
-        vars(self).update(fitted | feature_attributes(X))
-        warn_of_status(self, data, search, rounds.is_stopped)
-        rounds.context.call_on_fit_task_end(estimator=self, X=X, reconstruction_attributes={})
-        return self
+    search = fitted["status_"]
+    # Status and violation follow from the fitted counts.
+    fitted |= status_attributes(fitted, search, data.lacks_groups)
+    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
+        delattr(estimator, name)  # of an earlier fit, which may have had more of them
+    vars(estimator).update(fitted | feature_attributes(X))
+    warn_of_status(estimator, data, search, advice, cut_short)
+    rounds.context.call_on_fit_task_end(estimator=estimator, X=X, reconstruction_attributes={})
+    return estimator
 
 
 class RoundReporter:

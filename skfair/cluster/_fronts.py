@@ -18,10 +18,10 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from skfair.cluster._base import ROUNDING, Route, warn_of_duplicates
 from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._assignment import RunSettings, make_run_settings
-from skfair.cluster.kmeans._fair_kmeans import FairKMeans
+from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
-from skfair.cluster.spectral._problem import ncut_path
+from skfair.cluster.spectral._problem import make_problem, ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
@@ -391,11 +391,14 @@ def cluster_front(
     >>> bool(front.share_ratio[front.select(min_share_ratio=0.8)] >= 0.8)
     True
     """
-    # The routes of the front of a class of estimators.
-    routes_by_class = {FairKMeans: _kmeans_routes, FairSpectralClustering: _spectral_routes}
-    if type(estimator) not in routes_by_class:
+    # Of a class of estimators: check of its input, routes of its front, and name of its cost.
+    kinds = {
+        FairKMeans: (check_input, _kmeans_routes, "cost (mean squared distance to centre)"),
+        FairSpectralClustering: (make_problem, _spectral_routes, "normalised cut"),
+    }
+    if type(estimator) not in kinds:
         raise TypeError(
-            f"estimator must be one of {join_names(one.__name__ for one in routes_by_class)}; got "
+            f"estimator must be one of {join_names(one.__name__ for one in kinds)}; got "
             f"{type(estimator).__name__}."
         )
     algorithm = resolve_name(
@@ -414,22 +417,24 @@ def cluster_front(
     # The front draws from the random state of the estimator, which a clone copies.
     varied = {"min_balance": None, "min_share_ratio": None}
     estimator = clone(estimator).set_params(**varied, random_state=estimator.random_state)
-    routes = partial(routes_by_class[type(estimator)], algorithm)
+    kind = algorithm, *kinds[type(estimator)]
     with single_threaded_blas():
-        return _compute_front(estimator, X, columns, n_levels, routes, metric)
+        return _compute_front(estimator, X, columns, n_levels, kind, metric)
 
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
 """An algorithm of fronts is a parameter record with a method ``front``, see `Homotopy`."""
 
 
-def _compute_front(estimator, X, columns, n_levels, routes, metric):
+def _compute_front(estimator, X, columns, n_levels, kind, metric):
     """The Pareto front of a clusterer's cost and balance, or ratio of shares.
 
     The clusterer requires no balance itself; ``columns`` are the other arguments of its fit.
-    ``routes(estimator, data, n_levels, random_state, metric)`` returns the routes of the front,
-    whose points can become fitted clones of the estimator.
+    The kind has the algorithm, the check of the input, ``make_routes(algorithm, estimator, data,
+    n_levels, random_state, metric)``, which returns the routes of the front, whose points can
+    become fitted clones of the estimator, and the name of the cost.
     """
+    algorithm, check, make_routes, cost_name = kind
     if metric not in BALANCE_METRICS:
         raise ValueError(
             f"metric must be one of {BALANCE_METRICS}, got {metric!r}."
@@ -444,7 +449,7 @@ def _compute_front(estimator, X, columns, n_levels, routes, metric):
             "pass a subsample, or fit FairKMeans to all at one min_balance."
         )
     random_state = check_random_state(estimator.random_state)
-    data = estimator._check(X, **columns)
+    data = check(estimator, X, **columns)
     if len(data.groups.labels) == len(data.requirements.attribute_slices):
         lacks = "=None" if columns["sensitive_features"] is None else " of one group"
         warn(
@@ -455,13 +460,13 @@ def _compute_front(estimator, X, columns, n_levels, routes, metric):
         )
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
-    data = estimator._prepare(data, random_state)
+    data = data.embed(estimator, random_state) if hasattr(data, "embed") else data
     return ParetoFront._from_routes(
-        routes(estimator, data, n_levels, random_state, metric),
+        make_routes(algorithm, estimator, data, n_levels, random_state, metric),
         partial(_measure_ratios, data, estimator.n_clusters),
         partial(_build_estimator, estimator, data, metric),
         data_balance=data.data_balance,
-        cost_name=estimator._cost_name,
+        cost_name=cost_name,
         metric=metric,
     )
 
@@ -490,9 +495,7 @@ def _measure_ratios(data, n_clusters, route, n_moves):
 def _build_estimator(estimator, data, metric, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
-    vars(point).update(
-        point._label_attributes(data, labels) | {"status_": "feasible", "n_iter_": 0}
-    )
+    vars(point).update(data.label_attributes(point, labels) | {"status_": "feasible", "n_iter_": 0})
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):
             setattr(point, name, getattr(estimator, name))

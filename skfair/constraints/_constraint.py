@@ -723,25 +723,25 @@ def _report_empty_cells(name, events, samples):
         )
 
 
-def bind_all(constraints, problems, surrogate, loss, tolerance):
-    """Bound constraints of each problem, with one warning that names all uncompared groups.
+def bind_all(constraints, per_class, surrogate, loss, tolerance):
+    """Bound constraints of each class, with one warning that names all uncompared groups.
 
-    `problems` are the same samples with the target of each decision: one, or one per class.
+    `per_class` are the same samples with the target of each decision: one, or one per class.
     """
-    bound, sizes, is_one_left = [[] for _ in problems], {}, False
+    bound, sizes, is_one_left = [[] for _ in per_class], {}, False
     for constraint in constraints:
         constraint._check_parameters()
-        # Groups are the same in each problem; only targets differ.
-        large, small = groups = constraint.compared_groups(problems[0])
+        # Groups are the same in each class; only targets differ.
+        large, small = groups = constraint.compared_groups(per_class[0])
         # One warning for each group size that is required, whichever constraints share it.
-        if small is not None and problems[0].where is None:
-            size = getattr(constraint, "min_group_size", None) or problems[0].min_group_size
+        if small is not None and per_class[0].where is None:
+            size = getattr(constraint, "min_group_size", None) or per_class[0].min_group_size
             names, counts = small.names, small.counts
             by_label = {names[group]: counts[group] for group in np.argsort(small.ranks)}
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
-        for samples, of_problem in zip(problems, bound, strict=True):
-            of_problem.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
+        for samples, of_class in zip(per_class, bound, strict=True):
+            of_class.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
     for min_group_size, group_sizes in sizes.items():
         warn_of_small_groups(min_group_size, group_sizes, is_one_left)
     return bound

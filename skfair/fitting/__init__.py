@@ -1,6 +1,7 @@
 """A fit under constraints, from the input to a model that keeps its bounds by the public metrics.
 
-`_input` checks samples, `_enforce` has the loop, `_fitter` solves, `_counting` counts decisions,
+`_linear` and `_network` have fits that read from top to bottom. `_input` checks samples, `_model`
+makes problems, `_enforce` has the loop, `_fitter` solves, `_counting` counts decisions,
 `_guarantee` holds bounds in the population, and `_outcome` says what came of it.
 """
 
@@ -32,20 +33,24 @@ from skfair.fitting._input import (
 )
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
-    PartialParityMixin,
     PercentileSolver,
-    fit_partitioned,
+    fit_linear_model,
+    fit_samples,
     make_partial_parity,
 )
 from skfair.fitting._model import (
-    ConstrainedNetwork,
+    ConstrainedEstimator,
     ConstraintReportMixin,
     GroupAwareScoreMixin,
     estimator_docs,
+    make_loss,
+    make_problem,
 )
+from skfair.fitting._network import NetworkSteps, fit_network, solve_or_interrupt
 from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     FitProgressCallback,
+    FitTask,
     Subtask,
     compares_nothing,
     describe_uncertainty,

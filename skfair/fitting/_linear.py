@@ -1,11 +1,11 @@
-"""Base of linear estimators trained under constraints, on data in memory or collections."""
+"""Linear models trained under constraints, on data in memory or collections."""
 
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
@@ -16,13 +16,16 @@ from skfair.fitting._input import (
     TrainingData,
     Unit,
     assumption_attributes,
+    check_missing_group_settings,
+    estimate_missing_groups,
     find_min_group_size,
     find_positive,
-    loss_weights,
     make_partitioned,
     partition_problem,
+    standardize_target,
 )
-from skfair.fitting._model import ConstrainedEstimator
+from skfair.fitting._model import ConstrainedEstimator, make_problem, make_solver
+from skfair.fitting._outcome import FitTask
 from skfair.groups import (
     EncodedBlock,
     Groups,
@@ -39,7 +42,7 @@ from skfair.groups import (
 )
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
 from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
-from skfair.partitions import SUBSAMPLE_SIZES, partitions_of, sampling_rates
+from skfair.partitions import SUBSAMPLE_SIZES, is_partitioned, partitions_of, sampling_rates
 from skfair.solvers import SOLVERS, SQP
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name
 from skfair.utils._sklearn import StrOptions
@@ -56,19 +59,12 @@ have one.
 
 
 class ConstrainedLinearEstimator(ConstrainedEstimator):
-    """Base of linear estimators that are trained under constraints.
-
-    A subclass has the parameters named below and `tolerance`, `loss`; it checks the input of its
-    ``fit``, and hands it to `_fit` with its constraints.
-    """
+    """Parameters and predictions of linear estimators that are trained under constraints."""
 
     __metadata_request__predict = {"sensitive_features": True}
 
     n_jobs: Any = None
     """Number of threads; a parameter of estimators that use several."""
-
-    class_weight: Any = None
-    """Weights of classes; a parameter of some classifiers."""
 
     missing: Any = "error"
     """What happens to samples without a group; a parameter of some estimators."""
@@ -76,53 +72,8 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
 
-    def _make_problem(self, training, constraints, weights):
-        """The problem, in blocks for threads if there are very many samples."""
-        solver = self._chosen_solver()
-        problem = self._problem_of(self._model(training), training, constraints, weights)
-        problem = problem.single() if solver.one_row else problem
-        if self.confidence_level is None:
-            problem = partition_problem(problem, solver, self.n_jobs)
-        return problem
-
-    def _enforce(self, problem, training, confidence, watch):
-        random_state = check_random_state(self.random_state)
-        start = np.zeros(problem.n_parameters)
-        if self.warm_start:
-            start = self._warm_start_parameters(problem.model, start, training)
-        # From smooth rates to decisions, and on to the population if a confidence is requested.
-        options = {"random_state": random_state, "callback": watch}
-        solver = self._chosen_solver()
-        if isinstance(self.solver, str) and "ranks" in problem.constraint.metric_inputs:
-            solver.tol = _RANK_TOL
-        fitter = Fitter(problem, start, solver, options)
-        clusters = training.samples.clusters
-        guarantee = enforce_in_population(fitter, self.enforcement, confidence, clusters=clusters)
-        parameters = guarantee.candidate.parameters
-        return fitter, guarantee, self._prediction_attributes(problem.model, parameters, training)
-
-    def _model(self, training):
-        if not self.group_interactions:
-            X, weights = training.X, training.samples.weights
-            return LinearModel.from_features(X, weights, self.fit_intercept, self.n_jobs)
-        if not training.samples.groups.is_disjoint:
-            raise ValueError(
-                f"group_interactions={self.group_interactions!r} gives every group "
-                f"{self._group_parameters_name} of its own, but the groups of a sparse "
-                "sensitive_features may overlap; pass one label per sample."
-            )
-        # Small groups share the parameters of the largest one.
-        merged, _ = training.samples.merge_small_groups()
-        columns = training.X, merged.codes, training.samples.weights
-        if not self._shares_coefficients:
-            return GroupwiseModel.from_features(*columns, self.fit_intercept)
-        if not self.fit_intercept:
-            raise ValueError(
-                "group_interactions='intercept' gives every group an intercept of its own, but "
-                "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
-                "group_interactions=False."
-            )
-        return GroupInterceptsModel.from_features(*columns)
+    _stores_target_scale = False
+    """Whether the fit stores what losses and tolerances are relative to."""
 
     @property
     def _shares_coefficients(self):
@@ -133,62 +84,12 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         """Name of the parameters that each group has for itself, in messages."""
         return "an intercept" if self._shares_coefficients else "coefficients"
 
-    def _warm_start_parameters(self, model, zero, training):
-        """Model parameters of the previous fit; zeros if there is none."""
-        names, unit = self._coefficient_names, training.unit
-        if not all(hasattr(self, name) for name in names):
-            return zero
-        previous = [getattr(self, name) for name in names]
-        # The previous coefficients must have the shapes that this fit's will have.
-        zeros = self._expand_groups(model.coefficients(zero), training)
-        if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
-            raise ValueError(
-                f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
-                + (f" and {previous[1].size} intercepts" if self.group_interactions else "")
-                + f", but X has {zeros[0].shape[-1]} columns"
-                + (f" and {zeros[1].size} groups" if self.group_interactions else "")
-                + "; pass warm_start=False."
-            )
-        coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
-        if self.group_interactions:  # merged groups share their parameters
-            _, positions = training.samples.merge_small_groups()
-            first = np.unique(positions, return_index=True)[1]
-            coef, intercept = coef if self._shares_coefficients else coef[first], intercept[first]
-        return model.parameters(coef / unit.spread, unit.to_unit(intercept))
-
-    def _expand_groups(self, coefficients, training):
-        """Coefficients and intercepts of all groups; small groups share theirs."""
-        if not self.group_interactions:
-            return coefficients
-        (coef, intercept), (_, positions) = coefficients, training.samples.merge_small_groups()
-        return coef if self._shares_coefficients else coef[positions], intercept[positions]
-
     @property
     def _coefficient_names(self):
         return (
             "coef_" if self._shares_coefficients else "group_coef_",
             "group_intercept_" if self.group_interactions else "intercept_",
         )
-
-    def _prediction_attributes(self, model, parameters, training):
-        """Return the fitted attributes that predictions need."""
-        unit = training.unit
-        coef, intercept = model.coefficients(parameters)
-        if self.group_interactions:
-            coef, intercept = self._expand_groups((coef, intercept), training)
-        coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
-        fitted = {"groups_": training.samples.groups.summary}
-        if self.missing != "error":
-            fitted |= assumption_attributes(training, self.missing)
-        if training.classes is not None:
-            fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
-        # In the shapes of scikit-learn's classifiers or regressors.
-        if self._has_2d_coef and self.group_interactions in (False, "intercept"):
-            coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
-        if not self.group_interactions:
-            return {"coef_": coef, "intercept_": intercept} | fitted
-        fitted |= {"_group_shares": training.samples.group_shares}
-        return dict(zip(self._coefficient_names, (coef, intercept), strict=True)) | fitted
 
     def _scores(self, X, sensitive_features):
         """Score of each row, by the parameters of its group."""
@@ -220,6 +121,156 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
         return np.concatenate((parameters, [self._group_shares @ parameters]))
 
 
+# A fit of a linear model, from its input to the task's end.
+
+
+def fit_samples(estimator, check, X, y, columns, constraints, request):
+    """A linear classifier or regressor, fitted to samples in memory or partitions.
+
+    ``check`` is `check_classification_data`, whose columns and request these are, or
+    `check_regression_data`: real targets are in units of their standard deviation, and so are the
+    thresholds of constraints.
+    """
+    # Partitioned samples are fitted by sums over partitions, or collected if they are few.
+    if is_partitioned(X, y, *columns.values()):
+        return fit_partitioned(estimator, X, y, columns, constraints)
+    # Samples of positive weight, whose missing groups become probabilities of groups.
+    check_missing_group_settings(estimator, constraints, {"group_interactions": False})
+    training = check(estimator, X, y, columns, request if constraints else None)
+    training = estimate_missing_groups(training, estimator.missing)
+    # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
+    if training.classes is None:
+        training = standardize_target(training, estimator.fit_intercept)
+        constraints = [_rescale_threshold(one, training.unit) for one in constraints]
+    return fit_linear_model(estimator, X, y, training, constraints)
+
+
+def fit_linear_model(estimator, X, y, training, constraints, problem=None):
+    """A linear classifier, regressor or ranker, fitted to training data under constraints.
+
+    A problem may be passed, such as that of partitioned samples. X and y are those of ``fit``.
+    """
+    # The problem of the model under constraints, in blocks for threads if samples are very many.
+    solver = make_solver(estimator)
+    if problem is None:
+        model = _make_model(estimator, training)
+        problem = make_problem(estimator, model, training, constraints)
+        problem = problem.single() if solver.one_row else problem
+        if estimator.confidence_level is None:
+            problem = partition_problem(problem, solver, estimator.n_jobs)
+    task = FitTask.begin(estimator, X, y, training, problem, _describe)
+    # From smooth rates to decisions, and on to the population if a confidence is requested.
+    options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
+    if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
+        solver.tol = _RANK_TOL
+    fitter = Fitter(problem, _make_start(estimator, problem.model, training), solver, options)
+    strategy, clusters = estimator.enforcement, training.samples.clusters
+    guarantee = enforce_in_population(fitter, strategy, task.confidence, clusters=clusters)
+    # What predictions need, and the shared thresholds of percentiles; then the outcome.
+    candidate = guarantee.candidate
+    fitted = _describe(estimator, problem.model, candidate.parameters, training)
+    if hasattr(estimator, "interval"):
+        fitted |= _thresholds(estimator, fitter, candidate, training.unit)
+    return task.finish(fitter, guarantee, fitted)
+
+
+def _rescale_threshold(constraint, unit):
+    """The constraint on a target in other units."""
+    # Parities of means and ranks have no threshold in the unit of y.
+    if not hasattr(constraint, "threshold"):
+        return constraint
+    # A copy: the parameter of the estimator keeps the unit of y.
+    return clone(constraint).set_params(threshold=unit.to_unit(constraint.threshold))
+
+
+def _make_model(estimator, training):
+    if not estimator.group_interactions:
+        X, weights = training.X, training.samples.weights
+        return LinearModel.from_features(X, weights, estimator.fit_intercept, estimator.n_jobs)
+    if not training.samples.groups.is_disjoint:
+        raise ValueError(
+            f"group_interactions={estimator.group_interactions!r} gives every group "
+            f"{estimator._group_parameters_name} of its own, but the groups of a sparse "
+            "sensitive_features may overlap; pass one label per sample."
+        )
+    # Small groups share the parameters of the largest one.
+    merged, _ = training.samples.merge_small_groups()
+    columns = training.X, merged.codes, training.samples.weights
+    if not estimator._shares_coefficients:
+        return GroupwiseModel.from_features(*columns, estimator.fit_intercept)
+    if not estimator.fit_intercept:
+        raise ValueError(
+            "group_interactions='intercept' gives every group an intercept of its own, but "
+            "fit_intercept=False asks for none; leave fit_intercept=True, or pass "
+            "group_interactions=False."
+        )
+    return GroupInterceptsModel.from_features(*columns)
+
+
+def _describe(estimator, model, parameters, training):
+    """Return the fitted attributes that predictions need."""
+    unit = training.unit
+    coef, intercept = model.coefficients(parameters)
+    if estimator.group_interactions:
+        coef, intercept = _expand_groups(estimator, (coef, intercept), training)
+    coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
+    fitted = {"groups_": training.samples.groups.summary}
+    if estimator._stores_target_scale:
+        fitted |= {"target_scale_": unit.spread}
+    if estimator.missing != "error":
+        fitted |= assumption_attributes(training, estimator.missing)
+    if training.classes is not None:
+        fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
+    # In the shapes of scikit-learn's classifiers or regressors.
+    if estimator._has_2d_coef and estimator.group_interactions in (False, "intercept"):
+        coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
+    if not estimator.group_interactions:
+        return {"coef_": coef, "intercept_": intercept} | fitted
+    fitted |= {"_group_shares": training.samples.group_shares}
+    return dict(zip(estimator._coefficient_names, (coef, intercept), strict=True)) | fitted
+
+
+def _expand_groups(estimator, coefficients, training):
+    """Coefficients and intercepts of all groups; small groups share theirs."""
+    if not estimator.group_interactions:
+        return coefficients
+    (coef, intercept), (_, positions) = coefficients, training.samples.merge_small_groups()
+    return coef if estimator._shares_coefficients else coef[positions], intercept[positions]
+
+
+def _thresholds(estimator, fitter, candidate, unit):
+    """The thresholds of percentiles, which are the auxiliary unknowns of statistical parity."""
+    thresholds = candidate.result.x[fitter.problem.n_parameters :]
+    if not make_partial_parity(estimator.constraint, estimator.interval).adds_up:
+        thresholds = thresholds[:0]
+    return {"thresholds_": unit.from_unit(thresholds)}
+
+
+def _make_start(estimator, model, training):
+    """Model parameters to start from: those of the previous fit with ``warm_start``, or zeros."""
+    zero, unit = np.zeros(model.n_parameters), training.unit
+    names = estimator._coefficient_names if estimator.warm_start else ()
+    if not (names and all(hasattr(estimator, name) for name in names)):
+        return zero
+    previous = [getattr(estimator, name) for name in names]
+    # The previous coefficients must have the shapes that this fit's will have.
+    zeros = _expand_groups(estimator, model.coefficients(zero), training)
+    if [np.size(values) for values in previous] != [np.size(values) for values in zeros]:
+        raise ValueError(
+            f"warm_start=True starts from the previous fit's {previous[0].size} coefficients"
+            + (f" and {previous[1].size} intercepts" if estimator.group_interactions else "")
+            + f", but X has {zeros[0].shape[-1]} columns"
+            + (f" and {zeros[1].size} groups" if estimator.group_interactions else "")
+            + "; pass warm_start=False."
+        )
+    coef, intercept = map(np.reshape, previous, map(np.shape, zeros))
+    if estimator.group_interactions:  # merged groups share their parameters
+        _, positions = training.samples.merge_small_groups()
+        first = np.unique(positions, return_index=True)[1]
+        coef, intercept = coef if estimator._shares_coefficients else coef[first], intercept[first]
+    return model.parameters(coef / unit.spread, unit.to_unit(intercept))
+
+
 # What classifiers and regressors under a constraint on an interval of percentiles share.
 
 
@@ -241,22 +292,6 @@ def make_partial_parity(constraint, interval):
             f"{constraint}, which has its own; set it there, or leave interval=None."
         )
     return constraint
-
-
-class PartialParityMixin:
-    """Mixin of linear estimators with the parameters `constraint` and `interval`."""
-
-    @property
-    def _request_text(self):
-        return f"constraint={self.constraint!r} compares groups"
-
-    def _outcome_attributes(self, fitter, guarantee, training):
-        # The auxiliary unknowns of statistical parity are its thresholds.
-        thresholds = guarantee.candidate.result.x[fitter.problem.n_parameters :]
-        if not make_partial_parity(self.constraint, self.interval).adds_up:
-            thresholds = thresholds[:0]
-        thresholds = {"thresholds_": training.unit.from_unit(thresholds)}
-        return super()._outcome_attributes(fitter, guarantee, training) | thresholds
 
 
 # Representatives of partitioned samples: one sample per cell, to which constraints are bound.
@@ -381,8 +416,7 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
     is refused in memory; the message names the partition.
     """
-    solver = estimator._chosen_solver()
-    _check_partitionable(estimator, constraints, solver, columns)
+    _check_partitionable(estimator, constraints, make_solver(estimator), columns)
     columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}
     # Summary of all samples, and the problem of their representatives.
     rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
@@ -398,9 +432,9 @@ def fit_partitioned(estimator, X, y, columns, constraints):
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
             problem = make_partitioned(frame, blocks.map(make_block), problem)
-        fitted = estimator._fit(X, y, training, constraints, problem=problem)
+        fit_linear_model(estimator, X, y, training, constraints, problem)
         summary.check_unchanged(blocks)
-        return fitted
+        return estimator
     finally:
         blocks.release()
 
@@ -458,8 +492,7 @@ def _problem_of_representatives(estimator, constraints, training, summary):
     n_features = len(summary.mean) - (training.classes is None)
     moments = summary.mean[:n_features], summary.variance[:n_features]
     model = LinearModel.from_moments(*moments, estimator.fit_intercept)
-    weights = loss_weights(estimator.class_weight, training)
-    problem = estimator._problem_of(model, training, constraints, weights)
+    problem = make_problem(estimator, model, training, constraints)
     return replace(problem, total=float(problem.weights.sum()))
 
 

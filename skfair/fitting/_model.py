@@ -1,42 +1,22 @@
-"""Bases of the estimators that are trained under constraints, networks included."""
+"""What estimators that are trained under constraints share: parameters, problems, docstrings."""
 
-from abc import abstractmethod
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state
 
 from skfair.constraints import ConstraintSystem, bind_all
-from skfair.fitting._enforce import enforce_in_population
-from skfair.fitting._fitter import Fitter
-from skfair.fitting._guarantee import Guarantee
-from skfair.fitting._input import Unit, warn_of_dependence
-from skfair.fitting._outcome import (
-    REPORT_ATTRIBUTE,
-    FitProgressCallback,
-    compares_nothing,
-    solution_attributes,
-    status_of,
-    store_fit,
-    warn_if_linear_model_costly,
-    warn_of_one_group,
-    warn_of_outcome,
-)
+from skfair.fitting._input import Unit, loss_weights
+from skfair.fitting._outcome import REPORT_ATTRIBUTE
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
-from skfair.models import LinearModel
-from skfair.partitions import feature_attributes
 from skfair.problems import ConstrainedProblem
-from skfair.solvers import SOLVERS, SQP
+from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, make_docstring_decorator
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin
 
 # Estimators with a report of their constraint.
@@ -61,13 +41,7 @@ class ConstraintReportMixin(PlainStateMixin):
 
 
 class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of estimators that are trained under constraints.
-
-    A subclass has the parameters named below. Its ``fit`` checks the input
-    and calls `_fit`, which calls three hooks: `_model` makes the model of the training data,
-    `_enforce` trains it such that the constraints are kept, and `_prediction_attributes` returns
-    the fitted attributes that predictions need.
-    """
+    """Parameters of estimators that are trained under constraints."""
 
     __metadata_request__fit = {"sensitive_features": True}
 
@@ -76,6 +50,9 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     confidence_level: Any = None
     """Probability with which the population keeps the tolerances too; parameter of classifiers."""
+
+    class_weight: Any = None
+    """Weights of classes; a parameter of some classifiers."""
 
     def __init__(
         self,
@@ -97,92 +74,40 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
         self.warm_start = warm_start
         self.random_state = random_state
 
-    @abstractmethod
-    def _model(self, training):
-        """The model of the training data."""
-
-    @abstractmethod
-    def _prediction_attributes(self, model, parameters, training):
-        """The fitted attributes that predictions need."""
-
-    @abstractmethod
-    def _enforce(self, problem, training, confidence, watch):
-        """The fitter of what is enforced, its guarantee, and the attributes of the model."""
-
-    def _fit(self, X, y, training, constraints, weights=None, problem=None):
-        """Train on checked input, and store the fitted attributes; the problem may be made."""
-        if problem is None:
-            problem = self._make_problem(training, constraints, weights)
-        if compares_nothing(training, problem.constraint):
-            warn_of_one_group(training, problem.constraint)
-            training = training._replace(lacks_groups=True)
-        # Without groups there is nothing to guarantee.
-        confidence = None if training.lacks_groups else self.confidence_level
-        if confidence is not None:
-            warn_of_dependence(training.X, training)
-        # Callbacks see the fit begin, every iteration of every problem, and the fit end.
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        watch = FitProgressCallback(
-            self,
-            context,
-            lambda evaluation: self._prediction_attributes(
-                problem.model, evaluation.parameters, training
-            ),
-        )
-        fitter, guarantee, predictor = self._enforce(problem, training, confidence, watch)
-        fitted = (
-            self._outcome_attributes(fitter, guarantee, training)
-            | predictor
-            | feature_attributes(X)
-        )
-        # Until here an earlier fit is intact.
-        store_fit(self, fitted | {"n_iter_": watch.n_iter})
-        warn_of_outcome(self, fitter.constraint, guarantee)
-        if fitter.start is not None and not (training.lacks_groups or watch.is_stopped):
-            is_real, is_guaranteed = training.classes is None, confidence is not None
-            warn_if_linear_model_costly(fitter, guarantee.candidate, is_real, is_guaranteed)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
-
-    def _make_problem(self, training, constraints, weights):
-        """The problem of the training data."""
-        return self._problem_of(self._model(training), training, constraints, weights)
-
-    def _problem_of(self, model, training, constraints, weights):
-        """The problem of a model with smooth rates."""
-        loss = self._chosen_loss()
-        samples = [training.samples]
-        (bound,) = bind_all(constraints, samples, self.surrogate, loss, self.tolerance)
-        if training.lacks_groups:  # not even bounds that hold for one group
-            bound = [one for one in bound if not len(one.rows.lower)]
-        if is_pairwise(loss):
-            _refuse_threshold_criteria(loss, bound)
-        weights = training.samples.weights if weights is None else weights
-        system = ConstraintSystem(tuple(bound))
-        return ConstrainedProblem(model, loss, training.samples.target, weights, self.alpha, system)
-
-    def _chosen_loss(self):
-        return resolve_name(OBJECTIVES, self.loss, "loss")
-
-    def _chosen_solver(self):
-        if isinstance(self.solver, str):
-            return SOLVERS[self.solver]()
-        return self.solver
-
-    def _outcome_attributes(self, fitter, guarantee, training):
-        """Fitted attributes of status, guarantee and report; without groups no guarantee."""
-        candidate, unit = guarantee.candidate, training.unit
-        objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
-        report["threshold"] = unit.from_unit(np.asarray(report["threshold"], dtype=np.float64))
-        status, is_unconstrained = status_of(candidate, self.enforcement), training.lacks_groups
-        fitted = solution_attributes(self, guarantee, status, n_rows, report, is_unconstrained)
-        return fitted | {"objective_": objective}
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+# The problem of a model under constraints.
+
+
+def make_problem(estimator, model, training, constraints, loss=None):
+    """The problem of a model with smooth rates."""
+    loss = make_loss(estimator) if loss is None else loss
+    settings = estimator.surrogate, loss, estimator.tolerance
+    (bound,) = bind_all(constraints, [training.samples], *settings)
+    if training.lacks_groups:  # not even bounds that hold for one group
+        bound = [one for one in bound if not len(one.rows.lower)]
+    if is_pairwise(loss):
+        _refuse_threshold_criteria(loss, bound)
+    # Class weights count in the loss; rates of groups keep the sample weights.
+    weights, system = loss_weights(estimator.class_weight, training), ConstraintSystem(tuple(bound))
+    return ConstrainedProblem(
+        model, loss, training.samples.target, weights, estimator.alpha, system
+    )
+
+
+def make_loss(estimator):
+    """The loss of scores that an estimator's parameter names, or is."""
+    return resolve_name(OBJECTIVES, estimator.loss, "loss")
+
+
+def make_solver(estimator):
+    """The solver that an estimator's parameter names, or is."""
+    solver = estimator.solver
+    return SOLVERS[solver]() if isinstance(solver, str) else solver
 
 
 def _refuse_threshold_criteria(loss, constraints):
@@ -246,218 +171,6 @@ class GroupAwareScoreMixin:
         predicted = self.predict(X, sensitive_features=sensitive_features)
         measure = accuracy_score if is_classifier(self) else r2_score
         return measure(y, predicted, sample_weight=sample_weight)
-
-
-# Networks, trained under constraints.
-
-
-_LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
-"""Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
-
-
-class ConstrainedNetwork(ConstrainedEstimator):
-    """Base of networks that are trained under constraints.
-
-    The solver trains all layers on smooth rates, in single precision unless the model has its own
-    dtype. Scores are linear in the last
-    layer: this one is then fitted again as a linear model, in double precision, and enforced as
-    one, also where a callback or Ctrl-C has ended the training. As for networks of scikit-learn,
-    Ctrl-C keeps the best epoch so far; before the first one is over it leaves the earlier fit.
-
-    A subclass has the parameters named below beside those of `ConstrainedEstimator`. It makes the
-    network and keeps what predictions need of it; it checks the input of its ``fit``, and hands it
-    to `_fit` with its constraints.
-    """
-
-    @abstractmethod
-    def _initial_parameters(self, model, random_state):
-        """Return the model parameters to start from."""
-
-    @abstractmethod
-    def _scores(self, X, sensitive_features=None):
-        """Score of each row."""
-
-    def _to_prediction_model(self, model, parameters):
-        """The trained model as it predicts, with its parameters."""
-        return model, parameters
-
-    def _enforce(self, problem, training, confidence, watch):
-        # Train all layers on smooth rates.
-        to_train, strata = problem, _strata(training)
-        trained, result, curves = self._train(to_train, strata, watch)
-        model, trained = self._to_prediction_model(problem.model, trained)
-        problem = replace(problem, model=model)
-
-        def make_last_layer_fitter(rows):
-            """Fitter of the last layer for all samples, with other layers trained on these rows."""
-            parameters, _, _ = self._train(to_train.take(rows), strata[rows], watch)
-            model, parameters = self._to_prediction_model(to_train.model, parameters)
-            return _last_layer_fitter(replace(to_train, model=model), parameters)
-
-        # Enforce the constraint in the last layer.
-        if self.enforcement is None and confidence is None:
-            fitter, parameters = Fitter(problem, None, self._chosen_solver()), trained
-            guarantee = Guarantee(fitter.evaluate(trained, result), problem.constraint.tolerances)
-        else:
-            fitter = _last_layer_fitter(problem, trained)
-            strategy, clusters = self.enforcement, training.samples.clusters
-            guarantee = enforce_in_population(
-                fitter, strategy, confidence, make_last_layer_fitter, clusters
-            )
-            parameters = _join_layers(fitter, trained, guarantee.candidate)
-        fitted = curves | self._prediction_attributes(problem.model, parameters, training)
-        evaluation = problem.evaluate(problem.initial_point(parameters))
-        _check_enforced(evaluation.scores, guarantee.candidate.scores)
-        return fitter, guarantee, fitted | {"objective_": evaluation.fun}
-
-    def _train(self, problem, strata, watch):
-        """Parameters of all layers, the solver's result, and curves.
-
-        Training is in single precision where batches are drawn, whose noise is larger than its
-        errors. A share of each stratum is held out for early stopping.
-        """
-        solver, random_state = self._chosen_solver(), check_random_state(self.random_state)
-        n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, self.n_iter_no_change)
-        start = self._initial_parameters(problem.model, random_state)
-        is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
-        model = problem.model
-        if hasattr(model, "astype"):  # else its precision is the user's choice
-            model = model.astype(np.float32 if is_drawn else np.float64)
-        problem = replace(
-            problem,
-            model=model,
-            constraint=self._batch_constraints(problem.constraint, solver),
-        )
-        if self.early_stopping:
-            rows, held_out = _split_held_out(strata, self.validation_fraction, random_state)
-            plain = replace(problem, constraint=ConstraintSystem(()))
-            problem, epochs.held_out = problem.take(rows), plain.take(held_out)
-        result = self._solve(solver, problem, start, random_state, epochs)
-        trained = epochs.best if self.early_stopping else result.x[:n_parameters]
-        return trained, result, epochs.curves
-
-    def _solve(self, solver, problem, start, random_state, epochs):
-        """The result of a training from model parameters; Ctrl-C ends it with the best epoch."""
-        return _solve(solver, problem, problem.initial_point(start), random_state, epochs)
-
-    def _batch_constraints(self, constraint, solver):
-        """The constraints that the solver can see on mini-batches, which show few ranks."""
-        if "majorant" in solver.requires:
-            # Rows at one threshold exist only near given scores, which training moves far.
-            free = [
-                one
-                for one in constraint
-                if one.sums.metric_input == "ranks" and not one.gap.is_correctable
-            ]
-            drawn = [one for one in free if one.rows.has_batch_majorant]
-        else:
-            drawn = [one for one in constraint if one.sums.metric_input != "ranks"]
-        others = [one.name for one in constraint if one not in drawn]
-        if others and self.enforcement is None:
-            raise ValueError(
-                f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "
-                "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
-                "last layer."
-            )
-        return ConstraintSystem(tuple(drawn))
-
-
-class _EpochCallback:
-    """Callback of a training: its losses, and the best epoch for held-out samples."""
-
-    def __init__(self, watch, patience):
-        self.watch = watch
-        self.patience = patience
-        self.held_out = None  # the objective of held-out samples
-        self.latest = None  # what the solver would return, once an epoch is over
-        self.best, self._smallest, self._waited = None, (np.inf, np.inf), 0
-        self.curves = {"loss_curve_": []}
-
-    def __call__(self, progress):
-        """Record an epoch; True if the training shall stop."""
-        is_stopped = self.watch(progress)
-        if progress.n_iter > 0:
-            self.curves["loss_curve_"].append(progress.evaluation.fun)
-            self.latest = progress.best
-        if self.held_out is None:
-            return is_stopped
-        loss = self.held_out.evaluate(progress.evaluation.parameters).fun
-        if progress.n_iter > 0:
-            self.curves.setdefault("validation_loss_curve_", []).append(loss)
-        self._waited += 1
-        # As in the solver, the start counts only until there is an epoch.
-        if (progress.evaluation.violation, loss) < self._smallest or progress.n_iter == 1:
-            self._smallest, self._waited = (progress.evaluation.violation, loss), 0
-            self.best = progress.evaluation.parameters
-        return is_stopped or self._waited >= self.patience
-
-
-def _solve(solver, problem, x, random_state, epochs):
-    """The result of a training; Ctrl-C ends it with the best epoch so far."""
-    try:
-        return solver.solve(problem, x, random_state=random_state, callback=epochs)
-    except KeyboardInterrupt:
-        if epochs.latest is None:
-            raise  # nothing was learned yet
-        n_epochs = len(epochs.curves["loss_curve_"])
-        warn(
-            f"Training interrupted after {n_epochs} epochs: the best of them is kept, and its "
-            "last layer enforced.",
-            ConvergenceWarning,
-        )
-        return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
-
-
-def _last_layer_fitter(problem, parameters):
-    """Fitter of the last layer, a linear model of the outputs of the others."""
-    last = problem.model.last_layer(parameters)
-    *coef, intercept = parameters[-last.n_parameters :]
-    last = LinearModel.from_features(last.X, problem.weights)
-    return Fitter(
-        replace(problem, model=last), last.parameters(np.array(coef), intercept), _LAST_LAYER_SOLVER
-    )
-
-
-def _join_layers(fitter, trained, candidate):
-    """Replace the last layer of the trained parameters by that of the candidate."""
-    coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
-    return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
-
-
-def _check_enforced(scores, enforced):
-    """Raise if the network does not decide as the last layer for which the constraint was kept."""
-    is_equal = (scores > 0) == (enforced > 0)
-    is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
-    if not is_equal.all():
-        worst = int(np.argmin(is_equal))
-        raise ValueError(
-            "The network must give the scores for which its last layer keeps the constraint, but "
-            f"that of training sample {worst} is {scores[worst]:.6g} instead of "
-            f"{enforced[worst]:.6g}. Scores must depend on the sample alone, and be the same in "
-            "each evaluation: remove random numbers and running statistics of evaluation mode, or "
-            "reduce the learning rate if scores have grown without bound."
-        )
-
-
-def _strata(training):
-    """Class, and group if groups are disjoint, of each sample."""
-    positive, groups = training.samples.target > 0, training.samples.groups
-    return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
-
-
-def _split_held_out(strata, fraction, random_state):
-    """Rows to train on and rows held out, the same share of each stratum."""
-    held_out = np.zeros(len(strata), dtype=bool)
-    for stratum in np.unique(strata):
-        rows = random_state.permutation(np.flatnonzero(strata == stratum))
-        held_out[rows[: min(len(rows) - 1, round(fraction * len(rows)))]] = True
-    if not held_out.any():
-        raise ValueError(
-            f"early_stopping=True holds out validation_fraction={fraction} of each class of each "
-            "group, but that is less than one sample of each; raise it, or pass "
-            "early_stopping=False."
-        )
-    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 # Docstring entries that the estimators trained under constraints share.

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.fitting._input import to_class_labels
+from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
+from skfair.partitions import feature_attributes
 from skfair.solvers import SQP
 from skfair.utils._checks import join_names, warn
 
@@ -310,6 +311,57 @@ class FitProgressCallback:
             "constraint_violation_": evaluation.violation,
             "residual_": progress.residual,
         }
+
+
+class FitTask(NamedTuple):
+    """A fit under constraints: what callbacks see of it, what it stores, and what it warns of."""
+
+    estimator: Any
+    X: Any  # as passed to fit, like y
+    y: Any
+    training: Any
+    confidence: float | None
+    watch: FitProgressCallback
+
+    @classmethod
+    def begin(cls, estimator, X, y, training, problem, describe):
+        """The task of a problem; callbacks see it begin.
+
+        ``describe(estimator, model, parameters, training)`` has the fitted attributes that
+        predictions need.
+        """
+        # Without two groups there is nothing to compare, and nothing to guarantee.
+        if compares_nothing(training, problem.constraint):
+            warn_of_one_group(training, problem.constraint)
+            training = training._replace(lacks_groups=True)
+        confidence = None if training.lacks_groups else estimator.confidence_level
+        if confidence is not None:
+            warn_of_dependence(training.X, training)
+        # Callbacks see the fit begin, every iteration of every problem, and the fit end.
+        context = estimator._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        watch = FitProgressCallback(
+            estimator, context, lambda e: describe(estimator, problem.model, e.parameters, training)
+        )
+        return cls(estimator, X, y, training, confidence, watch)
+
+    def finish(self, fitter, guarantee, fitted):
+        """The estimator, with the attributes of its outcome and those passed; then warn."""
+        estimator, candidate, training = self.estimator, guarantee.candidate, self.training
+        objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
+        thresholds = np.asarray(report["threshold"], dtype=np.float64)
+        report["threshold"] = training.unit.from_unit(thresholds)
+        status, is_free = status_of(candidate, estimator.enforcement), training.lacks_groups
+        outcome = solution_attributes(estimator, guarantee, status, n_rows, report, is_free)
+        outcome |= {"objective_": objective, "n_iter_": self.watch.n_iter}
+        # Until here an earlier fit is intact.
+        store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
+        warn_of_outcome(estimator, fitter.constraint, guarantee)
+        if fitter.start is not None and not (is_free or self.watch.is_stopped):
+            is_real, is_guaranteed = training.classes is None, self.confidence is not None
+            warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
+        self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
+        return estimator
 
 
 # Warnings for constraints that cost most of what the model improves on a constant.

@@ -1,8 +1,13 @@
 """Constraints on top of any classifier: out-of-fold scores, a final linear model, rank shifts."""
 
-from skfair.postprocessing._constrained_cv import ConstrainedCV, check_exportable
+from skfair.postprocessing._constrained_cv import (
+    ConstrainedCV,
+    check_exportable,
+    cross_fit_samples,
+    fit_rule,
+    store_rule,
+)
 from skfair.postprocessing._events import (
-    check_multiclass_support,
     check_training_without_features,
     feature_attributes,
     fill_groups_by_class,
@@ -11,12 +16,10 @@ from skfair.postprocessing._events import (
 )
 from skfair.postprocessing._oof import (
     Folds,
-    calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
     cross_fit,
     cross_fit_and_refit,
-    fit_platt_scaling,
     fit_rows,
     make_folds,
     make_predicted_class_likeliest,

@@ -1,8 +1,6 @@
 """Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
 
-from abc import abstractmethod
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +17,10 @@ from skfair.fitting import (
     FitProgressCallback,
     Subtask,
     compares_nothing,
+    loss_weights,
     refuse_partitioned,
     solution_attributes,
+    standardize_target,
     store_fit,
     warn_of_dependence,
     warn_of_one_group,
@@ -29,6 +29,8 @@ from skfair.groups import check_alignment, encode_groups_for_prediction
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
+    RuleRequest,
+    check_multiclass_support,
     check_training_without_features,
     feature_attributes,
     fill_groups_by_class,
@@ -50,10 +52,12 @@ from skfair.postprocessing._joint import (
 )
 from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
+    calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
     cross_fit,
     estimator_noun,
+    fit_platt_scaling,
     fit_rows,
     make_folds,
     mean_scores,
@@ -76,9 +80,8 @@ _N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
 
-    A subclass has the parameters named below. Its ``fit`` calls `_fit`, which calls the abstract
-    methods below: they make the problems of the final linear model, its columns and its objective,
-    and describe its outcome.
+    A subclass has the parameters named below, and the property `_base`, the estimator that is
+    wrapped. Its ``fit`` calls `cross_fit_samples`, `fit_rule` and `store_rule`.
     """
 
     _record_types = (
@@ -94,209 +97,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     __metadata_request__fit = {"sensitive_features": True, "groups": True}
     __metadata_request__predict = {"sensitive_features": True}
 
-    @property
-    @abstractmethod
-    def _base(self):
-        """The estimator that is wrapped."""
-
-    @abstractmethod
-    def _make_problems(self, training, constraints):
-        """The problems of the final linear model, one per score, and their objective.
-
-        The objective is the loss, and the weight of each sample's loss. Raise for unfit
-        constraints.
-        """
-
-    @abstractmethod
-    def _fit_score_columns(self, scores, problems):
-        """Fitted attributes of the columns, and the column of each problem, (n_samples, n)."""
-
-    @abstractmethod
-    def _score_columns(self, scores):
-        """The columns of new samples from their scores, (n_samples, n_problems)."""
-
-    @abstractmethod
-    def _outcome_attributes(self, features, problem, guarantee, problems, constraints):
-        """Fitted attributes of the final linear model, its report, and its status.
-
-        The name of the out-of-fold output, which has the training samples, begins with "oof_".
-        """
-
-    @abstractmethod
-    def _warn_after_fit(self, problem, guarantee, training):
-        """Warn of useless scores, a violated bound, an early stop, or a costly constraint."""
-
-    def _fit(self, X, y, constraints, metadata, groups, X_fit, params):
-        """Fit the estimator, the models of groups and the final linear model; return self.
-
-        ``metadata`` has the sensitive features and sample weights, ``params`` further arguments of
-        the estimator's ``fit``.
-        """
-        # Check the input; from here on, training data are the samples of positive weight.
-        training, rows = self._check_input(X, y, metadata | {"groups": groups}, constraints)
-        problems, objective = self._make_problems(training, constraints)
-        check_held_out(self._base, self.cv, X, X_fit, rows)
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        fit_params, folds = self._route_and_split(X, y, training, rows, metadata, groups, params)
-        # Score every sample by an estimator that was not fitted to it.
-        estimators, scores = self._cross_fit(training, folds, fit_params, context)
-        if X_fit is None:
-            warn_if_training_data(self._base, self.cv, training.samples.X, training.labels, scores)
-        # Samples whose group is missing count by their probability of each group.
-        if training.samples.groups.is_partly_recorded:
-            known = estimators, self.group_estimator
-            fit_features = partial(fit_event_features, *known, n_jobs=self.n_jobs, folds=folds)
-            training = fill_groups_by_class(training, fit_features, folds)
-            problems, objective = self._make_problems(training, constraints)
-        # New samples are scored by the estimators of the folds, or by one of all samples.
-        final = estimators
-        if not self.ensemble and len(estimators) > 1:
-            data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
-            task = Subtask(self, context, f"{estimator_noun(self._base)} of all samples")
-            final = [fit_rows(self._base, *data, task)]
-        # Fit the final linear model, whose out-of-fold predictions keep the constraints.
-        constraints = [] if training.lacks_groups else constraints
-        with Subtask(self, context, "final linear model", max_subtasks=None) as step:
-            rule, problem, guarantee = self._fit_rule(
-                training, problems, objective, constraints, scores, (estimators, final), folds, step
-            )
-        # Store what predictions need, and what describes the fit; then warn.
-        outcome, report, status = self._outcome_attributes(
-            rule["_event_features"], problem, guarantee, problems, constraints
-        )
-        for name in [name for name in outcome if name.startswith("oof_")]:
-            scores, shape = outcome[name], outcome[name].shape[1:]
-            outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
-            outcome[name][rows] = scores
-        is_unconstrained = compares_nothing(problems[0], problem.constraint)
-        if is_unconstrained:
-            warn_of_one_group(problems[0], problem.constraint)
-        solution = solution_attributes(
-            self, guarantee, status, len(problem.lower), report, is_unconstrained
-        )
-        store_fit(self, rule | outcome | solution | feature_attributes(final[0]))
-        self._warn_after_fit(problem, guarantee, training)
-        context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
-
-    def _check_input(self, X, y, metadata, constraints):
-        """Training data of positive weight, with the rows of X as they were passed; positions."""
-        refuse_partitioned(self, X)
-        request = f"constraint={self.constraint!r} compares groups"
-        training, rows = check_training_without_features(
-            self, X, y, metadata, request if constraints else None
-        )
-        if self.group_estimator == "sensitive_features" and not training.samples.groups.is_disjoint:
-            raise ValueError(
-                "group_estimator='sensitive_features' needs one group per sample, but the groups "
-                "of a sparse sensitive_features may overlap; pass one label per sample."
-            )
-        (X,) = indexable(X)
-        X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
-        training = training._replace(samples=training.samples._replace(X=X))
-        if self.confidence_level is not None:
-            warn_of_dependence(training.samples.X, training)
-        return training, rows
-
-    def _route_and_split(self, X, y, training, rows, metadata, groups, params):
-        """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
-        fit_params, split_params = route_metadata(self, self._base, metadata, params)
-        # Weights that reach the constraint but not the estimator deserve a warning.
-        is_refitted = self.cv != "prefit" and not isinstance(self._base, FrozenEstimator)
-        is_routed = get_config()["enable_metadata_routing"]
-        has_weights = metadata["sample_weight"] is not None
-        if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
-            warn(
-                f"The fit of {type(self._base).__name__} takes no sample_weight, so that weights "
-                "count in the final linear model and its constraint alone. Turn on metadata "
-                "routing to pass them through a pipeline: "
-                "sklearn.set_config(enable_metadata_routing=True) and "
-                "set_fit_request(sample_weight=True) of its last step."
-            )
-        check_out_of_bag(self.cv, groups)
-        # Models of events are cross-fitted in folds even if the estimator itself is not.
-        is_real, is_default = training.classes is None, self.cv is None or isinstance(self.cv, str)
-        cv = _count_folds(X, is_real) if is_default else self.cv
-        y = column_or_1d(y)
-        strata = stratify(training, rows, len(y))
-        folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
-        return check_method_params(y, fit_params, indices=rows), folds
-
-    def _cross_fit(self, training, folds, fit_params, context):
-        """Fit an estimator per fold; return these and the out-of-fold scores."""
-        # "prefit" and "oob" fit the estimator once at most.
-        cv, n_fits = (self.cv, None) if isinstance(self.cv, str) else (folds, len(folds))
-        name = f"{estimator_noun(self._base)}s"
-        with Subtask(self, context, name, max_subtasks=n_fits) as step:
-            return cross_fit(
-                self._base,
-                training.samples.X,
-                training.labels,
-                cv,
-                params=fit_params,
-                n_jobs=self.n_jobs,
-                subtask=step.subtask,
-            )
-
-    def _fit_rule(
-        self, training, problems, objective, constraints, scores, estimators, folds, step
-    ):
-        """Fitted attributes of the rule, the problem of its linear model, and its guarantee.
-
-        `estimators` are those that scored the samples, and those that score new ones.
-        """
-        unit = problems[0].unit
-        attributes, columns = self._fit_score_columns(unit.to_unit(scores), problems)
-        events = find_events(problems, constraints)
-        events.check_folds(folds, training.samples.groups)
-        # Scores alone, which no event moves.
-        features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
-        rule = attributes | {
-            "estimators_": estimators[1],
-            "groups_": training.samples.groups.summary,
-            "_event_features": features,
-            "_event_codes": np.argsort(training.samples.groups.ranks),
-            "_unit": unit,
-        }
-        progress = FitProgressCallback(
-            self, step.context, lambda e: rule | _coefficient_attributes(e), f"{step.name}, "
-        )
-        settings = objective, constraints, self.tolerance
-        # Where decisions by the scores alone keep the bounds, no event is needed.
-        of_scores = _replace_features(problems, features.features(columns, None))
-        solution = fit_plain_model(of_scores, *settings, self.confidence_level, progress)
-        if solution is None:
-            features, problems, chances = self._fit_features(
-                training, problems, constraints, columns, events, estimators, folds
-            )
-            rule["_event_features"] = features
-            solution = check_feasibility_and_fit(
-                features, (problems, *settings, progress), chances, self.confidence_level
-            )
-        return rule | {"n_iter_": progress.n_iter}, *solution
-
-    def _fit_features(self, training, problems, constraints, columns, events, estimators, folds):
-        """Features of events, problems with these as X, and `group_class_probabilities`."""
-        scoring, final = estimators
-        # Out-of-fold probabilities of the events that the constraints compare.
-        if suits_joint_probabilities(self, problems, events, constraints):
-            features, columns, probabilities = fit_joint_probabilities(
-                scoring, training, columns, events, folds, self.n_jobs
-            )
-        else:
-            features, probabilities = fit_event_features(
-                scoring, self.group_estimator, training, events, folds, self.n_jobs
-            )
-        if self.group_estimator != "sensitive_features":
-            warn_if_scores_alone(scoring[0], safe_indexing(training.samples.X, [0]))
-            warn_if_groups_predictable(events, features.group_probabilities(probabilities))
-        # New samples get the mean of the folds' models, or one model of all samples.
-        if not self.ensemble:
-            features = features.refit_as_one_model(final[0], training, events)
-        chances = features.group_class_probabilities(columns, probabilities)
-        of_events = features.features(columns, probabilities)
-        return features, _replace_features(problems, of_events), chances
+    class_weight: Any = None
+    """Weights of classes; a parameter of classifiers."""
 
     def rule_inputs(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
@@ -370,7 +172,9 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     def _columns_and_probabilities(self, scores, X, sensitive_features):
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
-        columns = self._score_columns(self._unit.to_unit(scores))
+        columns = self._unit.to_unit(scores)
+        if hasattr(self, "calibration_"):  # of a classifier
+            columns = calibrated_log_odds(columns, self.calibration_)
         codes = None
         if self.group_estimator == "sensitive_features":
             reason = (
@@ -383,6 +187,232 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
             )
             codes = np.append(self._event_codes, -1)[groups]
         return self._event_features.columns_and_probabilities(columns, X, codes)
+
+
+# A fit, from the input to what predictions need.
+
+
+class CrossFit(NamedTuple):
+    """Samples of positive weight, scored by estimators that were not fitted to them."""
+
+    training: Any  # with the rows of X as they were passed
+    rows: np.ndarray  # positions among the samples that were passed
+    per_class: list  # training data of each score: of each class, of two classes, or a real target
+    loss_weights: np.ndarray  # (n_samples,)
+    constraints: list  # none without groups
+    scores: np.ndarray  # (n_samples, n_scores)
+    scoring: list  # estimators, by which these are
+    final: list  # estimators, by which new samples are scored
+    folds: list  # training and test positions
+    context: Any  # of callbacks
+
+
+class Rule(NamedTuple):
+    """The final linear model: attributes that predictions need, its problem, and its guarantee."""
+
+    fitted: dict
+    problem: Any
+    guarantee: Any
+
+    @property
+    def features(self):
+        """Features of the model, from scores and probabilities of events."""
+        return self.fitted["_event_features"]
+
+
+def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, params):
+    """The `CrossFit` of what ``fit`` was passed.
+
+    Columns are ``sensitive_features`` and ``sample_weight``, ``params`` further arguments of the
+    wrapped estimator's ``fit``.
+    """
+    # Check the input; from here on, training data are the samples of positive weight.
+    base = estimator._base
+    training, rows = _check_input(estimator, X, y, columns | {"groups": groups}, constraints)
+    if training.classes is not None:
+        check_multiclass_support(len(training.classes), constraints, estimator.confidence_level)
+    # Weights of classes count in the loss; rates of groups keep the sample weights.
+    weights = loss_weights(estimator.class_weight, training)
+    check_held_out(base, estimator.cv, X, X_fit, rows)
+    context = estimator._init_callback_context(max_subtasks=None)
+    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+    fit_params, folds = _route_and_split(estimator, X, y, training, rows, columns, groups, params)
+    # Score every sample by an estimator that was not fitted to it.
+    scoring, scores = _cross_fit(estimator, training, folds, fit_params, context)
+    if X_fit is None:
+        warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
+    # Samples whose group is missing count by their probability of each group.
+    if training.samples.groups.is_partly_recorded:
+        settings = scoring, estimator.group_estimator, folds, estimator.n_jobs
+        training = fill_groups_by_class(training, *settings)
+    # New samples are scored by the estimators of the folds, or by one of all samples.
+    final = scoring
+    if not estimator.ensemble and len(scoring) > 1:
+        data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
+        task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
+        final = [fit_rows(base, *data, task)]
+    # Tolerances must not depend on the unit of a real target: fit it in standard deviations.
+    is_real, constraints = training.classes is None, [] if training.lacks_groups else constraints
+    per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
+    of_samples = training, rows, per_class, weights, constraints, scores
+    return CrossFit(*of_samples, scoring, final, folds, context)
+
+
+def fit_rule(estimator, cross, loss):
+    """The final linear model, whose out-of-fold predictions keep the constraints."""
+    training, per_class, confidence = cross.training, cross.per_class, estimator.confidence_level
+    with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
+        unit = per_class[0].unit
+        fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class)
+        events = find_events(per_class, cross.constraints)
+        events.check_folds(cross.folds, training.samples.groups)
+        # Scores alone, which no event moves.
+        features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
+        fitted |= {
+            "estimators_": cross.final,
+            "groups_": training.samples.groups.summary,
+            "_event_features": features,
+            "_event_codes": np.argsort(training.samples.groups.ranks),
+            "_unit": unit,
+        }
+        progress = FitProgressCallback(
+            estimator, step.context, lambda e: fitted | _coefficient_attributes(e), f"{step.name}, "
+        )
+        objective = loss, cross.loss_weights
+        request = RuleRequest(
+            per_class, objective, cross.constraints, estimator.tolerance, progress
+        )
+        # Where decisions by the scores alone keep the bounds, no event is needed.
+        of_scores = request.replace_features(features.features(columns, None))
+        solution = fit_plain_model(of_scores, confidence)
+        if solution is None:
+            features, of_events, chances = features_of(estimator, cross, columns, events)
+            fitted["_event_features"] = features
+            request = request.replace_features(of_events)
+            solution = check_feasibility_and_fit(features, request, chances, confidence)
+    return Rule(fitted | {"n_iter_": progress.n_iter}, *solution)
+
+
+def features_of(estimator, cross, columns, events):
+    """`EventFeatures`, features of the samples, and `group_class_probabilities`."""
+    # Out-of-fold probabilities of the events that the constraints compare.
+    if suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints):
+        features, columns, probabilities = fit_joint_probabilities(
+            cross.scoring, cross.training, columns, events, cross.folds, estimator.n_jobs
+        )
+    else:
+        settings = estimator.group_estimator, cross.training, events, cross.folds
+        features, probabilities = fit_event_features(cross.scoring, *settings, estimator.n_jobs)
+    if estimator.group_estimator != "sensitive_features":
+        warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
+        warn_if_groups_predictable(events, features.group_probabilities(probabilities))
+    # New samples get the mean of the folds' models, or one model of all samples.
+    if not estimator.ensemble:
+        features = features.refit_as_one_model(cross.final[0], cross.training, events)
+    chances = features.group_class_probabilities(columns, probabilities)
+    return features, features.features(columns, probabilities), chances
+
+
+def store_rule(estimator, y, cross, rule, outcome, report, status):
+    """Store what predictions need, and what describes the fit.
+
+    Outcomes whose name begins with "oof_" are of the samples of positive weight, others get nan.
+    """
+    for name in [name for name in outcome if name.startswith("oof_")]:
+        scores, shape = outcome[name], outcome[name].shape[1:]
+        outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
+        outcome[name][cross.rows] = scores
+    problem, first = rule.problem, cross.per_class[0]
+    is_unconstrained = compares_nothing(first, problem.constraint)
+    if is_unconstrained:
+        warn_of_one_group(first, problem.constraint)
+    solution = solution_attributes(
+        estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
+    )
+    store_fit(estimator, rule.fitted | outcome | solution | feature_attributes(cross.final[0]))
+
+
+def _fit_score_columns(scores, per_class):
+    """Fitted attributes of the columns, and the column of each class or of a real target."""
+    first = per_class[0]
+    if first.classes is None:
+        return {"target_scale_": first.unit.spread}, scores
+    # Platt scaling of the out-of-fold scores, class by class.
+    calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
+    attributes = {
+        "calibration_": np.squeeze(calibration),
+        "classes_": first.classes,
+        "pos_label_": first.pos_label if len(per_class) == 1 else None,
+    }
+    return attributes, calibrated_log_odds(scores, calibration)
+
+
+def _check_input(estimator, X, y, columns, constraints):
+    """Training data of positive weight, with the rows of X as they were passed; positions."""
+    refuse_partitioned(estimator, X)
+    request = f"constraint={estimator.constraint!r} compares groups"
+    training, rows = check_training_without_features(
+        estimator, X, y, columns, request if constraints else None
+    )
+    if (
+        estimator.group_estimator == "sensitive_features"
+        and not training.samples.groups.is_disjoint
+    ):
+        raise ValueError(
+            "group_estimator='sensitive_features' needs one group per sample, but the groups "
+            "of a sparse sensitive_features may overlap; pass one label per sample."
+        )
+    (X,) = indexable(X)
+    X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
+    training = training._replace(samples=training.samples._replace(X=X))
+    if estimator.confidence_level is not None:
+        warn_of_dependence(training.samples.X, training)
+    return training, rows
+
+
+def _route_and_split(estimator, X, y, training, rows, columns, groups, params):
+    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
+    fit_params, split_params = route_metadata(estimator, estimator._base, columns, params)
+    # Weights that reach the constraint but not the estimator deserve a warning.
+    is_refitted = estimator.cv != "prefit" and not isinstance(estimator._base, FrozenEstimator)
+    is_routed = get_config()["enable_metadata_routing"]
+    has_weights = columns["sample_weight"] is not None
+    if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
+        warn(
+            f"The fit of {type(estimator._base).__name__} takes no sample_weight, so that weights "
+            "count in the final linear model and its constraint alone. Turn on metadata "
+            "routing to pass them through a pipeline: "
+            "sklearn.set_config(enable_metadata_routing=True) and "
+            "set_fit_request(sample_weight=True) of its last step."
+        )
+    check_out_of_bag(estimator.cv, groups)
+    # Models of events are cross-fitted in folds even if the estimator itself is not.
+    is_real, is_default = (
+        training.classes is None,
+        estimator.cv is None or isinstance(estimator.cv, str),
+    )
+    cv = _count_folds(X, is_real) if is_default else estimator.cv
+    y = column_or_1d(y)
+    strata = stratify(training, rows, len(y))
+    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
+    return check_method_params(y, fit_params, indices=rows), folds
+
+
+def _cross_fit(estimator, training, folds, fit_params, context):
+    """Fit an estimator per fold; return these and the out-of-fold scores."""
+    # "prefit" and "oob" fit the estimator once at most.
+    cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
+    name = f"{estimator_noun(estimator._base)}s"
+    with Subtask(estimator, context, name, max_subtasks=n_fits) as step:
+        return cross_fit(
+            estimator._base,
+            training.samples.X,
+            training.labels,
+            cv,
+            params=fit_params,
+            n_jobs=estimator.n_jobs,
+            subtask=step.subtask,
+        )
 
 
 def check_exportable(estimator):
@@ -403,11 +433,6 @@ def _count_folds(X, is_real):
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS
     is_large = not is_real and (is_wide or shape[0] >= _LARGE)
     return _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
-
-
-def _replace_features(problems, features):
-    """The problems with their features as X, (n_problems, n_samples, n_features)."""
-    return [problem._replace(X=one) for problem, one in zip(problems, features, strict=True)]
 
 
 def _coefficient_attributes(evaluation):

@@ -59,10 +59,10 @@ class ConstraintEvents:
     """Events of constraints: subsets of the samples by groups, and the features made of these.
 
     ``subsets`` are masks of samples, such as the positives, and ``codes`` number disjoint groups.
-    ``sources`` are pairs of a one-vs-rest problem and of what the probability of a subset follows
-    from: "all" (it is 1), "positives" or "negatives" (that of the problem's positive class),
-    or "learned". ``table``, of shape (n_problems, n_subsets, n_codes, n_features), has the weight
-    of each event in the features of each problem. With ``compares_scores`` constraints compare
+    ``sources`` are pairs of a class, whose problem is one-vs-rest, and of what the probability of a
+    subset follows from: "all" (it is 1), "positives" or "negatives" (that of the class), or
+    "learned". ``table``, of shape (n_classes, n_subsets, n_codes, n_features), has the weight of
+    each event in the features of each class. With ``compares_scores`` constraints compare
     ranks or losses: then each feature also comes multiplied with the log-odds.
     """
 
@@ -93,27 +93,27 @@ class ConstraintEvents:
                     )
 
 
-def find_events(problems, constraints):
-    """The events that constraints compare in one-vs-rest problems of the same samples."""
-    codes = group_codes(problems[0].samples.groups)
+def find_events(per_class, constraints):
+    """The events that constraints compare in one-vs-rest training data of the same samples."""
+    codes = group_codes(per_class[0].samples.groups)
     # One sample of each disjoint group shows of which compared groups it is a member; -1 is of a
     # sample whose group is missing.
     numbers, first = np.unique(codes, return_index=True)
     first = first[numbers >= 0]
     subsets, sources, columns = [], [], []
-    for number, problem in enumerate(problems):
+    for number, training in enumerate(per_class):
         columns.append([])
         for constraint in constraints:
-            groups, _ = constraint.compared_groups(problem.samples)
+            groups, _ = constraint.compared_groups(training.samples)
             members = groups.matrix[first].toarray().astype(float)  # (n_codes, n_groups)
-            for cell in constraint.cells(problem.samples).values():
-                for effects in _decision_effects(constraint, cell, problem):
+            for cell in constraint.cells(training.samples).values():
+                for effects in _decision_effects(constraint, cell, training):
                     # Share of each group within the subsets in the weight of all samples.
                     inside = sum((one for one, _ in effects), np.zeros(len(cell), dtype=bool))
-                    weights = problem.samples.weights
+                    weights = training.samples.weights
                     shares = groups.matrix.T @ (weights * inside) / weights.sum()
                     columns[-1] += _collect_contrasts(effects, members, shares, subsets)
-        sources += [(number, _probability_source(one, problem)) for one in subsets[len(sources) :]]
+        sources += [(number, _probability_source(one, training)) for one in subsets[len(sources) :]]
     tables = [_tabulate(one, len(subsets), len(first)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
@@ -132,13 +132,13 @@ def group_codes(groups):
     return np.unique(groups.matrix.toarray(), axis=0, return_inverse=True)[1].ravel()
 
 
-def _decision_effects(constraint, cell, problem):
+def _decision_effects(constraint, cell, training):
     """Of each term of the rate, the subsets of a cell with what a positive decision adds to it."""
     terms = constraint.terms(step_function, LogisticLoss())
     # Ranks and predictions of a real target: the cell is one event.
-    if not terms or problem.classes is None:
+    if not terms or training.classes is None:
         return [[(cell, 1.0)]]
-    return [_term_effects(one, cell, problem.samples.target) for one in terms]
+    return [_term_effects(one, cell, training.samples.target) for one in terms]
 
 
 def _term_effects(rate, cell, target):
@@ -187,12 +187,12 @@ def _find_or_append(subset, subsets):
     return len(subsets) - 1
 
 
-def _probability_source(subset, problem):
+def _probability_source(subset, training):
     """What the probability of a subset follows from."""
-    target = problem.samples.target
+    target = training.samples.target
     if subset.all():
         return "all"
-    if problem.classes is None:  # no score gives the probability of a sign
+    if training.classes is None:  # no score gives the probability of a sign
         return "learned"
     if np.array_equal(subset, target > 0):
         return "positives"
@@ -217,18 +217,20 @@ def _tabulate(columns, n_subsets, n_codes):
     return table[:, :, np.sort(first)]
 
 
-def check_multiclass_support(problems, constraints, confidence):
+def check_multiclass_support(n_classes, constraints, confidence):
     """Raise for several classes with what needs the one score of two classes."""
+    if n_classes == 2:
+        return
     if confidence is not None:
         raise ValueError(
-            f"confidence_level needs 2 classes, but there are {len(problems)}; pass None, or make "
+            f"confidence_level needs 2 classes, but there are {n_classes}; pass None, or make "
             "two classes of them, as in y == label."
         )
     others = [constraint for constraint in constraints if not constraint.counts_decisions]
     if others:
         raise ValueError(
             f"{type(others[0]).__name__} compares ranks or losses of one score, but each of "
-            f"{len(problems)} classes has its own. Pass a constraint on rates of decisions, such "
+            f"{n_classes} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
 
@@ -318,10 +320,10 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
-def fill_groups_by_class(training, fit_features, folds):
+def fill_groups_by_class(training, bases, group_estimator, folds, n_jobs=None):
     """The training data, with probabilities of missing groups given X and the class.
 
-    ``fit_features`` is `fit_event_features` of training data and events.
+    They are those of `fit_event_features`, whose further arguments these are.
     """
     groups, classes = training.samples.groups, range(len(training.classes))
     subsets = [training.labels == label for label in training.classes]
@@ -329,7 +331,8 @@ def fill_groups_by_class(training, fit_features, folds):
     table = np.ones((1, len(classes), len(groups.labels), 1))
     events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
     events.check_folds(folds, groups)
-    _, probabilities = fit_features(training, events)
+    settings = group_estimator, training, events, folds, n_jobs
+    _, probabilities = fit_event_features(bases, *settings)
     of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
     if training.samples.group_probabilities is not None:
         # A second model combines the first one with the probabilities that were passed.
@@ -480,10 +483,10 @@ class EventFeatures(NamedTuple):
             return model.parameters(first[0], intercepts[0])
         return model.parameters(first, intercepts)
 
-    def fit_rule(self, fitter, request, confidence):
+    def solve(self, fitter, request, confidence):
         """The solved problem and the guarantee of `fit_final_model`."""
         sees_groups = self.models[0].group_estimator == "sensitive_features"
-        codes = group_codes(request[0][0].samples.groups) if sees_groups else None
+        codes = group_codes(request.per_class[0].samples.groups) if sees_groups else None
         return fit_final_model(fitter, request, confidence, codes)
 
 
@@ -560,16 +563,35 @@ _ARGMAX_SOLVER = SQP(max_iter=30, tol=1e-3, hessian="lbfgs")
 not show these, and no solver ends in a point that it could certify. The exact searches follow."""
 
 
-def fit_plain_model(problems, objective, constraints, tolerance, confidence=None, callback=None):
+class RuleRequest(NamedTuple):
+    """What the final linear model has to fit and to keep.
+
+    Of a real target or of two classes there is one score, that decides by its sign; of several
+    classes there is one for each, the largest of which decides, and each keeps the constraints.
+    """
+
+    per_class: list  # training data of each score, whose X are the features
+    objective: tuple  # a loss, and the weight of each sample's
+    constraints: list
+    tolerance: float
+    callback: Any  # sees every iteration
+
+    def replace_features(self, features):
+        """The same with other features, (n_scores, n_samples, n_features)."""
+        pairs = zip(self.per_class, features, strict=True)
+        return self._replace(per_class=[one._replace(X=columns) for one, columns in pairs])
+
+
+def fit_plain_model(request, confidence=None):
     """The solved problem and the guarantee, as `fit_final_model` returns them, of the plain fit.
 
     None if the plain fit does not keep the constraints, or not with the confidence.
     """
-    fitter = _make_fitter(problems, objective, constraints, tolerance, callback)
+    fitter = _make_fitter(request)
     plain = fitter.fit_unconstrained()
     if not plain.keeps_bound:
         return None
-    guarantee = _guarantee(fitter, plain, confidence, problems[0].samples.clusters)
+    guarantee = _guarantee(fitter, plain, confidence, request.per_class[0].samples.clusters)
     is_certain = confidence is None or guarantee.probability >= confidence
     is_plain = is_certain and guarantee.candidate.is_unconstrained
     return linearize_solution(fitter, guarantee) if is_plain else None
@@ -581,13 +603,13 @@ def fit_final_model(fitter, request, confidence=None, codes=None):
     ``fitter`` is what `make_fitter` makes of the request. ``codes`` are the groups of samples where
     the features show them.
     """
-    problems, fitters = request[0], make_fitters(fitter, request)
+    per_class, fitters = request.per_class, make_fitters(fitter, request)
     # Of several temperatures the enforced model with the fewest errors is taken.
-    fitter, candidate = enforce_and_select(fitters if len(problems) > 1 else _preselect(fitters))
-    decides_by_group = codes is not None and len(problems) == 1 and confidence is None
-    if decides_by_group and problems[0].classes is not None:
-        candidate = search_thresholds(fitter, candidate, problems[0].X, codes)
-    clusters = problems[0].samples.clusters
+    fitter, candidate = enforce_and_select(fitters if len(per_class) > 1 else _preselect(fitters))
+    decides_by_group = codes is not None and len(per_class) == 1 and confidence is None
+    if decides_by_group and per_class[0].classes is not None:
+        candidate = search_thresholds(fitter, candidate, per_class[0].X, codes)
+    clusters = per_class[0].samples.clusters
     return linearize_solution(fitter, _guarantee(fitter, candidate, confidence, clusters))
 
 
@@ -613,7 +635,7 @@ def make_fitters(first, request):
     statistics = first.constraint.metric_inputs
     if "ranks" in statistics or "decisions" not in statistics:
         return [first]
-    return [first, *(make_fitter(*request, one) for one in _TEMPERATURES[1:])]
+    return [first, *(make_fitter(request, one) for one in _TEMPERATURES[1:])]
 
 
 def make_fitter(*request):
@@ -626,29 +648,22 @@ def make_fitter(*request):
         return _make_fitter(*request)
 
 
-def _make_fitter(
-    problems, objective, constraints, tolerance, callback, temperature=_TEMPERATURES[0]
-):
-    """The constrained problem at one temperature of the surrogate.
-
-    Problems are those of a real target, or the one-vs-rest problems, with their features: one score
-    that decides by its sign, or several, the largest of which decides, and each of which keeps the
-    constraints. ``objective`` is a loss, and the weight of each sample's. ``callback`` sees every
-    iteration.
-    """
-    loss, weights = objective
-    features, of_samples = [problem.X for problem in problems], problems[0].samples.weights
-    if len(problems) == 1:
+def _make_fitter(request, temperature=_TEMPERATURES[0]):
+    """The constrained problem of a request at one temperature of the surrogate."""
+    per_class, (loss, weights) = request.per_class, request.objective
+    features, of_samples = [one.X for one in per_class], per_class[0].samples.weights
+    if len(per_class) == 1:
         model = LinearModel.from_features(features[0], of_samples)
     else:
         model = ArgmaxModel.from_features(features, of_samples)
-    system = _bind(problems, constraints, (Sigmoid(temperature), loss, tolerance))
+    settings = Sigmoid(temperature), loss, request.tolerance
+    system = _bind(per_class, request.constraints, settings)
     solver = _RANKS_SOLVER if "ranks" in system.metric_inputs else _SOLVER
-    solver = _ARGMAX_SOLVER if len(problems) > 1 else solver
-    target = np.concatenate([problem.samples.target for problem in problems])
-    weights = np.tile(weights, len(problems))
+    solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
+    target = np.concatenate([one.samples.target for one in per_class])
+    weights = np.tile(weights, len(per_class))
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
-    return Fitter(problem, model.initial(), solver, {"callback": callback})
+    return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
 
 def _preselect(fitters):
@@ -675,17 +690,17 @@ def enforce_and_select(fitters, strategy="auto"):
     return min(enforced, key=lambda pair: pair[1].sort_key)
 
 
-def _bind(problems, constraints, settings):
-    """Bind every constraint to every problem, as a function of the scores of all problems."""
-    n_samples = len(problems[0].samples.target)
-    n_scores = len(problems) * len(problems[0].samples.target)
-    bound = bind_all(constraints, [problem.samples for problem in problems], *settings)
-    if len(problems) == 1:
+def _bind(per_class, constraints, settings):
+    """Bind every constraint to each of the training data, as a function of the scores of all."""
+    n_samples = len(per_class[0].samples.target)
+    n_scores = len(per_class) * n_samples
+    bound = bind_all(constraints, [one.samples for one in per_class], *settings)
+    if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
         _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
-        for number, of_problem in enumerate(bound)
-        for constraint in of_problem
+        for number, of_class in enumerate(bound)
+        for constraint in of_class
     ]
     return ConstraintSystem(tuple(embedded))
 

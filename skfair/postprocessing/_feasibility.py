@@ -113,20 +113,21 @@ def find_conflict(constraints, weights, outcomes, chances):
 def check_feasibility_and_fit(features, request, chances, confidence):
     """The solved problem and the guarantee of a rule, without a search for what cannot be kept.
 
-    ``request`` has the arguments of `make_fitter`. ``chances`` are those of
+    ``request`` is a `RuleRequest`. ``chances`` are those of
     `group_class_probabilities` of the features, or None. Where no decisions keep the constraints,
     the rule is the one nearest to them around that without constraint.
     """
-    conflict, training, fitter = None, request[0][0], make_fitter(*request)
-    outcomes = group_codes(training.samples.groups)
+    conflict, fitter = None, make_fitter(request)
+    outcomes = group_codes(request.per_class[0].samples.groups)
     # Probabilities of the outcome of one score, of samples whose groups are all recorded.
-    is_known = chances is not None and len(request[0]) == 1 and (outcomes >= 0).all()
+    is_single = len(request.per_class) == 1
+    is_known = chances is not None and is_single and (outcomes >= 0).all()
     if is_known and confidence is None:
         problem = fitter.problem
         outcomes = outcomes + (problem.target > 0) * (chances.shape[1] // 2)
         conflict = find_conflict(fitter.constraint, problem.mean_weights, outcomes, chances)
     if conflict is None:
-        return features.fit_rule(fitter, request, confidence)
+        return features.solve(fitter, request, confidence)
     warn(conflict.describe(), InfeasibleConstraintWarning)
     candidate = search_lines(fitter, fitter.fit_unconstrained())
     # The solution is certified for no constraint.

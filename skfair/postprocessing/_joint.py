@@ -64,7 +64,7 @@ _TIGHTENING = 0.05
 """Share of the tolerances by which every correction lowers them: counted rates jump."""
 
 
-def suits_joint_probabilities(estimator, problems, events, constraints):
+def suits_joint_probabilities(estimator, per_class, events, constraints):
     """Whether one small model of group and class pays, and gives all that the constraints compare.
 
     It pays on small data of two classes, where decisions are compared in groups or in their
@@ -76,8 +76,8 @@ def suits_joint_probabilities(estimator, problems, events, constraints):
     if not is_default or parameters.get("missing", "error") != "error":
         return False
     if (
-        problems[0].classes is None
-        or len(problems) > 1
+        per_class[0].classes is None
+        or len(per_class) > 1
         or not events.subsets
         or events.compares_scores
     ):
@@ -213,7 +213,7 @@ class JointProbabilities(NamedTuple):
         return model.parameters(gains[1:] - gains[0], gains[0])
 
     @staticmethod
-    def fit_rule(fitter, request, confidence):
+    def solve(fitter, request, confidence):
         """The solved problem and the guarantee, as `fit_final_model` returns them.
 
         The decisions keep the bounds in expectation, and by count.
@@ -224,8 +224,7 @@ class JointProbabilities(NamedTuple):
             one.rows.rates_to_rows is not None and not one.sums.is_quotient
             for one in fitter.constraint
         ):
-            (training, *_), callback = request[0], fitter.options["callback"]
-            candidate = _solve_with_corrections(fitter, training, callback)
+            candidate = _solve_with_corrections(fitter, request.per_class[0], request.callback)
             start = {"start": candidate.parameters}
         if candidate is None or not candidate.keeps_bound:
             fitters = [replace(one, **start) for one in make_fitters(fitter, request)]

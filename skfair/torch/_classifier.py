@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
 from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting import check_classification_data, estimator_docs, warn_if_revealed
+from skfair.fitting import (
+    NetworkSteps,
+    check_classification_data,
+    estimator_docs,
+    make_loss,
+    solve_or_interrupt,
+    warn_if_revealed,
+)
 from skfair.losses import LossName, Pointwise
 from skfair.problems import Evaluation
 from skfair.solvers import AdamPrimalDual, Progress, Result, Solver, SolverName
@@ -42,6 +49,133 @@ from skfair.utils._parameters import (
     Verbose,
 )
 from skfair.utils._sklearn import safe_indexing
+
+_DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
+"""Dtypes of numpy that PyTorch has: numbers of others become float32."""
+
+
+def _tensor_to_array(X):
+    return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X
+
+
+# Steps of a fit.
+
+
+def _check(estimator, X, y, metadata, request):
+    """`check_classification_data` for samples of any shape."""
+    if estimator.solver is None and estimator.enforcement is None:
+        raise ValueError(
+            "solver=None trains no layer and enforcement=None enforces none, so that nothing "
+            "is fitted; pass a solver, or enforcement='auto'."
+        )
+    samples = X
+    if not is_lazy(X):
+        samples = check_array(
+            _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
+        )
+    # Classes, groups and weights are checked with row numbers in place of features.
+    n_samples = count_lazy(X) if is_lazy(X) else len(samples)
+    positions = np.arange(n_samples)[:, np.newaxis]
+    training = check_classification_data(estimator, positions, y, metadata, request)
+    rows = training.X[:, 0].astype(np.intp)
+    if is_lazy(X):
+        subset = take_lazy(X, rows.tolist())
+        return training._replace(X=subset, samples=training.samples._replace(X=None))
+    if request is not None and samples.ndim == 2:
+        groups = training.samples.groups
+        warn_if_revealed(samples[rows], groups, "where they are a column of X")
+    features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
+    return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
+
+
+def _make_model(estimator, training):
+    # Initial weights and dropout are drawn from PyTorch's own generators.
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    with RandomStream(seed, check_device(estimator.device)):
+        network = _make_network(estimator, training)
+    model = TorchModel(network, training.X, estimator.device, random_state=seed)
+    start = model.initial()
+    if estimator.warm_start and getattr(estimator, "_has_new_layer", False):
+        model = model.append_layer(start)
+        start = model.initial()
+    # Scores of a trained module are of the second class, those of a fit of the positive class.
+    if isinstance(estimator.module, require_torch().nn.Module):
+        start[-model.network.n_last :] *= training.unit.spread
+        model.network.load(start)
+    # A module that overflows at its start would fail later, with a message about the solver.
+    is_loader = isinstance(training.X, require_torch().utils.data.DataLoader)
+    if estimator.solver is not None and not is_loader:  # samples are read once more
+        check_finite(model.evaluate(start).scores)
+    return model
+
+
+def _make_network(estimator, training):
+    """The initial module."""
+    nn = require_torch().nn
+    if estimator.module is None:
+        return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
+    module = estimator.module if isinstance(estimator.module, nn.Module) else estimator.module()
+    if not isinstance(module, nn.Module):
+        raise TypeError(
+            "module must be a torch.nn.Module, a callable that returns one, or None, but "
+            f"module={estimator.module!r} returns a {type(module).__name__}."
+        )
+    return module
+
+
+def _make_loss(estimator):
+    is_module = isinstance(estimator.loss, require_torch().nn.Module)
+    return TorchLoss(estimator.loss) if is_module else make_loss(estimator)
+
+
+def _make_start(estimator, model, random_state):
+    if not (estimator.warm_start and hasattr(estimator, "module_")):
+        return model.initial()
+    start = model.parameters(estimator.module_)
+    # Stored scores are of the second class, those of a fit of the positive class.
+    if estimator.pos_label_ != estimator.classes_[1]:
+        start[-model.network.n_last :] *= -1.0
+    return start
+
+
+def _finish(estimator, model, parameters):
+    # A module that is not trained keeps the statistics of its own training.
+    if estimator.solver is not None:
+        model = model.estimate_batch_norm(parameters)
+    model, parameters = model.finish(parameters)
+    is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
+        estimator.module, "module_in_front"
+    )
+    if estimator.solver is None and model.network.n_last == 2 and is_new:
+        warn(
+            "solver=None fits the last linear layer again, but the scores are no linear "
+            "function of the outputs of one, so that they are only scaled and shifted: few "
+            "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
+            "parameters require gradients, or pass the layers before its output."
+        )
+    return model, parameters
+
+
+def _solve(solver, problem, start, random_state, epochs):
+    if type(solver) is AdamPrimalDual or isinstance(problem.model.samples, LoaderSamples):
+        return train_epochs(solver, problem, start, random_state, epochs)
+    return solve_or_interrupt(solver, problem, start, random_state, epochs)
+
+
+def _describe(estimator, model, parameters, training):
+    # Rescale the last layer, which is linear: stored scores are of the second class.
+    parameters = parameters.copy()
+    parameters[-model.network.n_last :] *= training.unit.spread
+    return {
+        "module_": model.module_at(parameters),
+        "_has_new_layer": model.has_new_layer,
+        "classes_": training.classes,
+        "pos_label_": training.pos_label,
+        "groups_": training.samples.groups.summary,
+    }
+
+
+# The network as an estimator.
 
 
 @estimator_docs
@@ -183,6 +317,8 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     True
     """
 
+    _steps = NetworkSteps(_check, _make_loss, _make_model, _make_start, _describe, _solve, _finish)
+
     def __init__(
         self,
         module: Callable | None = None,
@@ -217,118 +353,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.device = device
         self.verbose = verbose
 
-    @staticmethod
-    def _check_training(estimator, X, y, metadata, request):
-        """`check_classification_data` for samples of any shape."""
-        samples = X
-        if not is_lazy(X):
-            samples = check_array(
-                _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
-            )
-        # Classes, groups and weights are checked with row numbers in place of features.
-        n_samples = count_lazy(X) if is_lazy(X) else len(samples)
-        positions = np.arange(n_samples)[:, np.newaxis]
-        training = check_classification_data(estimator, positions, y, metadata, request)
-        rows = training.X[:, 0].astype(np.intp)
-        if is_lazy(X):
-            subset = take_lazy(X, rows.tolist())
-            return training._replace(X=subset, samples=training.samples._replace(X=None))
-        if request is not None and samples.ndim == 2:
-            groups = training.samples.groups
-            warn_if_revealed(samples[rows], groups, "where they are a column of X")
-        features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
-        return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
-
-    def _model(self, training):
-        # Initial weights and dropout are drawn from PyTorch's own generators.
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        with RandomStream(seed, check_device(self.device)):
-            network = self._network(training)
-        model = TorchModel(network, training.X, self.device, random_state=seed)
-        start = model.initial()
-        if self.warm_start and getattr(self, "_has_new_layer", False):
-            model = model.append_layer(start)
-            start = model.initial()
-        # Scores of a trained module are of the second class, those of a fit of the positive class.
-        if isinstance(self.module, require_torch().nn.Module):
-            start[-model.network.n_last :] *= training.unit.spread
-            model.network.load(start)
-        # A module that overflows at its start would fail later, with a message about the solver.
-        is_loader = isinstance(training.X, require_torch().utils.data.DataLoader)
-        if self.solver is not None and not is_loader:  # samples are read once more
-            check_finite(model.evaluate(start).scores)
-        return model
-
-    def _network(self, training):
-        """The initial module."""
-        nn = require_torch().nn
-        if self.module is None:
-            return make_perceptron(make_samples(training.X, "cpu").read(slice(0, 1)))
-        module = self.module if isinstance(self.module, nn.Module) else self.module()
-        if not isinstance(module, nn.Module):
-            raise TypeError(
-                "module must be a torch.nn.Module, a callable that returns one, or None, but "
-                f"module={self.module!r} returns a {type(module).__name__}."
-            )
-        return module
-
-    def _chosen_loss(self):
-        is_module = isinstance(self.loss, require_torch().nn.Module)
-        return TorchLoss(self.loss) if is_module else super()._chosen_loss()
-
-    def _initial_parameters(self, model, random_state):
-        if not (self.warm_start and hasattr(self, "module_")):
-            return model.initial()
-        start = model.parameters(self.module_)
-        # Stored scores are of the second class, those of a fit of the positive class.
-        if self.pos_label_ != self.classes_[1]:
-            start[-model.network.n_last :] *= -1.0
-        return start
-
-    def _train(self, problem, strata, watch):
-        if self.solver is not None:
-            return super()._train(problem, strata, watch)
-        if self.enforcement is None:
-            raise ValueError(
-                "solver=None trains no layer and enforcement=None enforces none, so that nothing "
-                "is fitted; pass a solver, or enforcement='auto'."
-            )
-        return self._initial_parameters(problem.model, None), None, {"loss_curve_": []}
-
-    def _to_prediction_model(self, model, parameters):
-        # A module that is not trained keeps the statistics of its own training.
-        if self.solver is not None:
-            model = model.estimate_batch_norm(parameters)
-        model, parameters = model.finish(parameters)
-        is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
-            self.module, "module_in_front"
-        )
-        if self.solver is None and model.network.n_last == 2 and is_new:
-            warn(
-                "solver=None fits the last linear layer again, but the scores are no linear "
-                "function of the outputs of one, so that they are only scaled and shifted: few "
-                "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
-                "parameters require gradients, or pass the layers before its output."
-            )
-        return model, parameters
-
-    def _solve(self, solver, problem, start, random_state, epochs):
-        if type(solver) is AdamPrimalDual or isinstance(problem.model.samples, LoaderSamples):
-            return train_epochs(solver, problem, start, random_state, epochs)
-        return super()._solve(solver, problem, start, random_state, epochs)
-
-    def _prediction_attributes(self, model, parameters, training):
-        # Rescale the last layer, which is linear: stored scores are of the second class.
-        parameters = parameters.copy()
-        parameters[-model.network.n_last :] *= training.unit.spread
-        return {
-            "module_": model.module_at(parameters),
-            "_has_new_layer": model.has_new_layer,
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.samples.groups.summary,
-        }
-
     def _scores(self, X, sensitive_features=None):
         check_is_fitted(self)
         if not is_lazy(X):
@@ -352,14 +376,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         tags.input_tags.sparse = False
         tags.input_tags.three_d_array = True
         return tags
-
-
-_DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
-"""Dtypes of numpy that PyTorch has: numbers of others become float32."""
-
-
-def _tensor_to_array(X):
-    return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X
 
 
 # Training of all layers by an optimiser of PyTorch, each sample read once per epoch.

@@ -17,7 +17,7 @@ from skfair.classification import (
 )
 from skfair.constraints import BoundedGroupLoss, DemographicParity, MinimumRate
 from skfair.datasets import make_ranking
-from skfair.fitting import _model
+from skfair.fitting import _network
 from skfair.metrics import equalized_odds_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import (
@@ -247,7 +247,7 @@ def test_plain_decisions_are_kept_where_smooth_rates_are_beyond_the_bound():
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(factor, monkeypatch):
     X, y, _, groups = draw_samples(np.random.default_rng(3))
-    fitters, search = [], _model.enforce_in_population
+    fitters, search = [], _network.enforce_in_population
 
     def record(fitter, *args):
         # The trained layers depend on the tolerance: it is set for the last one alone.
@@ -255,7 +255,7 @@ def test_the_last_layer_of_a_network_is_the_plain_one_if_that_keeps_the_bound(fa
         fitters.append(fitter.replace_tolerances(factor * gap))
         return search(fitters[-1], *args)
 
-    monkeypatch.setattr(_model, "enforce_in_population", record)
+    monkeypatch.setattr(_network, "enforce_in_population", record)
     network = ConstrainedMLPClassifier(
         "equalized_odds", solver=AdamPrimalDual(max_iter=5), random_state=0, tolerance=0.05
     )

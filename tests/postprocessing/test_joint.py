@@ -20,7 +20,7 @@ from skfair.fitting import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.postprocessing._events import group_codes, make_fitter
+from skfair.postprocessing._events import RuleRequest, group_codes, make_fitter
 from skfair.postprocessing._joint import JointProbabilities, _ExpectedRateProgram, _fit_stack
 
 BASE = LogisticRegression()
@@ -102,7 +102,7 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
     )
     training = training._replace(X=joint[:, 1:])
     objective = LogisticLoss(), training.samples.weights
-    fitter = make_fitter([training], objective, [constraint], tolerance, None)
+    fitter = make_fitter(RuleRequest([training], objective, [constraint], tolerance, None))
     codes = group_codes(groups)
     sizes = np.array(
         [[np.sum((codes == g) & (target == t)) for g in range(n_groups)] for t in (-1, 1)]

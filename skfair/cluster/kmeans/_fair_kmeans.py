@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
@@ -20,11 +20,13 @@ from skfair.cluster._base import (
     ROUNDING,
     ClusterRequirements,
     FairClusterer,
+    RoundReporter,
     balance_attributes,
     check_requirements,
     encode_and_summarize,
     missing_groups_message,
     resolve_size,
+    store_clusters,
     warn_if_one_group,
     warn_of_duplicates,
 )
@@ -170,9 +172,10 @@ class KMeansInput(NamedTuple):
             attributes[name] = np.concatenate([values, np.full_like(values[merged], fill)])
         return attributes
 
-    def label_attributes(self, labels, n_clusters):
+    def label_attributes(self, parameters, labels):
         """Fitted attributes of labels of all rows in memory."""
-        point = recompute_point(self.problem, labels[self.positive_weight_samples], n_clusters)
+        labels_of_samples = labels[self.positive_weight_samples]
+        point = recompute_point(self.problem, labels_of_samples, parameters.n_clusters)
         return self.point_attributes(point) | {"labels_": labels}
 
     def clustering_attributes(self, point):
@@ -531,8 +534,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     (True, True)
     """
 
-    _cost_name = "cost (mean squared distance to centre)"
-
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
@@ -577,10 +578,6 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check(self, X, sensitive_features, sample_weight):
-        """The validated input."""
-        return check_input(self, X, sensitive_features, sample_weight)
-
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
     def fit(
@@ -624,7 +621,26 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
             data are partitioned.
         """
         validate_params(self)
-        return self._fit(X, self._check(X, sensitive_features, sample_weight))
+        data = check_input(self, X, sensitive_features, sample_weight)
+        random_state = check_random_state(self.random_state)
+        # Callbacks see every round of the search.
+        rounds = RoundReporter(self, X, data.lacks_groups)
+
+        def watch(point):
+            return rounds.report_round(
+                lambda: data.clustering_attributes(point), lambda: data.row_label_attributes(point)
+            )
+
+        # Solve on centred data, then describe the solution in the units of X.
+        algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
+        runs = make_run_settings(self, data, N_STARTS)
+        point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
+        fitted = data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}
+        cut_short = not rounds.is_stopped and (
+            f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
+            f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
+        )
+        return store_clusters(self, X, data, fitted, rounds, algorithm.advice, cut_short)
 
     def predict(
         self,
@@ -778,27 +794,3 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Far from the origin, rounding moves ``cluster_centers_``, which may change the nearest one.
         """
         return center_rows(X, self._mean), self._centers
-
-    def _cluster(self, data, random_state, rounds):
-        def watch(point):
-            return rounds.report_round(
-                lambda: data.clustering_attributes(point), lambda: data.row_label_attributes(point)
-            )
-
-        algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, N_STARTS)
-        # Solve on centred data, then describe the solution in the units of X.
-        point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
-        return data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}
-
-    def _label_attributes(self, data, labels):
-        return data.label_attributes(labels, self.n_clusters)
-
-    def _advice(self, data):
-        return resolve_name(ALGORITHMS, self.algorithm, "algorithm").advice
-
-    def _explain_early_stop(self, data, is_stopped):
-        return not is_stopped and (
-            f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
-            f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."
-        )

@@ -8,10 +8,11 @@ from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair._kernels.kmeans import nearest_centers
-from skfair.cluster._base import FairClusterer
+from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
 from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
@@ -177,8 +178,6 @@ class FairSpectralClustering(FairClusterer):
     array([1., 1.])
     """
 
-    _cost_name = "normalised cut"
-
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
 
@@ -259,7 +258,16 @@ default=None
             tile by tile; nothing is allocated.
         """
         validate_params(self)
-        return self._fit(X, self._check(X, sensitive_features))
+        problem = make_problem(self, X, sensitive_features)
+        random_state = check_random_state(self.random_state)
+        # Callbacks see every round of the search.
+        rounds = RoundReporter(self, X, problem.lacks_groups)
+        problem = problem.embed(self, random_state)
+        fitted = problem.cluster(self, random_state, rounds)
+        otherwise = "" if self.assign_labels == "ncut" else ", or use assign_labels='ncut'"
+        advice = f"Use a smaller min_balance or fewer clusters{otherwise}."
+        cut_short = problem.explain_early_stop(self)
+        return store_clusters(self, X, problem, fitted, rounds, advice, cut_short)
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))
     def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
@@ -322,22 +330,3 @@ default=None
         degrees = np.asarray(similarity.sum(axis=1), dtype=np.float64).ravel() + self._background
         degrees[degrees <= 0] = 1.0
         return (similarity @ self._extension) / degrees[:, None]
-
-    def _check(self, X, sensitive_features):
-        return make_problem(self, X, sensitive_features)
-
-    def _prepare(self, problem, random_state):
-        return problem.embed(self, random_state)
-
-    def _cluster(self, problem, random_state, rounds):
-        return problem.cluster(self, random_state, rounds)
-
-    def _label_attributes(self, problem, labels):
-        return problem.label_attributes(self, labels)
-
-    def _advice(self, problem):
-        otherwise = "" if self.assign_labels == "ncut" else ", or use assign_labels='ncut'"
-        return f"Use a smaller min_balance or fewer clusters{otherwise}."
-
-    def _explain_early_stop(self, problem, is_stopped):
-        return problem.explain_early_stop(self)

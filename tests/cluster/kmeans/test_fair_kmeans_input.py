@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, FairSpectralClustering, Homotopy, cluster_front
+from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 
@@ -101,7 +102,7 @@ def test_float32_is_precise_far_from_the_origin(blobs):
 def test_float32_stays_float32(blobs):
     X, groups = blobs[0].astype(np.float32), blobs[1]
     model = fit(X, groups)
-    data = model._check(X, groups, None)
+    data = check_input(model, X, groups, None)
     assert data.problem.X.dtype == data.problem.take(slice(9)).X.dtype == np.float32
     assert not np.shares_memory(data.problem.X, X)
     assert model.transform(X).dtype == np.float32

@@ -1,0 +1,230 @@
+"""Networks trained under constraints: all layers on smooth rates, then the last one enforced."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from skfair.constraints import ConstraintSystem
+from skfair.fitting._enforce import enforce_in_population
+from skfair.fitting._fitter import Fitter
+from skfair.fitting._guarantee import Guarantee
+from skfair.fitting._model import make_problem, make_solver
+from skfair.fitting._outcome import FitTask
+from skfair.models import LinearModel
+from skfair.solvers import SQP
+from skfair.utils._checks import warn
+
+_LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
+"""Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
+
+
+def fit_network(estimator, X, y, training, constraints, steps):
+    """A network, fitted to training data under constraints; X and y are those of ``fit``.
+
+    The solver trains all layers on smooth rates, in single precision unless the model has its own
+    dtype. Scores are linear in the last layer: this one is then fitted again as a linear model, in
+    double precision, and enforced as one, also where a callback or Ctrl-C has ended the training.
+    As for networks of scikit-learn, Ctrl-C keeps the best epoch so far; before the first one is
+    over it leaves the earlier fit.
+    """
+    # The problem of the network under constraints.
+    model, loss = steps.make_model(estimator, training), steps.make_loss(estimator)
+    to_train = make_problem(estimator, model, training, constraints, loss)
+    task = FitTask.begin(estimator, X, y, training, to_train, steps.describe)
+
+    strata = _strata(training)
+
+    def train(part, strata):
+        """The problem of the trained network as it predicts, its parameters; result and curves."""
+        parameters, *outcome = _train(estimator, part, strata, task.watch, steps)
+        model, parameters = steps.finish(estimator, to_train.model, parameters)
+        return replace(to_train, model=model), parameters, *outcome
+
+    # Train all layers on smooth rates.
+    problem, parameters, result, curves = train(to_train, strata)
+    # Enforce the constraint in the last layer.
+    if estimator.enforcement is None and task.confidence is None:
+        fitter = Fitter(problem, None, make_solver(estimator))
+        candidate = fitter.evaluate(parameters, result)
+        guarantee = Guarantee(candidate, problem.constraint.tolerances)
+    else:
+        fitter = _last_layer_fitter(problem, parameters)
+        guarantee = enforce_in_population(
+            fitter,
+            estimator.enforcement,
+            task.confidence,
+            # Other layers are trained on these rows, the last one has all samples.
+            lambda rows: _last_layer_fitter(*train(to_train.take(rows), strata[rows])[:2]),
+            training.samples.clusters,
+        )
+        parameters = _join_layers(fitter, parameters, guarantee.candidate)
+    evaluation = problem.evaluate(problem.initial_point(parameters))
+    _check_enforced(evaluation.scores, guarantee.candidate.scores)
+    # What predictions need; then the outcome, but the objective is that of all layers.
+    fitted = steps.describe(estimator, problem.model, parameters, training)
+    return task.finish(fitter, guarantee, curves | fitted | {"objective_": evaluation.fun})
+
+
+def _train(estimator, problem, strata, watch, steps):
+    """Parameters of all layers, the solver's result, and curves.
+
+    Training is in single precision where batches are drawn, whose noise is larger than its
+    errors. A share of each stratum is held out for early stopping. Without a solver the parameters
+    are those to start from.
+    """
+    solver = make_solver(estimator)
+    if solver is None:
+        return steps.make_start(estimator, problem.model, None), None, {"loss_curve_": []}
+    random_state = check_random_state(estimator.random_state)
+    n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, estimator.n_iter_no_change)
+    start = steps.make_start(estimator, problem.model, random_state)
+    is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
+    model = problem.model
+    if hasattr(model, "astype"):  # else its precision is the user's choice
+        model = model.astype(np.float32 if is_drawn else np.float64)
+    constraint = _batch_constraints(problem.constraint, solver, estimator.enforcement)
+    problem = replace(problem, model=model, constraint=constraint)
+    if estimator.early_stopping:
+        rows, held_out = _split_held_out(strata, estimator.validation_fraction, random_state)
+        plain = replace(problem, constraint=ConstraintSystem(()))
+        problem, epochs.held_out = problem.take(rows), plain.take(held_out)
+    result = steps.solve(solver, problem, start, random_state, epochs)
+    trained = epochs.best if estimator.early_stopping else result.x[:n_parameters]
+    return trained, result, epochs.curves
+
+
+def _batch_constraints(constraint, solver, enforcement):
+    """The constraints that the solver can see on mini-batches, which show few ranks."""
+    if "majorant" in solver.requires:
+        # Rows at one threshold exist only near given scores, which training moves far.
+        free = [
+            one
+            for one in constraint
+            if one.sums.metric_input == "ranks" and not one.gap.is_correctable
+        ]
+        drawn = [one for one in free if one.rows.has_batch_majorant]
+    else:
+        drawn = [one for one in constraint if one.sums.metric_input != "ranks"]
+    others = [one.name for one in constraint if one not in drawn]
+    if others and enforcement is None:
+        raise ValueError(
+            f"enforcement=None trains all layers on mini-batches, but {others[0]} compares "
+            "ranks, which batches do not show; pass enforcement='auto', which keeps it in the "
+            "last layer."
+        )
+    return ConstraintSystem(tuple(drawn))
+
+
+class _EpochCallback:
+    """Callback of a training: its losses, and the best epoch for held-out samples."""
+
+    def __init__(self, watch, patience):
+        self.watch = watch
+        self.patience = patience
+        self.held_out = None  # the objective of held-out samples
+        self.latest = None  # what the solver would return, once an epoch is over
+        self.best, self._smallest, self._waited = None, (np.inf, np.inf), 0
+        self.curves = {"loss_curve_": []}
+
+    def __call__(self, progress):
+        """Record an epoch; True if the training shall stop."""
+        is_stopped = self.watch(progress)
+        if progress.n_iter > 0:
+            self.curves["loss_curve_"].append(progress.evaluation.fun)
+            self.latest = progress.best
+        if self.held_out is None:
+            return is_stopped
+        loss = self.held_out.evaluate(progress.evaluation.parameters).fun
+        if progress.n_iter > 0:
+            self.curves.setdefault("validation_loss_curve_", []).append(loss)
+        self._waited += 1
+        # As in the solver, the start counts only until there is an epoch.
+        if (progress.evaluation.violation, loss) < self._smallest or progress.n_iter == 1:
+            self._smallest, self._waited = (progress.evaluation.violation, loss), 0
+            self.best = progress.evaluation.parameters
+        return is_stopped or self._waited >= self.patience
+
+
+def solve_or_interrupt(solver, problem, start, random_state, epochs):
+    """The result of a training; Ctrl-C ends it with the best epoch so far."""
+    x = problem.initial_point(start)
+    try:
+        return solver.solve(problem, x, random_state=random_state, callback=epochs)
+    except KeyboardInterrupt:
+        if epochs.latest is None:
+            raise  # nothing was learned yet
+        n_epochs = len(epochs.curves["loss_curve_"])
+        warn(
+            f"Training interrupted after {n_epochs} epochs: the best of them is kept, and its "
+            "last layer enforced.",
+            ConvergenceWarning,
+        )
+        return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
+
+
+class NetworkSteps(NamedTuple):
+    """What differs between networks: steps of a fit, in the order in which they are taken."""
+
+    check: Callable  # (estimator, X, y, columns, request): the training data
+    make_loss: Callable  # (estimator): the loss of scores
+    make_model: Callable  # (estimator, training): the model
+    make_start: Callable  # (estimator, model, random_state): parameters to start from
+    describe: Callable  # (estimator, model, parameters, training): what predictions need
+    solve: Callable = solve_or_interrupt  # the result of a training
+    finish: Callable = lambda _, *trained: trained  # the model as it predicts, its parameters
+
+
+def _last_layer_fitter(problem, parameters):
+    """Fitter of the last layer, a linear model of the outputs of the others."""
+    last = problem.model.last_layer(parameters)
+    *coef, intercept = parameters[-last.n_parameters :]
+    last = LinearModel.from_features(last.X, problem.weights)
+    return Fitter(
+        replace(problem, model=last), last.parameters(np.array(coef), intercept), _LAST_LAYER_SOLVER
+    )
+
+
+def _join_layers(fitter, trained, candidate):
+    """Replace the last layer of the trained parameters by that of the candidate."""
+    coef, intercept = fitter.problem.model.coefficients(candidate.parameters)
+    return np.concatenate((trained[: -len(coef) - 1], coef, [intercept]))
+
+
+def _check_enforced(scores, enforced):
+    """Raise if the network does not decide as the last layer for which the constraint was kept."""
+    is_equal = (scores > 0) == (enforced > 0)
+    is_equal &= np.isclose(scores, enforced, rtol=1e-6, atol=1e-6 * np.abs(enforced).max())
+    if not is_equal.all():
+        worst = int(np.argmin(is_equal))
+        raise ValueError(
+            "The network must give the scores for which its last layer keeps the constraint, but "
+            f"that of training sample {worst} is {scores[worst]:.6g} instead of "
+            f"{enforced[worst]:.6g}. Scores must depend on the sample alone, and be the same in "
+            "each evaluation: remove random numbers and running statistics of evaluation mode, or "
+            "reduce the learning rate if scores have grown without bound."
+        )
+
+
+def _strata(training):
+    """Class, and group if groups are disjoint, of each sample."""
+    positive, groups = training.samples.target > 0, training.samples.groups
+    return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)
+
+
+def _split_held_out(strata, fraction, random_state):
+    """Rows to train on and rows held out, the same share of each stratum."""
+    held_out = np.zeros(len(strata), dtype=bool)
+    for stratum in np.unique(strata):
+        rows = random_state.permutation(np.flatnonzero(strata == stratum))
+        held_out[rows[: min(len(rows) - 1, round(fraction * len(rows)))]] = True
+    if not held_out.any():
+        raise ValueError(
+            f"early_stopping=True holds out validation_fraction={fraction} of each class of each "
+            "group, but that is less than one sample of each; raise it, or pass "
+            "early_stopping=False."
+        )
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
