@@ -88,6 +88,10 @@ class ScoreFunction(BaseEstimator):
     _code: Any = None
     """Number by which kernels know the function, of this class alone and not of subclasses."""
 
+    degree: int | None = None
+    """Power of a factor of scores and targets by which the function changes; None if it does
+    otherwise."""
+
     def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
@@ -196,10 +200,12 @@ class SquaredHingeLoss(ScoreFunction):
     """
 
     _code = SQUARED_HINGE
+    width = 1.0  # as of the squared loss
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
-        return Pointwise(shortfall**2 / 2, -target * shortfall, (shortfall > 0).astype(np.float64))
+        slope, curvature = -target * shortfall / self.width, (shortfall > 0) / self.width
+        return Pointwise(shortfall**2 / (2 * self.width), slope, curvature)
 
 
 class HingeLoss(ScoreFunction):
@@ -247,11 +253,13 @@ class SquaredLoss(ScoreFunction):
     array([0.5, 4.5])
     """
 
-    _code = SQUARED
+    _code, degree = SQUARED, 2
+    width = 1.0  # twice the factor of the square is one over it
 
     def _evaluate(self, scores, target):
         residual = scores - target
-        return Pointwise(residual**2 / 2, residual, np.ones_like(residual))
+        slope, curvature = residual / self.width, np.full_like(residual, 1.0 / self.width)
+        return Pointwise(residual * slope / 2, slope, curvature)
 
 
 class AbsoluteLoss(ScoreFunction):
@@ -271,7 +279,7 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    _code = ABSOLUTE
+    _code, degree = ABSOLUTE, 1  # for a regressor the width is in units of its fit
 
     def __init__(self, width: float = 0.1):
         self.width = width
@@ -298,6 +306,23 @@ LOSSES = {
 """Classes of losses by name."""
 
 LossName = Annotated[str, StrOptions(LOSSES)]
+
+_FULL_SQUARE, _NO_WIDTH = 0.5, 1e-100
+"""Widths of a parabola that is the square itself, and of one that rounds nothing."""
+
+
+def averaged_loss(loss, is_smooth=False):
+    """The loss that constraints and metrics average, from one that fits minimise.
+
+    Squares are in full, of which fits minimise halves, and absolute errors are rounded for solvers
+    alone, which need smooth losses.
+    """
+    if type(loss) in (SquaredLoss, SquaredHingeLoss):
+        loss = type(loss)()
+        loss.width = _FULL_SQUARE
+    elif type(loss) is AbsoluteLoss and not is_smooth:
+        loss = AbsoluteLoss(_NO_WIDTH)
+    return loss
 
 
 # Losses of pairs of a positive and a negative: the area under the ROC curve, full or partial.

@@ -13,6 +13,7 @@ from skfair.constraints import (
     ConstraintName,
     PartialDemographicParity,
     PartialStatisticalParity,
+    Unit,
     check_applies_to_numbers,
 )
 from skfair.fitting import (
@@ -107,9 +108,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         \min_{w, b} \; \frac{\sum_i \omega_i \, \ell(w \cdot x_i + b, y_i)}{\sum_i \omega_i}
         + \frac{\alpha}{2} |w|^2 \quad \text{s.t.} \quad gap(w, b) \le tolerance,
 
-    with target and predictions in units of the target's standard deviation, so that losses and
-    tolerances mean the same for every target: a tolerance of .05 on mean predictions is a twentieth
-    of a standard deviation. Predictions are in units of the target again.
+    with tolerances in units of the target, as metrics and :func:`skfair.audit.certify` have them.
+    The fit itself is one of target and predictions in standard deviations of the target, so that
+    the penalty means the same for every target.
 
     Parameters
     ----------
@@ -118,12 +119,11 @@ class ConstrainedERMRegressor(LinearRegressor):
         "partial_statistical_parity" or "partial_group_auc", equal ranks on an interval; an object,
         such as `skfair.constraints.BoundedGroupLoss`; or several, each held to its own tolerance.
         None is the plain fit.
-    tolerance : float, default=0.05
-        Largest gap allowed, for constraints that have no tolerance of their own. Mean predictions
-        and absolute losses are in standard deviations of the training target (``target_scale_``),
-        squared losses in their square: 0.05 allows mean predictions to differ by
-        ``0.05 * target_scale_`` in units of the target. Ranks are shares, in no unit.
-        :func:`skfair.audit.certify` reads its tolerance in units of the target and prints both.
+    tolerance : float or None, default=None
+        Largest gap allowed, for constraints that have no tolerance of their own: of mean
+        predictions and absolute errors in units of the target, of squared errors in their square,
+        of ranks a share. None is .05 of a standard deviation of the training target, of its
+        variance, or of the samples; ``constraint_report_`` has the number.
     {missing}
     loss : {"squared", "absolute"}, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
@@ -143,16 +143,15 @@ class ConstrainedERMRegressor(LinearRegressor):
     intercept_ : float
         Intercept, with ``group_interactions=False``.
     {group_coef_, group_intercept_}
-    target_scale_ : float
-        The target's standard deviation: the unit of losses, gaps and tolerances.
-    {multipliers_, objective_}
+    {multipliers_}
+    objective_ : float
+        Mean loss and penalty, in units of the target for the absolute loss, else in their square.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
         the solver's ``tol`` for means; nan without groups.
     constraint_report_ : DataFrame
         One row per mean that is compared: its constraint, event, group, number n of samples, its
-        value and standard error, and gap and tolerance of the constraint; means of predictions
-        count from the mean of the target.
+        value and standard error, and gap and tolerance of the constraint, in units of the target.
     {uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
@@ -174,22 +173,19 @@ class ConstrainedERMRegressor(LinearRegressor):
     >>> sex = rng.integers(2, size=400)
     >>> X = rng.normal(size=(400, 3)) + sex[:, np.newaxis]
     >>> y = 100 * X.sum(axis=1) + rng.normal(size=400)
-    >>> model = ConstrainedERMRegressor("mean_parity", tolerance=0.05)
+    >>> model = ConstrainedERMRegressor("mean_parity", tolerance=10.0)
     >>> predictions = model.fit(X, y, sensitive_features=sex).predict(X)
-    >>> difference = mean_score_difference(predictions, sensitive_features=sex)
-    >>> bool(difference <= 0.05001 * model.target_scale_)
-    True
+    >>> round(mean_score_difference(predictions, sensitive_features=sex), 1)
+    10.0
     """
 
     __metadata_request__fit = {"group_probabilities": True}
-
-    _stores_target_scale = True
 
     def __init__(
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         missing: MissingGroups = "error",
         loss: Literal["squared", "absolute"] = "squared",
         alpha: NonNegative = 1e-4,
@@ -322,10 +318,9 @@ class PartialParityRegressor(LinearRegressor):
     intercept_ : float
         Intercept, with ``group_interactions=False``.
     {group_coef_, group_intercept_, thresholds_}
-    multipliers_ : ndarray of shape (n_rows,)
-        Multipliers of the rows of the last problem solved, for a target of variance one.
+    {multipliers_}
     objective_ : float
-        Mean loss and penalty, for a target of variance one.
+        Mean loss and penalty, in units of the target for the absolute loss, else in their square.
     {constraint_violation_, partial_report, uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
@@ -465,10 +460,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         "partial_statistical_parity" or "partial_group_auc", an object, such as
         `skfair.constraints.BoundedGroupLoss`, or several, each held to its own tolerance. None only
         fits the linear model.
-    tolerance : float, default=0.05
-        Largest gap allowed, for constraints that have no tolerance of their own. Mean predictions
-        and absolute losses are in standard deviations of the training target (``target_scale_``),
-        squared losses in their square, ranks in shares.
+    tolerance : float or None, default=None
+        Largest gap allowed, for constraints that have no tolerance of their own, as in
+        `ConstrainedERMRegressor`: in units of the target, of ranks a share.
     {confidence_level}
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
@@ -502,18 +496,15 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     ----------
     estimators_ : list of estimators
         The fitted regressors: one per fold, or only one.
-    target_scale_ : float
-        The target's standard deviation: the unit of losses, gaps and tolerances.
     coef_ : ndarray of shape (1 + n_columns,)
         Coefficients of the prediction, of the features :math:`\phi`, and of these times the
-        prediction; predictions are in standard deviations from the mean of the target.
+        prediction.
     intercept_ : float
-        Intercept, in standard deviations of the target.
+        Intercept.
     oof_prediction_ : ndarray of shape (n_samples,)
         Out-of-fold ``predict`` of the training samples; nan for those without weight.
     objective_ : float
-        Mean loss of ``oof_prediction_``, in the units of losses, and the small penalty of the
-        linear model.
+        Mean loss of ``oof_prediction_``, and the small penalty of the linear model.
     constraint_report_ : DataFrame
         One row per mean that is compared, of ``oof_prediction_``, an estimate of the means on new
         data; as in `ConstrainedERMRegressor`.
@@ -562,11 +553,10 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     >>> X = rng.normal(size=(1000, 3)) + sex[:, np.newaxis]
     >>> y = 100 * X.sum(axis=1) + rng.normal(size=1000)
     >>> forest = RandomForestRegressor(n_estimators=50, random_state=0)
-    >>> model = ConstrainedRegressorCV(forest, "mean_parity", tolerance=0.05, cv="oob")
+    >>> model = ConstrainedRegressorCV(forest, "mean_parity", tolerance=10.0, cv="oob")
     >>> model = model.fit(X, y, sensitive_features=sex)
-    >>> gap = mean_score_difference(model.oof_prediction_, sensitive_features=sex)
-    >>> bool(gap <= 0.05 * model.target_scale_)
-    True
+    >>> round(mean_score_difference(model.oof_prediction_, sensitive_features=sex), 1)
+    10.0
     >>> model.predict(X[:2]).shape
     (2,)
     """
@@ -576,7 +566,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
@@ -656,7 +646,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, resolve_name(LOSSES, self.loss, "loss"))
-        store_rule(self, y, cross, rule, *_describe(rule, cross.per_class[0].unit))
+        store_rule(self, y, cross, rule, *_describe(cross.per_class[0], rule))
         warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
@@ -717,19 +707,17 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         >>> sex = rng.integers(2, size=400)
         >>> X = rng.normal(size=(400, 2)) + sex[:, np.newaxis]
         >>> y = X.sum(axis=1) + rng.normal(size=400)
-        >>> model = ConstrainedRegressorCV(LinearRegression(), tolerance=0.05)
+        >>> model = ConstrainedRegressorCV(LinearRegression(), tolerance=0.1)
         >>> rule = model.fit(X, y, sensitive_features=sex).export_rule()
         >>> sorted(rule)
         ['intercept', 'prediction', 'weights']
         """
         check_exportable(self)
-        center, spread = self._unit
-        _, (constant, _, slope, _) = self._event_features.weights(self.coef_)
-        # The linear model applies to predictions in units of the target's spread: undo this.
+        slope_of_prediction, (constant, _, slope, _) = self._event_features.weights(self.coef_)
         rule = {
-            "prediction": float(self.coef_[0]),
-            "intercept": float(center + spread * self.intercept_ - self.coef_[0] * center),
-            "weights": [(spread * constant - center * slope).tolist(), slope.tolist()],
+            "prediction": slope_of_prediction,
+            "intercept": self.intercept_,
+            "weights": [constant.tolist(), slope.tolist()],
         }
         if not check_rule_format(format):
             return rule
@@ -745,17 +733,20 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         return HistGradientBoostingRegressor(random_state=0)
 
 
-def _describe(rule, unit):
+def _describe(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
-    problem, candidate = rule.problem, rule.guarantee.candidate
-    coef, intercept = problem.model.coefficients(candidate.parameters)
+    unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
+    coefficients = problem.model.coefficients(candidate.parameters)
+    coef, intercept = rule.features.convert_coefficients(*coefficients, unit)
     report = problem.constraint.report_columns(candidate.scores)
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
+    objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun
     fitted = {
-        "coef_": np.array(coef),
+        "coef_": coef,
         "intercept_": intercept,
-        "objective_": problem.evaluate(problem.initial_point(candidate.parameters)).fun,
+        "objective_": training.loss_unit(problem.loss) * objective,
         "oof_prediction_": unit.from_unit(candidate.scores),
+        "_unit": Unit(),
     }
     return fitted, report, status_of(candidate, "auto")
 

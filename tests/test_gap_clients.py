@@ -14,7 +14,6 @@ from tests.rate_clients import fit_plain
 QUOTIENT = "is no quotient: return the square alone, and pass MeanParity beside it"
 REFUSED = {
     ("loss ratio", "monitor"): "Other criteria can be certified once, by skfair.audit.certify",
-    ("mean square", "certify a regressor"): "Certify a gap of terms that are linear in predictions",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},
     **{(gap, "report"): "a GroupMetric(function, response_method=...) of scores" for gap in GAPS},
     **{(gap, "plan"): "plan a fit by purpose='fit' and pilot=FitPilot(" for gap in GAPS},

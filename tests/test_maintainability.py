@@ -2,7 +2,7 @@
 
 from tests import maintainability, words
 
-MAX_CODE_LINES = 41_775
+MAX_CODE_LINES = 41_842
 """Code lines of the package, as the report counts them. A commit that raises this number says why
 the lines cannot be saved elsewhere; one that removes lines lowers it."""
 

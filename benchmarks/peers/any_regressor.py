@@ -14,7 +14,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.constraints import BoundedGroupLoss, MeanParity
-from skfair.metrics import mean_score_difference
+from skfair.metrics import largest_mean_squared_error, mean_score_difference
 from skfair.regression import ConstrainedRegressorCV
 
 FIRST_SEED = 10
@@ -59,7 +59,7 @@ def regression(budget):
         *_peer_checks(means),
     ]
     title = (
-        "HistGradientBoosting, means over splits: CPU s; held-out mean of half the squared error "
+        "HistGradientBoosting, means over splits: CPU s; held-out mean squared error "
         "and gap, in standard deviations of the target: difference of mean predictions, or largest "
         "mean loss of a group; noise: standard error of the difference; excess: out-of-fold gap "
         "above the bound, empty where no linear model keeps it"
@@ -73,8 +73,8 @@ def _compare(name, seed):
     plain = time_call(lambda: base().fit(train.X, train.y).predict(test.X))
 
     def describe(gap_of, method, run, excess=np.nan):
-        error = np.mean((run.result - test.y) ** 2) / unit**2 / 2
-        gap = gap_of(test, run.result, unit)
+        error = np.mean((run.result - test.y) ** 2) / unit**2
+        gap = gap_of(test, run.result) / (unit if gap_of is mean_gap else unit**2)
         figures = {"seconds": run.seconds, "error": error, "gap": gap, "excess": excess}
         if gap_of is mean_gap:
             figures["noise"] = _standard_error(test, run.result, unit)
@@ -84,17 +84,18 @@ def _compare(name, seed):
         run = time_call(_fit, train, constraint, settings)
         model, excess = run.result, np.nan
         if model.status_ != "infeasible":
-            excess = gap_of(train, model.oof_prediction_, unit) - constraint.tolerance
+            excess = gap_of(train, model.oof_prediction_) - constraint.tolerance
+            excess /= unit if gap_of is mean_gap else unit**2
         return describe(gap_of, method, run._replace(result=model.predict(test.X)), excess)
 
     for tolerance in TOLERANCES:
         what = {"constraint": "equal means", "bound": tolerance}
-        parity = MeanParity(tolerance=tolerance)
+        parity = MeanParity(tolerance=tolerance * unit)
         yield what | describe(mean_gap, PLAIN, plain)
         yield what | describe_ours(mean_gap, FIVE_FOLDS, parity)
         yield what | describe_ours(mean_gap, TWO_FOLDS, parity, cv=2)
 
-    worst = largest_loss(train, _fit(train, None, {}).oof_prediction_, unit)
+    worst = largest_loss(train, _fit(train, None, {}).oof_prediction_)
     for factor in LOSS_FACTORS:
         what = {"constraint": "bounded loss", "bound": factor}
         bound = BoundedGroupLoss(factor * worst)
@@ -103,10 +104,10 @@ def _compare(name, seed):
         yield what | describe_ours(largest_loss, TWO_FOLDS, bound, cv=2)
         if not is_installed("fairlearn"):
             continue
-        reduced = time_call(_predict_reduced, train, test, 2.0 * factor * worst * unit**2)
+        reduced = time_call(_predict_reduced, train, test, factor * worst)
         # The share of the plain regressor's loss that the reduction leaves: losses themselves
         # differ between out-of-fold and held-out samples by sampling noise.
-        losses = [largest_loss(test, one.result, unit) for one in (reduced, plain)]
+        losses = [largest_loss(test, one.result) for one in (reduced, plain)]
         at_peer_gap = BoundedGroupLoss(worst * losses[0] / losses[1])
         yield what | describe(largest_loss, REDUCTIONS, reduced)
         yield what | describe_ours(largest_loss, AT_PEER_GAP.format(FIVE_FOLDS), at_peer_gap)
@@ -139,15 +140,14 @@ def base():
     return HistGradientBoostingRegressor(max_iter=N_TREES, early_stopping=False, random_state=0)
 
 
-def mean_gap(samples, predictions, unit):
-    """Difference of the groups' mean predictions, in units of the target's deviation."""
-    return mean_score_difference(predictions, sensitive_features=samples.groups) / unit
+def mean_gap(samples, predictions):
+    """Difference of the groups' mean predictions."""
+    return mean_score_difference(predictions, sensitive_features=samples.groups)
 
 
-def largest_loss(samples, predictions, unit):
-    """Largest mean of half the squared error of a group."""
-    losses = ((predictions - samples.y) / unit) ** 2 / 2
-    return max(losses[samples.groups == group].mean() for group in np.unique(samples.groups))
+def largest_loss(samples, predictions):
+    """Largest mean squared error of a group."""
+    return largest_mean_squared_error(samples.y, predictions, sensitive_features=samples.groups)
 
 
 def _standard_error(samples, predictions, unit):
@@ -177,7 +177,7 @@ def _fit(train, constraint, settings):
 
 
 def _predict_reduced(train, test, bound):
-    """Mean predictions of the reduction; its squared losses are not halved.
+    """Mean predictions of the reduction.
 
     Its own predictions are those of a regressor that is drawn, whose error is no smaller.
     """

@@ -113,7 +113,7 @@ class Regression(_Supervised):
 
     def model(self):
         """The estimator."""
-        return ConstrainedERMRegressor(tolerance=0.05)
+        return ConstrainedERMRegressor()
 
     def target(self):
         """Target of the model."""

@@ -81,7 +81,7 @@ def evaluate_pointwise(code, width, scores, target, n, value, slope, curvature):
 def _regression_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared loss is a parabola everywhere, the absolute one within its width.
     is_parabola = code == SQUARED
-    width, end = (1.0, np.inf) if is_parabola else (width, width)
+    end = np.inf if is_parabola else width
     offset, steepest = (0.0, np.inf) if is_parabola else (width / 2.0, 1.0)
     for i in range(n):
         residual = scores[i] - target[i]
@@ -94,7 +94,7 @@ def _regression_losses(code, width, scores, target, n, value, slope, curvature):
 @deferred_helper
 def _hinge_losses(code, width, scores, target, n, value, slope, curvature):
     # The squared hinge is a parabola up to margin 1, the hinge within its width.
-    width, end = (1.0, np.inf) if code == SQUARED_HINGE else (width, width)
+    end = np.inf if code == SQUARED_HINGE else width
     for i in range(n):
         shortfall = 1.0 - target[i] * scores[i]
         shortfall = 0.0 if shortfall <= 0.0 else shortfall

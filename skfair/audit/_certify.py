@@ -29,7 +29,7 @@ from skfair.audit._predictions import (
     needs_outcomes,
     predict_for_metric,
     resolve_constraint,
-    resolve_loss_and_units,
+    resolve_loss_and_unit,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
@@ -126,17 +126,15 @@ def certify(
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
         and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
         "loss_parity", partial parity of ranks), but not those on classes or decisions. Mean losses
-        are of the constraint's loss, as ``LossParity(loss="squared")`` (half the squared error) or
+        are of the constraint's loss, as ``LossParity(loss="squared")`` (the squared error) or
         "absolute" of a regressor, or a callable (scores, target) -> Pointwise. Without one they are
-        of the loss of an estimator of this package, in units of the target, and of the logistic
-        loss of the decision function of other classifiers.
+        of the loss of an estimator of this package, and of the logistic loss of the decision
+        function of other classifiers.
     tolerance : float or None, default=None
         Largest gap allowed in the population; None takes that of the constraint, or its ratio. For
         rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in units of
         the target (of a classifier, of its predicted probability, else of its decision function),
-        for losses in units of the loss, for "partial_group_auc" in units of the area. Regressors of
-        this package read the tolerance of their fit in standard deviations of the target
-        (``target_scale_``, and its square for the squared loss): the claim prints both.
+        for losses in units of the loss, for "partial_group_auc" in units of the area.
     confidence_level : float, default=0.95
         Probability with which a model that violates the tolerance is not certified, at least.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -215,21 +213,21 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
         attempt = count_attempt(ledger, audit.samples, audit.outcomes)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
-    per_class, (constraint, *units) = arrange(audit, constraint)
-    claim = _certify_predictions(audit, constraint, per_class, units, tolerance, level)
+    per_class, (constraint, unit) = arrange(audit, constraint)
+    claim = _certify_predictions(audit, constraint, per_class, unit, tolerance, level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, source=source)
 
 
 def _arrange_model(audit, constraint):
-    """Predictions of a fitted model as `predict_for_metric`, and the constraint with its units."""
+    """Predictions of a fitted model as `predict_for_metric`, and the constraint with its unit."""
     estimator, X, y, sensitive_features = audit.model
     check_applies(constraint, estimator)
     kind, columns = metric_kind(constraint), audit.columns
     y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
     check_outcomes(constraint, y_true, predicted)
-    resolved = resolve_loss_and_units(
+    resolved = resolve_loss_and_unit(
         constraint,
         final_estimator(estimator),
         is_real=is_regressor(estimator),
@@ -247,7 +245,7 @@ def _arrange_model(audit, constraint):
 
 
 def _arrange_columns(audit, constraint):
-    """Predictions that were passed as `predict_for_metric`, and the constraint with its units."""
+    """Predictions that were passed as `predict_for_metric`, and the constraint with its unit."""
     is_real = audit.task == "regression"
     if is_real:
         check_applies_to_numbers(constraint, "a model of real targets")
@@ -259,17 +257,14 @@ def _arrange_columns(audit, constraint):
     check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
-    units = resolve_loss_and_units(constraint, is_real=is_real, has_probabilities=has_probabilities)
-    return per_class, units
+    kinds = {"is_real": is_real, "has_probabilities": has_probabilities}
+    return per_class, resolve_loss_and_unit(constraint, **kinds)
 
 
-def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
-    """The claim of predictions, which are as `predict_for_metric` returns them.
-
-    `units` are those of the gap and of a fit.
-    """
+def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
+    """The claim of predictions, which are as `predict_for_metric` returns them."""
     known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
-    largest = 1.0 if units[0] == PROBABILITY_UNIT else constraint.largest_gap
+    largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
     tolerance = _resolve_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
@@ -293,7 +288,7 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
     if known.is_modelled:
         # Required sizes are those of samples that are all recorded.
         limits = limits._replace(required_sample_size=None, sizes={})
-    claim = _make_claim(constraint, limits, units, tolerance, per_class)
+    claim = _make_claim(constraint, limits, unit, tolerance, per_class)
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
@@ -310,12 +305,12 @@ def _certify_predictions(audit, constraint, per_class, units, tolerance, level):
     )
 
 
-def _make_claim(constraint, limits, units, tolerance, per_class):
+def _make_claim(constraint, limits, unit, tolerance, per_class):
     """The claim of limits of a gap: a floor is the largest rate less it, a ratio 1 less it."""
     columns, params = per_class[0]
     positive = _find_positive(constraint, columns, params, per_class)
     quantity = describe_bound(constraint, "is_real" in params, len(per_class), positive)
-    (unit, fit_unit), form = units, quantity.form
+    form = quantity.form
     largest = 1.0 if form == "ratio" else constraint.largest_gap
     is_mirrored = form in LOWER_BOUNDS
 
@@ -346,7 +341,6 @@ def _make_claim(constraint, limits, units, tolerance, per_class):
         required_sample_size=size,
         n_smallest=None if size is None else limits.n_smallest,
         shown_threshold=mirror(limits.certified_tolerance),
-        fit_unit=fit_unit,
         rare_outcomes=limits.rare_outcomes,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},

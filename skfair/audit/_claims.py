@@ -65,9 +65,6 @@ class Claim(PageReport):
         Counted samples of the smallest group, where `required_sample_size` is known.
     shown_threshold : float or None
         Where it is not shown: the strictest bound, to three digits, that these data show.
-    fit_unit : float or None
-        Size of one unit of the tolerance with which the model was fitted, in this unit; None where
-        the two are the same, or the model is of another package.
     assumption : str
         What is assumed of samples whose group is not known; empty if there are none.
     left_out : tuple
@@ -116,7 +113,6 @@ class Claim(PageReport):
     required_sample_size: int | None = None
     n_smallest: int | None = None
     shown_threshold: float | None = None
-    fit_unit: float | None = None
     assumption: str = ""
     left_out: tuple = ()
     rare_outcomes: str = ""
@@ -227,9 +223,6 @@ class Claim(PageReport):
         """Sentence on the verdict, the groups, the bound and the groups that are left out."""
         quantity = self._quantity
         bound = quantity.gap(self.threshold)
-        if self.fit_unit is not None:
-            in_fit = f"{self.threshold / self.fit_unit:.3g} in units of the fit"
-            bound += f" ({in_fit}, where the target has standard deviation 1)"
         text = verdict_text(self.verdict, quantity, bound, self.attributes)
         return f"{text}{left_out_clause(self.left_out)}."
 

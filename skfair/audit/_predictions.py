@@ -23,12 +23,9 @@ from skfair.groups import Groups, Samples, check_alignment
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
-    AbsoluteLoss,
     LogisticLoss,
-    Pointwise,
-    SquaredLoss,
-    as_pointwise,
     is_pairwise,
+    pointwise_score,
     step_function,
 )
 from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, find_positive, to_numbers
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
     from skfair.constraints import Constraint
 
 
-# Units of a gap, and its size in units of the fit.
+# Units of a gap.
 
 
 RATE_UNIT = "percentage points"
@@ -52,17 +49,19 @@ RATIO_UNIT = "ratio"
 PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
 
-_REGRESSION_LOSSES = ("squared", "absolute")
+_REGRESSION_LOSSES = {
+    "squared": "squared units of the target",
+    "absolute": "units of the target",
+}
+"""Losses of predicted numbers by name, and their units."""
 
 
-def resolve_loss_and_units(constraint, model=None, *, is_real=False, has_probabilities=False):
-    """The constraint with the loss to compare, the unit of its gap, and one fit unit in it.
+def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabilities=False):
+    """The constraint with the loss to compare, and the unit of its gap.
 
     A constraint without a loss takes that of the fitted `model`. `is_real` says that numbers are
-    predicted. The last is None where the fit has no units of its own. An unknown loss of numbers is
-    a ValueError.
+    predicted. An unknown loss of numbers is a ValueError.
     """
-    scale = getattr(model, "target_scale_", None) if is_real else None
     # Mean losses: resolve the loss and its unit.
     if constraint.unit == "loss":
         if "loss" not in constraint.get_params():
@@ -70,58 +69,20 @@ def resolve_loss_and_units(constraint, model=None, *, is_real=False, has_probabi
                 f"{constraint} is about mean losses, but has no parameter loss to compare them by; "
                 "derive it from LossParity, or declare another unit than 'loss'."
             )
-        if is_real:
-            loss, *units = _prediction_loss(model, constraint.loss, scale)
-        else:
-            loss, *units = _decision_function_loss(model, constraint.loss)
+        find = _prediction_loss if is_real else _decision_function_loss
+        loss, unit = find(model, constraint.loss)
         resolved = clone(constraint).set_params(loss=loss)
-        return (resolved, RATIO_UNIT, None) if constraint.gap.is_ratio else (resolved, *units)
+        return resolved, RATIO_UNIT if constraint.gap.is_ratio else unit
     # Scores and rates have no loss.
     if constraint.unit != "score" or constraint.gap.is_ratio:
-        return constraint, _rate_unit(constraint), None
-    unit = "units of the decision function"
+        return constraint, _rate_unit(constraint)
+    if constraint.terms(step_function, LogisticLoss()) != (pointwise_score,):
+        return constraint, "units of what is averaged"
     if is_real:
-        unit = "units of the target"
-    elif has_probabilities and metric_kind(constraint) == "score":
-        unit = PROBABILITY_UNIT
-    degree, depends_on_center = _homogeneity(constraint)
-    if scale is not None and (depends_on_center or degree is None):
-        raise ValueError(
-            f"The fit averages {constraint} over predictions less the mean target, in standard "
-            "deviations of it, and its gap cannot be converted to units of the target, since it "
-            "depends on the mean, as that of squares does. Certify a gap of terms that are linear "
-            "in predictions, such as 'mean_parity', or of losses, such as LossParity('squared')."
-        )
-    if degree != 1:
-        unit = "units of what is averaged" if degree is None else f"{unit}, to the power {degree:g}"
-    return constraint, unit, None if scale is None else scale**degree
-
-
-_PROBE_SCORES = np.array([-1.7, -0.6, 0.4, 1.3])
-_PROBE_TARGET = np.array([1.0, -1.0, 1.0, -1.0])
-"""Samples that show how terms change with the unit and the center of predictions."""
-
-_ROUNDING = 1e-9
-"""Differences that are due to rounding."""
-
-
-def _homogeneity(constraint):
-    """Power of a factor of predictions and target by which the gap changes, None if there is none.
-
-    With it whether the gap changes if a number is added to all predictions and targets.
-    """
-    terms, degree = constraint.terms(step_function, LogisticLoss()), constraint.gap.degree
-    if len(terms) > 1 or degree is None:
-        return None, True
-    values, doubled, moved = (
-        terms[0](factor * _PROBE_SCORES + shift, factor * _PROBE_TARGET + shift).value
-        for factor, shift in ((1.0, 0.0), (2.0, 0.0), (1.0, 1.0))
-    )
-    changes = np.ptp(moved - values) > _ROUNDING or constraint.gap.compares == "bound"
-    with np.errstate(all="ignore"):
-        powers = np.log2(np.divide(doubled, values))
-    is_power = np.ptp(powers) < _ROUNDING  # and no nan
-    return round(degree * powers[0], 6) if is_power else None, bool(changes)
+        return constraint, "units of the target"
+    if has_probabilities and metric_kind(constraint) == "score":
+        return constraint, PROBABILITY_UNIT
+    return constraint, "units of the decision function"
 
 
 def _rate_unit(constraint):
@@ -152,63 +113,27 @@ def _decision_function_loss(model, loss):
         loss = None if is_pairwise(fitted) else fitted  # a loss of pairs has no value per sample
     loss = LogisticLoss() if loss is None else resolve_name(LOSSES, loss, "loss")
     name = getattr(loss, "__name__", type(loss).__name__)
-    return loss, f"units of {name} of the decision function", None
+    return loss, f"units of {name} of the decision function"
 
 
-def _prediction_loss(model, loss, scale):
-    """Loss of predicted numbers, its unit, and one unit of the loss of the fit in it."""
-    if loss is None and scale is not None:
+def _prediction_loss(model, loss):
+    """Loss of predicted numbers: the one passed, else that of a fit of this package; its unit."""
+    if loss is None and hasattr(model, "constraint_report_"):
         loss = model.loss
     if loss is None:
         of_model = "these predictions" if model is None else type(model).__name__
         raise ValueError(
             f"Mean losses must have a loss to compare, but that of {of_model} is not known. Pass a "
-            "constraint that has one, as LossParity(loss='squared') (half the squared error), "
+            "constraint that has one, as LossParity(loss='squared') (the squared error), "
             "'absolute', or a callable (predictions, target) -> skfair.losses.Pointwise."
         )
     if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
         raise ValueError(
-            f"For predicted numbers loss must be one of {list(_REGRESSION_LOSSES)} or a callable; "
+            f"For predicted numbers loss must be one of {[*_REGRESSION_LOSSES]} or a callable; "
             f"got {loss!r}, which is a loss of classes or no loss at all."
         )
-    if scale is None:
-        chosen = {"squared": SquaredLoss(), "absolute": _absolute_loss}.get(loss, loss)
-        return chosen, _loss_unit(loss, "units of the loss"), None
-    fitted = resolve_name(LOSSES, loss, "loss")
-    # The fit divides target and predictions by the target's standard deviation.
-    if isinstance(fitted, SquaredLoss):
-        factor, name = scale**2, "squared"
-    elif isinstance(fitted, AbsoluteLoss):
-        factor, name = scale, "absolute"
-    else:
-        factor, name = 1.0, None
-    unit = _loss_unit(name, "units of the loss over the target's standard deviation in the fit")
-    return _make_scaled_loss(fitted, scale, factor), unit, factor
-
-
-def _loss_unit(name, otherwise):
-    """Return the unit of a regression loss, or `otherwise` for any other loss."""
-    return {
-        "squared": "units of the squared loss, half the squared error",
-        "absolute": "units of the target, as the absolute loss is",
-    }.get(name if isinstance(name, str) else None, otherwise)
-
-
-def _absolute_loss(scores, target):
-    """The absolute loss, not smoothed at 0 as that of a fit is."""
-    residual = scores - target
-    return Pointwise(np.abs(residual), np.sign(residual), np.zeros_like(residual))
-
-
-def _make_scaled_loss(loss, scale, factor):
-    """``factor * loss(scores / scale, target / scale)``, with derivatives, as a loss."""
-
-    def evaluate(scores, target):
-        scaled = loss(scores / scale, target / scale)
-        value, slope, curvature = as_pointwise(scaled, len(scores), "The loss")
-        return Pointwise(factor * value, factor / scale * slope, factor / scale**2 * curvature)
-
-    return evaluate
+    known = loss if isinstance(loss, str) else None
+    return loss, _REGRESSION_LOSSES.get(known, "units of the loss")
 
 
 # Predictions of a model as targets and scores that constraints can be bound to.

@@ -434,7 +434,8 @@ class PartialParityPostprocessor(
                 InfeasibleConstraintWarning,
             )
         elif self.status_ == "uncertain":
-            warn(describe_uncertainty(self, guarantee, [bound]), InfeasibleConstraintWarning)
+            system = ConstraintSystem((bound,))
+            warn(describe_uncertainty(self, guarantee, system), InfeasibleConstraintWarning)
         elif self.status_ == "max_iter":
             warn(
                 f"A callback stopped the search after {self.n_iter_} gaps: there may be rates that "

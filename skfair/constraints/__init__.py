@@ -57,6 +57,7 @@ from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
 from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS
 from skfair.constraints._reports import rate_moments as rate_moments
+from skfair.constraints._units import Unit as Unit
 from skfair.constraints._values import ConstraintValues as ConstraintValues
 from skfair.constraints._values import ScoreJacobian as ScoreJacobian
 from skfair.constraints._values import block_diagonal as block_diagonal

@@ -168,12 +168,25 @@ class ConstraintSystem(tuple):
         """Largest gap allowed by each constraint, (n_constraints,)."""
         return np.array([one.tolerance for one in self])
 
+    @cached_property
+    def units(self):
+        """One unit of each gap and tolerance in the user's, (n_constraints,)."""
+        return np.array([1.0 if one.gap.is_ratio else one.sums.unit.spread for one in self])
+
+    @cached_property
+    def row_units(self):
+        """One unit of each row in the user's, (n_rows,)."""
+        return np.repeat(self.units, [len(one.rows.lower) for one in self])
+
     def gaps(self, scores):
         """Gap of each constraint by its public metric, (n_constraints,)."""
         return np.array([one.value(scores) for one in self])
 
     def report_columns(self, scores=None, moments=None):
-        """Columns of the report by name, from scores or from moments, constraint by constraint."""
+        """Columns of the report by name, from scores or from moments, constraint by constraint.
+
+        They are in the user's units.
+        """
         sums = [None] * len(self) if moments is None else moments
         pairs = zip(self, sums, strict=True)
         reports = [one.sums.report_columns(one, scores, of_one) for one, of_one in pairs]

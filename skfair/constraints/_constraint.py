@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, Gap, RangeGap, RatioGap
 from skfair.constraints._sums import Sums
+from skfair.constraints._units import USER_UNIT, make_terms
 from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES, asks_for_ratio, find_criterion
@@ -40,7 +41,8 @@ constraint_docs = make_docstring_decorator(
         Largest gap allowed; None takes the estimator's.
     loss : str, callable or None, default=None
         Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
-        loss that the estimator minimises. "squared" is half the squared error.
+        loss that the estimator minimises. "squared" is the squared error, "absolute" the absolute
+        one, of a regressor in units of the target.
     ratio : float or None, default=None
         Smallest ratio allowed of two rates in place of a tolerance, as in
         :class:`DemographicParity`.
@@ -508,9 +510,9 @@ class Constraint(BaseEstimator):
         Returns
         -------
         terms : tuple of callables
-            (scores, target) -> Pointwise, for any samples, with targets -1 and +1. For a regressor
-            scores and target are less the mean target, in standard deviations of it. Two are the
-            numerator and the denominator of a quotient; none is there for criteria on ranks.
+            (scores, target) -> Pointwise, for any samples, with targets -1 and +1, or for a
+            regressor with predictions and targets in units of the target. Two are the numerator and
+            the denominator of a quotient; none is there for criteria on ranks.
         """
         if self.table is None:
             return ()
@@ -555,13 +557,18 @@ class Constraint(BaseEstimator):
         """
         return bind_all([self], [samples], surrogate, loss, tolerance)[0][0]
 
-    def _bind(self, samples, groups, surrogate, loss, tolerance):
-        """Bind to groups that are large enough, and to the others for the report alone."""
+    def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
+        """Bind to groups that are large enough, and to the others for the report alone.
+
+        Scores and targets of samples are in a unit, in which the bound constraint is, too.
+        """
         # Events of the groups within the cells, and of all samples of a cell if that is the
         # reference.
         large, small = groups
-        tolerance = resolve_tolerance(self, tolerance)
-        cells = check_cells(self.cells(samples), samples, self)
+        terms = make_terms(self, surrogate, loss, samples, unit)
+        tolerance = resolve_tolerance(self, tolerance, terms[-1].spread)
+        of_user = samples._replace(target=unit.from_unit(samples.target))
+        cells = check_cells(self.cells(of_user), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
         others = None if small is None else cell_events(cells, samples, small)
         if others and samples.where is not None:
@@ -570,8 +577,8 @@ class Constraint(BaseEstimator):
             _report_empty_cells(self.name, events, samples)
         of_others = None
         if others and others.labels:
-            of_others = _make_sums(self, others, samples, surrogate, loss)
-        sums = _make_sums(self, events, samples, surrogate, loss)
+            of_others = _make_sums(self, others, samples, *terms)
+        sums = _make_sums(self, events, samples, *terms)
         gap = self.gap.from_cells(events, self)
         return BoundConstraint(sums, gap, tolerance, uncompared=of_others)
 
@@ -682,26 +689,34 @@ def _check_declarations(constraint):
         )
 
 
-def resolve_tolerance(constraint, tolerance):
-    """The tolerance of a constraint, or the one passed if it has none, checked."""
+DEFAULT_TOLERANCE = 0.05
+"""Tolerance in units of a fit, where neither a constraint nor its estimator has one."""
+
+
+def resolve_tolerance(constraint, tolerance, size=1.0):
+    """The tolerance of a constraint, or the one passed if it has none, checked.
+
+    It is in units of a fit then, of which one is of this size in the user's.
+    """
     # The gap of a ratio is 1 minus it.
     if constraint.ratio is not None:
         return 1.0 - constraint.ratio
     tolerance = tolerance if constraint.tolerance is None else constraint.tolerance
-    return check_tolerance(tolerance, constraint.largest_gap, of=constraint.name)
+    if tolerance is None:
+        return DEFAULT_TOLERANCE
+    size = 1.0 if constraint.gap.is_ratio else size
+    return check_tolerance(tolerance, constraint.largest_gap, of=constraint.name) / size
 
 
-def _make_sums(constraint, events, samples, surrogate, loss):
+def _make_sums(constraint, events, samples, smooth, exact, unit):
     """Sums over events: of the smooth rate for solvers, and of the exact one of the metric."""
-    smooth = constraint.terms(surrogate, loss)
     if not smooth:
         raise ValueError(
             f"{constraint} must say what is averaged over its cells, but it has neither a table "
             "nor a method terms(surrogate, loss); define one of them."
         )
-    exact = constraint.terms(step_function, loss)
     metric_input = "decisions" if constraint.counts_decisions else "values"
-    return Sums(constraint.name, events, samples.target, smooth, exact, metric_input)
+    return Sums(constraint.name, events, samples.target, smooth, exact, metric_input, unit)
 
 
 def _report_empty_cells(name, events, samples):
@@ -723,10 +738,11 @@ def _report_empty_cells(name, events, samples):
         )
 
 
-def bind_all(constraints, per_class, surrogate, loss, tolerance):
+def bind_all(constraints, per_class, surrogate, loss, tolerance, unit=USER_UNIT):
     """Bound constraints of each class, with one warning that names all uncompared groups.
 
-    `per_class` are the same samples with the target of each decision: one, or one per class.
+    `per_class` are the same samples with the target of each decision: one, or one per class. Real
+    targets are in a unit.
     """
     bound, sizes, is_one_left = [[] for _ in per_class], {}, False
     for constraint in constraints:
@@ -741,7 +757,7 @@ def bind_all(constraints, per_class, surrogate, loss, tolerance):
             sizes.setdefault(size, {}).update(by_label)
             is_one_left |= len(large.names) == 1
         for samples, of_class in zip(per_class, bound, strict=True):
-            of_class.append(constraint._bind(samples, groups, surrogate, loss, tolerance))
+            of_class.append(constraint._bind(samples, groups, surrogate, loss, tolerance, unit))
     for min_group_size, group_sizes in sizes.items():
         warn_of_small_groups(min_group_size, group_sizes, is_one_left)
     return bound

@@ -29,7 +29,9 @@ from skfair.losses import (
     LogisticLoss,
     LossName,
     SquaredHingeLoss,
+    averaged_loss,
     pointwise_score,
+    step_function,
 )
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, RandomState, Reference
@@ -289,10 +291,10 @@ class MeanParity(Constraint):
     Parameters
     ----------
     tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's. In a fit of a classifier it is in units of
-        the decision function, in that of a regressor in standard deviations of the training target
-        (``target_scale_``). :func:`skfair.audit.certify` reads it in units of the target, and of a
-        classifier in units of its predicted probability, if it has one.
+        Largest gap allowed; None takes the estimator's. Of a regressor it is in units of the
+        target, in a fit of a classifier in units of the decision function.
+        :func:`skfair.audit.certify` reads that of a classifier in units of its predicted
+        probability, if it has one.
     {options}
 
     Examples
@@ -369,7 +371,8 @@ class ConstraintOnLoss(Constraint):
 
         {terms_signature}
         """
-        return (loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss"),)
+        loss = loss if self.loss is None else resolve_name(LOSSES, self.loss, "loss")
+        return (averaged_loss(loss, is_smooth=surrogate is not step_function),)
 
 
 @constraint_docs
@@ -384,10 +387,7 @@ class LossParity(ConstraintOnLoss):
     ----------
     {loss}
     tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's. A regressor's fit
-        takes losses of target and predictions over the standard deviation of the training target
-        (``target_scale_``), :func:`skfair.audit.certify` losses in units of the target: of the
-        squared loss its tolerance is ``target_scale_ ** 2`` times that of the fit.
+        Largest gap allowed, in units of the loss; None takes the estimator's.
     {options}
 
     Examples
@@ -453,9 +453,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
     Parameters
     ----------
     upper_bound : float
-        Largest mean loss allowed, in units of the loss; those of regressors as in
-        :class:`LossParity`. The squared loss is half the squared error: a bound b of it allows a
-        mean squared error of 2 b.
+        Largest mean loss allowed, in units of the loss: of a regressor's squared loss the largest
+        mean squared error.
     {loss}
     attributes, min_group_size
         See :class:`Constraint`.

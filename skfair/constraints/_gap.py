@@ -56,9 +56,6 @@ class GapBase(ABC):
     side = ""
     """Where the gap lies, to be added to its number in a sentence; empty between groups."""
 
-    degree: float | None = 1
-    """Power of a factor of all means by which the gap changes; None if it does otherwise."""
-
     is_correctable: Any = True
     """Whether an offset by the residual makes rows count what the metric counts."""
 
@@ -459,7 +456,7 @@ class RatioGap(RangeGap):
     0.5
     """
 
-    is_range, is_ratio, degree = True, True, 0
+    is_range, is_ratio = True, True
 
     value_and_subgradient = Gap.value_and_subgradient
 
@@ -855,7 +852,7 @@ class Shortfall(Gap):
     events: tuple
     largest: float = 1.0
 
-    compares, degree = "bound", None
+    compares = "bound"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -923,7 +920,7 @@ class IntervalGap(GapBase):
 
     criterion: Any
 
-    compares, degree = "groups", 0
+    compares = "groups"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:

@@ -78,10 +78,10 @@ class PartialParity(Constraint):
         self.width = width
         self.min_group_size = min_group_size
 
-    def _bind(self, samples, groups, surrogate, loss, tolerance):
+    def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
         """Bind to groups that are large enough, and to the others for the report alone.
 
-        The criterion's own ramp stands for decisions.
+        The criterion's own ramp stands for decisions; a threshold is the user's.
         """
         large, small = groups
         # A dict of intervals may lack the name of the only group, which is compared with none.
@@ -107,8 +107,12 @@ class PartialParity(Constraint):
             sums.cells.empty.update(uncompared.cells.empty)
         if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
-        gap = self.gap.from_cells(sums.cells, self)
+        gap = self.gap.from_cells(sums.cells, self._convert_threshold(unit))
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
+
+    def _convert_threshold(self, unit):
+        """The same criterion with a threshold of scores in a unit, where it has one."""
+        return self
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
@@ -339,6 +343,9 @@ class ThresholdParity(PartialParity):
     is_correctable = True
 
     surrogate = "ramp"
+
+    def _convert_threshold(self, unit):
+        return clone(self).set_params(threshold=unit.to_unit(self.threshold))
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.

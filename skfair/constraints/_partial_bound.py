@@ -11,6 +11,7 @@ from skfair.constraints._constraint import CellEvents, cell_events
 from skfair.constraints._partial_rows import cell_codes
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
+from skfair.constraints._units import USER_UNIT
 from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
 from skfair.statistics import (
     AUCs,
@@ -389,7 +390,7 @@ class RankSums:
     ranks_in_groups: bool = False
     scores: np.ndarray | None = None
 
-    metric_input = "ranks"
+    metric_input, unit = "ranks", USER_UNIT
 
     @property
     def events(self):

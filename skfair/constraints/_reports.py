@@ -56,7 +56,7 @@ def _rates_and_errors(of, moments):
 def rate_report_columns(constraint, scores=None, moments=None):
     """Columns with one entry per rate of a `BoundConstraint`, by scores or `rate_moments`.
 
-    Those of small groups come last.
+    Those of small groups come last. All are in the user's units.
     """
     moments = rate_moments(constraint, scores) if moments is None else moments
     _, counts, labels, order, *_ = constraint.sums.cells
@@ -77,17 +77,19 @@ def rate_report_columns(constraint, scores=None, moments=None):
     cells, groups = zip(*(labels[event] for event in order), strict=True)
     is_compared = np.arange(len(rates)) < n_compared
     threshold = 0.0 if constraint.sums.metric_input == "decisions" else np.nan
+    unit = constraint.sums.unit
+    of_gap = 1.0 if constraint.gap.is_ratio else unit.spread
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     return {
         "event": list(cells),
         "group": list(groups),
-        "estimate": rates[order],
+        "estimate": unit.from_unit(rates[order]),
         "n": counts[order],
-        "standard_error": errors[order],
+        "standard_error": unit.spread * errors[order],
         "constraint": [constraint.name] * len(rates),
         "threshold": np.full(len(rates), threshold),
-        "gap": np.where(is_compared, gap, np.nan),
-        "tolerance": np.where(is_compared, float(constraint.tolerance), np.nan),
+        "gap": np.where(is_compared, of_gap * gap, np.nan),
+        "tolerance": np.where(is_compared, of_gap * float(constraint.tolerance), np.nan),
     }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from skfair.constraints._reports import rate_report_columns
 from skfair.constraints._rows import RateRows, evaluate_terms
+from skfair.constraints._units import USER_UNIT, Unit
 from skfair.groups import Events
 from skfair.metrics import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
@@ -33,6 +34,8 @@ class Sums:
         metric counts. A quotient has two of each, numerator and denominator.
     metric_input : {"decisions", "values"}
         What the public metric depends on: the signs of the scores, or their values.
+    unit : Unit
+        Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Sums:
     smooth: tuple[Callable, ...]
     exact: tuple[Callable, ...]
     metric_input: str = "values"
+    unit: Unit = USER_UNIT
 
     # The rows that solvers see, and the columns of the report, of a bound constraint on sums.
     make_rows = staticmethod(RateRows)

@@ -58,6 +58,7 @@ from skfair.fitting._outcome import (
     solution_attributes,
     status_of,
     store_fit,
+    to_user_units,
     unconstrained_fit_attributes,
     warn_of_cost,
     warn_of_moved_decisions,

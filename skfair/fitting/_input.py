@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import CONSTRAINTS, Constraint, Unit
 from skfair.groups import (
     Samples,
     check_alignment,
@@ -50,21 +50,6 @@ _N_PROBE_SAMPLES = 200
 """Samples that show for most columns that they do not reveal the group."""
 
 
-class Unit(NamedTuple):
-    """Units that scores are trained in: the distance from a center, over a spread."""
-
-    center: float = 0.0
-    spread: float = 1.0
-
-    def to_unit(self, values):
-        """Values in these units."""
-        return (values - self.center) / self.spread
-
-    def from_unit(self, values):
-        """Values in these units in the user's ones."""
-        return self.center + self.spread * values
-
-
 class TrainingData(NamedTuple):
     """Samples of positive weight.
 
@@ -92,6 +77,15 @@ class TrainingData(NamedTuple):
     pos_label: object = None
     unit: Unit = Unit()
     lacks_groups: bool = False
+
+    @property
+    def target_unit(self):
+        """Units of a real target; classes have none."""
+        return self.unit if self.classes is None else Unit()
+
+    def loss_unit(self, loss):
+        """One unit of the mean loss of a fit in the user's."""
+        return self.target_unit.spread ** (getattr(loss, "degree", None) or 0)
 
     @property
     def labels(self):
@@ -328,7 +322,7 @@ def check_regression_data(estimator, X, y, columns, request):
 
 
 def standardize_target(training, is_centered):
-    """The same data with real targets in units of their spread, so that tolerances fit any scale.
+    """The same data with real targets in units of their spread, so that a penalty fits any scale.
 
     They are centered if there is an intercept.
     """

@@ -5,16 +5,15 @@ from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from skfair.constraints import PARTIAL_CRITERIA
+from skfair.constraints import PARTIAL_CRITERIA, Unit
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
     TrainingData,
-    Unit,
     assumption_attributes,
     check_missing_group_settings,
     estimate_missing_groups,
@@ -72,9 +71,6 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     _has_2d_coef = False
     """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
 
-    _stores_target_scale = False
-    """Whether the fit stores what losses and tolerances are relative to."""
-
     @property
     def _shares_coefficients(self):
         return not self.group_interactions or self.group_interactions == "intercept"
@@ -128,8 +124,7 @@ def fit_samples(estimator, check, X, y, columns, constraints, request):
     """A linear classifier or regressor, fitted to samples in memory or partitions.
 
     ``check`` is `check_classification_data`, whose columns and request these are, or
-    `check_regression_data`: real targets are in units of their standard deviation, and so are the
-    thresholds of constraints.
+    `check_regression_data`: real targets are fitted in units of their standard deviation.
     """
     # Partitioned samples are fitted by sums over partitions, or collected if they are few.
     if is_partitioned(X, y, *columns.values()):
@@ -138,10 +133,9 @@ def fit_samples(estimator, check, X, y, columns, constraints, request):
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, request if constraints else None)
     training = estimate_missing_groups(training, estimator.missing)
-    # Penalty and tolerances must not depend on the unit of y: fit it in standard deviations.
+    # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
-        constraints = [_rescale_threshold(one, training.unit) for one in constraints]
     return fit_linear_model(estimator, X, y, training, constraints)
 
 
@@ -172,15 +166,6 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     if hasattr(estimator, "interval"):
         fitted |= _thresholds(estimator, fitter, candidate, training.unit)
     return task.finish(fitter, guarantee, fitted)
-
-
-def _rescale_threshold(constraint, unit):
-    """The constraint on a target in other units."""
-    # Parities of means and ranks have no threshold in the unit of y.
-    if not hasattr(constraint, "threshold"):
-        return constraint
-    # A copy: the parameter of the estimator keeps the unit of y.
-    return clone(constraint).set_params(threshold=unit.to_unit(constraint.threshold))
 
 
 def _make_model(estimator, training):
@@ -215,8 +200,6 @@ def _describe(estimator, model, parameters, training):
         coef, intercept = _expand_groups(estimator, (coef, intercept), training)
     coef, intercept = unit.spread * coef, unit.center + unit.spread * intercept
     fitted = {"groups_": training.samples.groups.summary}
-    if estimator._stores_target_scale:
-        fitted |= {"target_scale_": unit.spread}
     if estimator.missing != "error":
         fitted |= assumption_attributes(training, estimator.missing)
     if training.classes is not None:

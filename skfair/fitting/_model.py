@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
-from skfair.constraints import ConstraintSystem, bind_all
-from skfair.fitting._input import Unit, loss_weights
+from skfair.constraints import ConstraintSystem, Unit, bind_all
+from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
 from skfair.groups import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
@@ -87,7 +87,7 @@ def make_problem(estimator, model, training, constraints, loss=None):
     """The problem of a model with smooth rates."""
     loss = make_loss(estimator) if loss is None else loss
     settings = estimator.surrogate, loss, estimator.tolerance
-    (bound,) = bind_all(constraints, [training.samples], *settings)
+    (bound,) = bind_all(constraints, [training.samples], *settings, training.target_unit)
     if training.lacks_groups:  # not even bounds that hold for one group
         bound = [one for one in bound if not len(one.rows.lower)]
     if is_pairwise(loss):

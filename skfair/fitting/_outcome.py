@@ -22,6 +22,31 @@ _MIN_SCORE_DEVIATION = 0.1
 """Standard deviation of scores below which ranks depend on tiny differences."""
 
 
+def to_user_units(guarantee, constraint, loss_unit):
+    """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
+
+    `loss_unit` is one unit of the mean loss in the user's.
+    """
+    units, candidate = constraint.units, guarantee.candidate
+    if loss_unit == 1.0 and (units == 1.0).all():
+        return guarantee
+    excess = (candidate.gaps - constraint.tolerances) * units
+    # The multipliers are those of the last problem solved, whose rows may be more.
+    solved = candidate.result.evaluation.problem.constraint
+    multipliers = candidate.result.multipliers * (loss_unit / solved.row_units)
+    candidate = candidate._replace(
+        gaps=candidate.gaps * units,
+        violation=candidate.violation and float(np.max(np.nan_to_num(excess, nan=np.inf))),
+        result=replace(candidate.result, multipliers=multipliers),
+    )
+    limits = guarantee.limits
+    return guarantee._replace(
+        candidate=candidate,
+        training_tolerances=guarantee.training_tolerances * units,
+        limits=None if limits is None else limits * units,
+    )
+
+
 def status_of(candidate, enforcement):
     """The ``status_`` of a candidate: "optimal", "feasible", "max_iter" or "infeasible".
 
@@ -167,7 +192,7 @@ def describe_uncertainty(estimator, guarantee, constraints):
 
 def _describe_limits(constraints, limits):
     """The smallest tolerance of each constraint that the population keeps."""
-    rounded = np.ceil(1e3 * limits) / 1e3
+    rounded = np.ceil(1e3 * limits / constraints.units) / 1e3 * constraints.units
     return ", ".join(
         f"a ratio of {1.0 - limit:.3g} ({one.name})"
         if one.gap.is_ratio
@@ -178,7 +203,8 @@ def _describe_limits(constraints, limits):
 
 def _describe_violation(constraint, candidate):
     # The constraint that exceeds its tolerance most; unknown gaps come first.
-    excess = candidate.gaps - constraint.tolerances
+    tolerances = constraint.tolerances * constraint.units
+    excess = candidate.gaps - tolerances
     worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess)))
     one, gap = constraint[worst], candidate.gaps[worst]
     also = ", or drop one of several constraints" if len(constraint) > 1 else ""
@@ -192,7 +218,7 @@ def _describe_violation(constraint, candidate):
         return f"The gap of {one.name} cannot be measured on the training data. {remedy}{also}."
     excess = (
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
-        f"{one.name} is {gap:.4g}, its tolerance {one.tolerance:g}."
+        f"{one.name} is {gap:.4g}, its tolerance {tolerances[worst]:g}."
     )
     if one.gap.is_ratio:
         excess = (
@@ -270,12 +296,14 @@ class FitProgressCallback:
 
     A fit solves several problems, for instance with smaller and smaller tolerances. Once a callback
     stops the fit, all further problems end at their start. ``describe`` returns the fitted
-    attributes that predictions need, from an evaluation.
+    attributes that predictions need, from an evaluation. ``loss_unit`` is one unit of the mean loss
+    in the user's.
     """
 
     estimator: Any
     context: Any
     describe: Callable
+    loss_unit: float = 1.0
     prefix: str = ""  # of printed lines
     n_problems: int = 0
     n_iter: int = 0
@@ -287,11 +315,11 @@ class FitProgressCallback:
         if self.is_stopped or progress.n_iter == 0:  # the start is no iteration
             return self.is_stopped
         self.n_iter += 1
-        evaluation = progress.evaluation
         if self.estimator.verbose:
+            objective, violation = self._measure(progress.evaluation)
             print(
                 f"{self.prefix}problem {self.n_problems}, iteration {progress.n_iter}: "
-                f"objective {evaluation.fun:.6g}, violation {evaluation.violation:.2g}, "
+                f"objective {objective:.6g}, violation {violation:.2g}, "
                 f"residual {progress.residual:.2g}"
             )
         task = self.context.subcontext(task_name="iteration")
@@ -305,12 +333,19 @@ class FitProgressCallback:
         return self.is_stopped
 
     def _attributes(self, progress):
-        evaluation = progress.evaluation
-        return self.describe(evaluation) | {
-            "objective_": evaluation.fun,
-            "constraint_violation_": evaluation.violation,
+        objective, violation = self._measure(progress.evaluation)
+        return self.describe(progress.evaluation) | {
+            "objective_": objective,
+            "constraint_violation_": violation,
             "residual_": progress.residual,
         }
+
+    def _measure(self, evaluation):
+        """Objective and largest excess of a row, in the user's units."""
+        if self.loss_unit == 1.0:
+            return evaluation.fun, evaluation.violation
+        excess = evaluation.excess * evaluation.problem.constraint.row_units
+        return self.loss_unit * evaluation.fun, float(excess.max(initial=0.0))
 
 
 class FitTask(NamedTuple):
@@ -341,19 +376,24 @@ class FitTask(NamedTuple):
         context = estimator._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
         watch = FitProgressCallback(
-            estimator, context, lambda e: describe(estimator, problem.model, e.parameters, training)
+            estimator,
+            context,
+            lambda e: describe(estimator, problem.model, e.parameters, training),
+            training.loss_unit(problem.loss),
         )
         return cls(estimator, X, y, training, confidence, watch)
 
     def finish(self, fitter, guarantee, fitted):
         """The estimator, with the attributes of its outcome and those passed; then warn."""
-        estimator, candidate, training = self.estimator, guarantee.candidate, self.training
+        estimator, training, loss_unit = self.estimator, self.training, self.watch.loss_unit
+        guarantee = to_user_units(guarantee, fitter.constraint, loss_unit)
+        candidate = guarantee.candidate
         objective, n_rows, report = fitter.counter.summarize_model(candidate.parameters)
         thresholds = np.asarray(report["threshold"], dtype=np.float64)
         report["threshold"] = training.unit.from_unit(thresholds)
         status, is_free = status_of(candidate, estimator.enforcement), training.lacks_groups
         outcome = solution_attributes(estimator, guarantee, status, n_rows, report, is_free)
-        outcome |= {"objective_": objective, "n_iter_": self.watch.n_iter}
+        outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
         # Until here an earlier fit is intact.
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
         warn_of_outcome(estimator, fitter.constraint, guarantee)
@@ -492,12 +532,17 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     # Half of the improvement on a constant is left: not worth a warning.
     if taken - unconstrained <= (constant - unconstrained) / 2:
         return
-    names = "mean loss" if is_real else "accuracy"
-    shown = [one if is_real else 1.0 - one for one in (taken, unconstrained, constant)]
+    # A loss is compared with the constant's, since it has the unit of the fit.
+    named = (
+        f"mean loss is {taken / constant:.0%} of that of the best constant prediction on the "
+        f"training data, that without constraint {unconstrained / constant:.0%}"
+        if is_real
+        else f"accuracy is {1.0 - taken:.3g} on the training data, that without constraint "
+        f"{1.0 - unconstrained:.3g}, that of the best constant prediction {1.0 - constant:.3g}"
+    )
     warn(
         "The constraint costs more than half of what the model improves on a constant: its "
-        f"{names} is {shown[0]:.3g} on the training data, that without constraint {shown[1]:.3g}, "
-        f"that of the best constant prediction {shown[2]:.3g}. "
+        f"{named}. "
         f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
         "ones out (min_group_size)."
     )
@@ -534,7 +579,8 @@ def _describe_largest_violation(constraint, scores):
     """Constraint and group that the fit without constraint violates most, and first advice."""
     # The constraint that is violated most.
     excess = np.nan_to_num(constraint.gaps(scores) - constraint.tolerances)
-    part = constraint[int(np.argmax(excess))]
+    worst = int(np.argmax(excess))
+    part = constraint[worst]
     report = ConstraintSystem((part,)).report_columns(scores)
     bounded = np.flatnonzero(~np.isnan(report["tolerance"]))
     # The group whose rate is farthest from the mean rate of its cell.
@@ -547,7 +593,8 @@ def _describe_largest_violation(constraint, scores):
     row = int(np.argmax(np.abs(rates - mean)))
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
-    bound, advice = f"tolerance of {part.tolerance:g}", "Raise the tolerance"
+    tolerance = part.tolerance * constraint.units[worst]
+    bound, advice = f"tolerance of {tolerance:g}", "Raise the tolerance"
     if part.gap.is_ratio:
         bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
     return (

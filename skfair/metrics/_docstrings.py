@@ -61,7 +61,7 @@ loss_docs = make_docstring_decorator(
         Values of the decision function, not probabilities.
     loss : str or callable, default="logistic"
         Name in :data:`skfair.losses.LOSSES`, or a callable (scores, target) -> Pointwise with
-        targets -1 and +1. "squared" and "squared_hinge" are half a square.
+        targets -1 and +1. "squared" and "squared_hinge" are squares, of which fits minimise halves.
     difference : float
         In the unit of the loss, 0 is fair. 0 with a single group, nan where fewer than two groups
         have samples of a class that is compared.

@@ -9,7 +9,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
 from skfair.groups import DocumentPairs, check_groups, check_metric_input
-from skfair.losses import LOSSES, as_pointwise
+from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
@@ -56,7 +56,7 @@ def loss_parity_difference(
     >>> loss_parity_difference(
     ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
     ... )
-    0.5
+    1.0
     """
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
@@ -103,7 +103,7 @@ def equal_opportunity_loss_difference(
     >>> equal_opportunity_loss_difference(
     ...     [1, 0, 1, 0], [2.0, 9.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
     ... )
-    0.5
+    1.0
     """
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
@@ -152,7 +152,7 @@ def equalized_odds_loss_difference(
     >>> equalized_odds_loss_difference(
     ...     [1, 0, 1, 0], [2.0, 1.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
     ... )
-    1.5
+    3.0
     """
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
@@ -203,7 +203,7 @@ def largest_group_loss(
     >>> largest_group_loss(
     ...     [1, 0, 1, 0], [2.0, -2.0, 0.0, 0.0], sensitive_features=group, loss="squared_hinge"
     ... )
-    0.5
+    1.0
     """
     samples, target, losses = _check_losses(
         y_true, y_score, sensitive_features, loss, sample_weight, pos_label
@@ -214,7 +214,7 @@ def largest_group_loss(
 
 def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_label):
     """Check the input: samples, their target -1 and +1, and their losses."""
-    loss = resolve_name(LOSSES, loss, "loss")
+    loss = averaged_loss(resolve_name(LOSSES, loss, "loss"))
     samples, (truth, scores) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )

@@ -22,6 +22,7 @@ from skfair.fitting import (
     solution_attributes,
     standardize_target,
     store_fit,
+    to_user_units,
     warn_of_dependence,
     warn_of_one_group,
 )
@@ -251,7 +252,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
         task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
         final = [fit_rows(base, *data, task)]
-    # Tolerances must not depend on the unit of a real target: fit it in standard deviations.
+    # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     is_real, constraints = training.classes is None, [] if training.lacks_groups else constraints
     per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
     of_samples = training, rows, per_class, weights, constraints, scores
@@ -276,7 +277,11 @@ def fit_rule(estimator, cross, loss):
             "_unit": unit,
         }
         progress = FitProgressCallback(
-            estimator, step.context, lambda e: fitted | _coefficient_attributes(e), f"{step.name}, "
+            estimator,
+            step.context,
+            lambda e: fitted | _coefficient_attributes(e),
+            per_class[0].loss_unit(loss),
+            f"{step.name}, ",
         )
         objective = loss, cross.loss_weights
         request = RuleRequest(
@@ -290,7 +295,9 @@ def fit_rule(estimator, cross, loss):
             fitted["_event_features"] = features
             request = request.replace_features(of_events)
             solution = check_feasibility_and_fit(features, request, chances, confidence)
-    return Rule(fitted | {"n_iter_": progress.n_iter}, *solution)
+    problem, guarantee = solution
+    guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
+    return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)
 
 
 def features_of(estimator, cross, columns, events):
@@ -336,7 +343,7 @@ def _fit_score_columns(scores, per_class):
     """Fitted attributes of the columns, and the column of each class or of a real target."""
     first = per_class[0]
     if first.classes is None:
-        return {"target_scale_": first.unit.spread}, scores
+        return {}, scores
     # Platt scaling of the out-of-fold scores, class by class.
     calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
     attributes = {

@@ -474,6 +474,13 @@ class EventFeatures(NamedTuple):
             weights += [constant[:, np.newaxis] * per_event, slope[:, np.newaxis] * per_event]
         return log_odds, np.array(weights + [np.zeros_like(per_event)] * (4 - len(weights)))
 
+    def convert_coefficients(self, coef, intercept, unit):
+        """Coefficients and intercept of predictions in a unit, for such in the user's."""
+        constant, *slopes = np.split(coef[1:], 1 + self.compares_scores)
+        constant = unit.spread * constant - unit.center * sum(slopes)
+        coef = np.concatenate((coef[:1], constant, *slopes))
+        return coef, float(unit.from_unit(intercept) - unit.center * coef[0])
+
     @staticmethod
     def unconstrained_parameters(model, intercepts):
         """Parameters by which the first column of each score decides alone, above its intercept."""
@@ -573,7 +580,7 @@ class RuleRequest(NamedTuple):
     per_class: list  # training data of each score, whose X are the features
     objective: tuple  # a loss, and the weight of each sample's
     constraints: list
-    tolerance: float
+    tolerance: float | None
     callback: Any  # sees every iteration
 
     def replace_features(self, features):
@@ -694,7 +701,8 @@ def _bind(per_class, constraints, settings):
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
-    bound = bind_all(constraints, [one.samples for one in per_class], *settings)
+    samples, unit = [one.samples for one in per_class], per_class[0].target_unit
+    bound = bind_all(constraints, samples, *settings, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [

@@ -3,7 +3,7 @@ import pytest
 
 from skfair.constraints import BoundedGroupLoss, EqualizedOddsLoss, EqualOpportunityLoss, LossParity
 from skfair.groups import Samples, check_groups
-from skfair.losses import HingeLoss, LogisticLoss, SquaredLoss
+from skfair.losses import LOSSES, HingeLoss, LogisticLoss, Pointwise
 from skfair.surrogates import Sigmoid
 
 TARGET = np.array([1.0, -1.0, 1.0])
@@ -32,7 +32,7 @@ def test_cells(constraint, expected):
     "loss, expected_loss",
     [
         (None, LogisticLoss()),
-        ("squared", SquaredLoss()),
+        ("squared", lambda s, y: Pointwise((s - y) ** 2, 2 * (s - y), np.full(3, 2.0))),
         ("hinge", HingeLoss()),
         (HingeLoss(width=0.5), HingeLoss(width=0.5)),
     ],
@@ -52,8 +52,16 @@ def test_the_bound_of_a_group_loss_is_its_tolerance():
     assert constraint.tolerance == 0.6
 
 
-def test_a_bound_of_the_squared_loss_is_half_of_one_of_the_squared_error():
-    constraint = BoundedGroupLoss(0.5, loss="squared")
-    loss = constraint.bind(SAMPLES, Sigmoid(), LogisticLoss(), 0.1).value(SCORES)
-    assert loss == pytest.approx(np.mean((SCORES - TARGET) ** 2) / 2)
-    assert "half the squared error" in " ".join(BoundedGroupLoss.__doc__.split())
+ERRORS = {
+    "squared": (SCORES - TARGET) ** 2,
+    "absolute": np.abs(SCORES - TARGET),
+    "squared_hinge": np.maximum(0.0, 1.0 - SCORES * TARGET) ** 2,
+}
+
+
+@pytest.mark.parametrize("loss", ERRORS)
+def test_squares_are_bounded_in_full_and_absolute_errors_as_they_are(loss):
+    for constraint in (BoundedGroupLoss(0.5, loss=loss), BoundedGroupLoss(0.5)):
+        fitted = LOSSES[loss]()
+        reached = constraint.bind(SAMPLES, Sigmoid(), fitted, 0.1).value(SCORES)
+        assert reached == pytest.approx(np.mean(ERRORS[loss]))

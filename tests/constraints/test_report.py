@@ -81,7 +81,7 @@ def test_mean_losses_have_no_threshold():
     )
     assert report["threshold"].isna().all()
     assert report["group"].tolist() == ["a", "b", "overall"]
-    losses = (SCORES - TARGET) ** 2 / 2
+    losses = (SCORES - TARGET) ** 2
     means = [losses[:4].mean(), losses[4:].mean(), losses.mean()]
     assert report["estimate"].tolist() == pytest.approx(means)
 

@@ -54,20 +54,21 @@ def model_of(data):
 
 def fit(data, constraint="mean_parity", estimator=BASE, weights=None, **params):
     X, y, group = data
-    params = {"tolerance": 0.05, "cv": 3, "group_estimator": GROUPS} | params
+    params = {"cv": 3, "group_estimator": GROUPS} | params
     model = ConstrainedRegressorCV(estimator, constraint, **params)
     return model.fit(X, y, sensitive_features=group, sample_weight=weights)
 
 
 def losses(data, predictions, loss="squared"):
-    """Mean loss of each group in units of the target's spread."""
+    """Mean loss of each group."""
     _, y, group = data
-    error = (predictions - y) / y.std()
-    each = error**2 / 2 if loss == "squared" else np.abs(error)
+    error = predictions - y
+    each = error**2 if loss == "squared" else np.abs(error)
     return np.array([each[group == g].mean() for g in "abc"])
 
 
 def mean_gap(data, predictions):
+    """Difference of mean predictions, in standard deviations of the target."""
     _, y, group = data
     return mean_score_difference(predictions / y.std(), sensitive_features=group)
 
@@ -86,10 +87,17 @@ def test_means_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     assert model.status_ == "optimal"
     assert model.constraint_violation_ == 0.0
     assert model.multipliers_.any()
-    assert model.target_scale_ == pytest.approx(y.std())
-    # The report has means from the mean of the target, in units of its spread.
-    means = [(predictions[group == g].mean() - y.mean()) / y.std() for g in "abc"]
-    np.testing.assert_allclose(model.constraint_report_["estimate"], means, atol=1e-9)
+    report, inside = model.constraint_report_, [group == g for g in "abc"]
+    np.testing.assert_allclose(report["tolerance"], 0.05 * y.std())
+    np.testing.assert_allclose(report["gap"], 0.05 * y.std(), rtol=1e-3)
+    means, errors = zip(
+        *((predictions[one].mean(), predictions[one].std() / one.sum() ** 0.5) for one in inside),
+        strict=True,
+    )
+    np.testing.assert_allclose(report["estimate"], means)
+    np.testing.assert_allclose(report["standard_error"], errors)
+    same = fit(data, loss=loss, tolerance=0.05 * y.std())
+    np.testing.assert_array_equal(same.oof_prediction_, predictions)
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
@@ -97,10 +105,10 @@ def test_losses_of_out_of_fold_predictions_keep_the_tolerance(data, loss):
     before = losses(data, fit(data, None, loss=loss).oof_prediction_, loss)
     model = fit(data, "loss_parity", loss=loss, tolerance=0.8 * np.ptp(before))
     after = losses(data, model.oof_prediction_, loss)
-    # The absolute loss is smoothed near 0.
-    assert np.ptp(after) == pytest.approx(
-        0.8 * np.ptp(before), abs=1e-4 + 1e-2 * (loss != "squared")
-    )
+    # Fits smooth the absolute error, and leave a little of the tolerance.
+    unused = 0.0 if loss == "squared" else 0.01
+    assert 0.8 - unused - 1e-3 <= np.ptp(after) / np.ptp(before) <= 0.8
+    np.testing.assert_allclose(model.constraint_report_["estimate"], after)
     assert model.constraint_violation_ == 0.0
 
 
@@ -109,17 +117,17 @@ def test_the_loss_of_every_group_keeps_its_bound(data):
     bound = 0.99 * before.max()
     model = fit(data, BoundedGroupLoss(bound))
     after = losses(data, model.oof_prediction_)
-    assert after.max() == pytest.approx(bound, abs=1e-4)
+    assert after.max() == pytest.approx(bound, rel=1e-4)
     assert after.max() <= bound
-    np.testing.assert_allclose(model.constraint_report_["estimate"], after, atol=1e-9)
+    np.testing.assert_allclose(model.constraint_report_["estimate"], after)
 
 
 def test_each_of_several_constraints_keeps_its_tolerance(data):
-    parity = MeanParity(tolerance=0.5)
+    parity = MeanParity(tolerance=0.5 * data[1].std())
     alone = losses(data, fit(data, parity).oof_prediction_).max()
     model = fit(data, [parity, BoundedGroupLoss(0.99 * alone)])
     assert mean_gap(data, model.oof_prediction_) == pytest.approx(0.5, abs=1e-4)
-    assert losses(data, model.oof_prediction_).max() == pytest.approx(0.99 * alone, abs=1e-4)
+    assert losses(data, model.oof_prediction_).max() == pytest.approx(0.99 * alone, rel=1e-3)
     assert np.count_nonzero(model.multipliers_) >= 2
     assert set(model.constraint_report_["constraint"]) == {"MeanParity", "BoundedGroupLoss"}
 
@@ -137,20 +145,22 @@ def test_ranks_of_predictions_keep_the_tolerance(data):
 
 
 def test_a_bound_that_no_linear_model_keeps_is_reported(data):
-    with pytest.warns(InfeasibleConstraintWarning, match="of BoundedGroupLoss is"):
-        model = fit(data, BoundedGroupLoss(1e-3))
+    with pytest.warns(InfeasibleConstraintWarning, match="of BoundedGroupLoss is .*ance 2.5"):
+        model = fit(data, BoundedGroupLoss(2.5))
     assert model.status_ == "infeasible"
-    assert model.constraint_violation_ > 0.1
+    largest = losses(data, model.oof_prediction_).max()
+    assert model.constraint_violation_ == pytest.approx(largest - 2.5)
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-def test_tolerances_do_not_depend_on_the_unit_of_the_target(data, model_of, factor):
+def test_the_default_tolerance_has_the_unit_of_the_target(data, model_of, factor):
     X, y, group = data
     model = fit((X, 7.0 + factor * y, group))
     np.testing.assert_allclose(
         model.predict(X), 7.0 + factor * model_of("mean_parity").predict(X), rtol=1e-5
     )
-    assert model.objective_ == pytest.approx(model_of("mean_parity").objective_, rel=1e-4)
+    expected = factor**2 * model_of("mean_parity").objective_
+    assert model.objective_ == pytest.approx(expected, rel=1e-4)
 
 
 # Oracles ------------------------------------------------------------------------------
@@ -204,21 +214,21 @@ def test_no_other_combination_of_the_columns_errs_less(data, name):
         worst = int(np.argmax(losses(part, plain)))
         alone, target_of = columns[inside[worst]], target[inside[worst]]
         best = alone @ np.linalg.lstsq(alone, target_of, rcond=None)[0]
-        bound = (bound + np.mean((best - target_of) ** 2) / 2) / 2
-        model = fit(part, BoundedGroupLoss(bound), frozen, **known)
+        bound = (bound / y.var() + np.mean((best - target_of) ** 2)) / 2
+        model = fit(part, BoundedGroupLoss(bound * y.var()), frozen, **known)
 
         def constraint(scores):
-            return [bound - np.mean((scores - target)[one] ** 2) / 2 for one in inside]
+            return [bound - np.mean((scores - target)[one] ** 2) for one in inside]
 
     expected, fun = minimize_by_hand(columns, y, constraint)
     np.testing.assert_allclose(model.oof_prediction_, expected, atol=5e-3 * y.std())
-    assert model.objective_ == pytest.approx(fun, abs=1e-4)
+    assert model.objective_ / y.var() == pytest.approx(fun, abs=1e-4)
 
 
 def test_the_objective_is_the_mean_loss(data, model_of):
     _, y, _ = data
     model = model_of("mean_parity")
-    by_hand = np.mean((model.oof_prediction_ - y) ** 2) / y.var() / 2
+    by_hand = np.mean((model.oof_prediction_ - y) ** 2) / 2
     assert model.objective_ == pytest.approx(by_hand, rel=1e-3)
     assert model.objective_ > model_of(None).objective_
 
@@ -244,7 +254,7 @@ def test_means_of_new_predictions_are_nearly_equal(data, new_data):
     X, y, group = draw(4000, 2)
     in_sample = clone(boosting).fit(X, y).predict(new_data[0])
     assert mean_gap(new_data, in_sample) > 0.7
-    linear = ConstrainedERMRegressor(tolerance=0.05).fit(X, y, sensitive_features=group)
+    linear = ConstrainedERMRegressor().fit(X, y, sensitive_features=group)
     assert model.score(*new_data[:2]) > linear.score(*new_data[:2]) + 0.1
 
 
@@ -351,13 +361,14 @@ def test_samples_without_weight_are_absent(data):
 def test_a_weight_of_two_is_a_sample_twice(data):
     X, y, group = data
     frozen = FrozenEstimator(clone(BASE).fit(*draw(500, 5)[:2]))
-    known = {"estimator": frozen, "group_estimator": "sensitive_features", "tolerance": 0.1}
+    known = {"estimator": frozen, "group_estimator": "sensitive_features", "tolerance": None}
     weights = 1.0 + (np.arange(len(y)) % 2)
     rows = np.repeat(np.arange(len(y)), weights.astype(int))
     repeated = fit((X[rows], y[rows], group[rows]), **known)
     weighted = fit(data, weights=weights, **known)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
-    assert weighted.target_scale_ == pytest.approx(repeated.target_scale_)
+    tolerances = (model.constraint_report_["tolerance"] for model in (weighted, repeated))
+    np.testing.assert_allclose(*tolerances)
 
 
 @pytest.mark.parametrize(
@@ -377,26 +388,29 @@ def test_training_data_of_a_fitted_regressor_are_warned_of(data, estimator):
 # Confidence ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("constraint", ["mean_parity", "loss_parity"])
-def test_a_guarantee_takes_a_smaller_tolerance(constraint):
+def measure(constraint, population, predictions):
+    """The gap of a constraint."""
+    if constraint == "mean_parity":
+        return mean_score_difference(predictions, sensitive_features=population[2])
+    return np.ptp(losses(population, predictions))
+
+
+@pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 25.0), ("loss_parity", 5e3)])
+def test_a_guarantee_takes_a_smaller_tolerance(constraint, tolerance):
     data, population = draw(2000, 3), draw(40_000, 4)
-    model = fit(data, constraint, tolerance=0.25, confidence_level=0.9)
+    model = fit(data, constraint, tolerance=tolerance, confidence_level=0.9)
     assert model.status_ in ("optimal", "feasible")
     assert model.guarantee_probability_ >= 0.9
-    assert model.tightened_tolerances_[0] <= 0.25
-    assert model.guaranteed_tolerances_[0] <= 0.25
-    predictions = model.predict(population[0])
-    scale = (population[1].std() / model.target_scale_) ** (1 + (constraint == "loss_parity"))
-    gap = np.ptp(losses(population, predictions))
-    gap = mean_gap(population, predictions) if constraint == "mean_parity" else gap
-    assert scale * gap <= 0.25
+    assert 0.3 * tolerance <= model.tightened_tolerances_[0] <= tolerance
+    assert 0.3 * tolerance <= model.guaranteed_tolerances_[0] <= tolerance
+    assert measure(constraint, population, model.predict(population[0])) <= tolerance
 
 
 def test_a_tolerance_that_few_samples_cannot_guarantee(data):
     X, y, group = (column[:150] for column in data)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
         model = fit(
-            (X, y, group), MeanParity(min_group_size=1), tolerance=0.1, confidence_level=0.95
+            (X, y, group), MeanParity(min_group_size=1), tolerance=10.0, confidence_level=0.95
         )
     assert model.status_ == "uncertain"
     assert model.guarantee_probability_ < 0.95
@@ -411,7 +425,7 @@ def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
-@pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 0.2), ("loss_parity", 0.25)])
+@pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 20.0), ("loss_parity", 5e3)])
 def test_guarantees_are_rarely_false(constraint, tolerance):
     population, n_false, n_guaranteed = draw(40_000, 1000), 0, 0
     for seed in range(40):
@@ -419,10 +433,7 @@ def test_guarantees_are_rarely_false(constraint, tolerance):
         model = ConstrainedRegressorCV(
             BASE, constraint, tolerance=tolerance, confidence_level=0.9, group_estimator=GROUPS
         ).fit(X, y, sensitive_features=group)
-        predictions, unit = model.predict(population[0]), model.target_scale_
-        gap = mean_score_difference(predictions / unit, sensitive_features=population[2])
-        if constraint == "loss_parity":
-            gap = np.ptp(losses(population, predictions)) * (population[1].std() / unit) ** 2
+        gap = measure(constraint, population, model.predict(population[0]))
         n_guaranteed += model.status_ != "uncertain"
         n_false += gap > tolerance and model.status_ != "uncertain"
     assert n_guaranteed >= 20

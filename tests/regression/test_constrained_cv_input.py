@@ -42,7 +42,7 @@ def enable_routing():
 
 
 def make(estimator=BASE, constraint="mean_parity", **params):
-    params = {"tolerance": 0.05, "cv": 3, "group_estimator": GROUPS} | params
+    params = {"cv": 3, "group_estimator": GROUPS} | params
     return ConstrainedRegressorCV(estimator, constraint, **params)
 
 
@@ -53,7 +53,7 @@ def fit(data, estimator=BASE, **params):
 
 def gap(data, model):
     difference = mean_score_difference(model.oof_prediction_, sensitive_features=data[2])
-    return difference / model.target_scale_
+    return difference / np.std(data[1])
 
 
 # Input --------------------------------------------------------------------------------
@@ -273,13 +273,13 @@ def test_a_search_bounds_a_fairness_scorer(data, enable_routing):
     name = "neg_mean_score_difference"
     search = GridSearchCV(
         make(HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5)),
-        {"tolerance": [0.02, 1.0], "estimator__max_leaf_nodes": [3, 15]},
+        {"tolerance": [0.5, 20.0], "estimator__max_leaf_nodes": [3, 15]},
         scoring={"r2": "r2", name: get_scorer(name)},
         refit=best_subject_to(name, 0.3 * y.std()),
         cv=2,
     )
     search.fit(X, y, sensitive_features=sex)
-    assert search.best_params_["tolerance"] == 0.02
+    assert search.best_params_["tolerance"] == 0.5
     scores = search.cv_results_[f"mean_test_{name}"].reshape(-1, 2)
     assert np.isfinite(scores).all()
 
@@ -313,7 +313,7 @@ def test_folds_may_be_of_a_splitter(data):
     [
         {},
         {"group_estimator": "sensitive_features"},
-        {"constraint": BoundedGroupLoss(0.2)},
+        {"constraint": BoundedGroupLoss(140.0)},
         {"constraint": None},
         {"ensemble": False},
     ],

@@ -1,0 +1,83 @@
+"""Units of real targets: fits count from their mean in their standard deviation, users do not.
+
+Constraints are bound here in units of a fit, from tolerances in those of the target.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skfair.losses import Pointwise, as_pointwise, pointwise_score, step_function
+
+
+class Unit(NamedTuple):
+    """Units that numbers are in: the distance from a center, over a spread."""
+
+    center: float = 0.0
+    spread: float = 1.0
+
+    def to_unit(self, values):
+        """Values in these units."""
+        return (values - self.center) / self.spread
+
+    def from_unit(self, values):
+        """Values in these units in the user's ones."""
+        return self.center + self.spread * values
+
+
+USER_UNIT = Unit()
+"""Units of classes, and of real targets as they are."""
+
+
+class ConvertedTerm(NamedTuple):
+    """A function of scores and targets in the user's units, of such in those of a fit.
+
+    Its values are divided by their size.
+    """
+
+    function: Any
+    unit: Unit
+    size: float = 1.0
+
+    def __call__(self, scores, *target):
+        """Value, slope and curvature, as `Pointwise`."""
+        columns = map(self.unit.from_unit, (np.asarray(scores), *target))
+        values = as_pointwise(self.function(*columns), len(scores), "A term of a constraint")
+        factors = self.unit.spread ** np.arange(3) / self.size
+        return Pointwise(*(one * factor for one, factor in zip(values, factors, strict=True)))
+
+
+def make_terms(constraint, surrogate, loss, samples, unit):
+    """Smooth and exact terms for scores in units of a fit, and the unit of rates in the user's.
+
+    Terms of one's own are functions of scores and targets in the user's units.
+    """
+    if unit == USER_UNIT:
+        return constraint.terms(surrogate, loss), constraint.terms(step_function, loss), unit
+    # A surrogate has the width of its transition in units of the fit.
+    surrogate = ConvertedTerm(surrogate, Unit(0.0, 1.0 / unit.spread))
+    smooth, exact = constraint.terms(surrogate, loss), constraint.terms(step_function, loss)
+    # Means and errors are linear or homogeneous, and need not be computed in another unit.
+    is_mean, gap = exact == (pointwise_score,), constraint.gap
+    if not exact or (is_mean and not gap.is_ratio and gap.compares != "bound"):
+        return smooth, exact, unit
+    degrees = [getattr(term, "degree", None) for term in exact]
+    if not is_mean and len(exact) == 1 and degrees[0]:
+        return smooth, exact, Unit(0.0, unit.spread ** degrees[0])
+    # Sizes are those at constant and at exact predictions.
+    sizes = [_find_size(term, samples, unit) for term in exact]
+    smooth, exact = (
+        tuple(ConvertedTerm(term, unit, size) for term, size in zip(terms, sizes, strict=True))
+        for terms in (smooth, exact)
+    )
+    return smooth, exact, Unit(0.0, float(np.divide(*sizes)) if len(sizes) == 2 else sizes[0])
+
+
+def _find_size(term, samples, unit):
+    """The larger mean size of a term at the mean of the target and at the target itself; or 1."""
+    target = unit.from_unit(samples.target)
+    sizes = [
+        np.average(np.abs(term(scores, target).value), weights=samples.weights)
+        for scores in (np.full_like(target, unit.center), target)
+    ]
+    return float(max(sizes)) or 1.0
