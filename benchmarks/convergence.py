@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair.plotting._display import COLORS
-from skfair.solvers import Iterate, StochasticSolver, estimate_multipliers, kkt_residual
+from skfair.solvers import StochasticSolver
+from skfair.solvers._solver import Iterate, estimate_multipliers, kkt_residual
 
 ACTIVE = 1e-3
 """Distance to its bound below which a row is active when multipliers are estimated."""

@@ -4,16 +4,13 @@ import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
 
-from skfair.commands import (
-    add_certify_command,
-    add_compare_command,
-    add_monitor_command,
-    add_plan_command,
-    add_report_command,
-    add_subgroups_command,
-    describe_error,
-    print_warnings,
-)
+from skfair.commands._certify import add_certify_command
+from skfair.commands._compare import add_compare_command
+from skfair.commands._monitor import add_monitor_command
+from skfair.commands._options import describe_error, print_warnings
+from skfair.commands._plan import add_plan_command
+from skfair.commands._report import add_report_command
+from skfair.commands._subgroups import add_subgroups_command
 
 COMMAND_ADDERS = (
     add_report_command,

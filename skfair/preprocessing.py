@@ -18,12 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from skfair.groups import (
-    PlainStateMixin,
-    check_alignment,
-    check_samples,
-    encode_groups_for_prediction,
-)
+from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._samples import check_alignment, check_samples
+from skfair.groups._state import PlainStateMixin
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import join_names, warn
 from skfair.utils._parameters import NonNegativeInt, Share, validate_params

@@ -11,14 +11,14 @@ from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
-from skfair.constraints import RankingParity, warn_of_small_groups
-from skfair.fitting import (
-    ConstrainedLinearEstimator,
-    TrainingData,
-    estimator_docs,
-    fit_linear_model,
-)
-from skfair.groups import DocumentPairs, Groups, Samples, check_groups, check_samples
+from skfair.constraints import RankingParity
+from skfair.constraints._constraint import warn_of_small_groups
+from skfair.fitting._input import TrainingData
+from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
+from skfair.fitting._model import estimator_docs
+from skfair.groups import Groups, Samples, check_groups
+from skfair.groups._events import DocumentPairs
+from skfair.groups._samples import check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState

@@ -13,34 +13,29 @@ from skfair.constraints import (
     ConstraintName,
     PartialDemographicParity,
     PartialStatisticalParity,
-    Unit,
     check_applies_to_numbers,
 )
-from skfair.fitting import (
+from skfair.constraints._units import Unit
+from skfair.fitting._input import check_regression_data, resolve_constraints
+from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
-    GroupAwareScoreMixin,
     PercentileSolver,
-    check_regression_data,
-    estimator_docs,
     fit_samples,
     make_partial_parity,
-    resolve_constraints,
-    status_of,
-    warn_of_cost,
-    warn_of_outcome,
 )
+from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
+from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
 from skfair.losses import LOSSES
-from skfair.partitions import row_by_row
-from skfair.postprocessing import (
+from skfair.partitions._collections import row_by_row
+from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
-    Folds,
     check_exportable,
-    check_rule_format,
     cross_fit_samples,
     fit_rule,
     store_rule,
-    write_rule,
 )
+from skfair.postprocessing._oof import Folds
+from skfair.postprocessing._sql import check_rule_format, write_rule
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import resolve_name

@@ -34,7 +34,7 @@ from skfair.metrics import (
     demographic_parity_difference,
     partial_statistical_parity_difference,
 )
-from skfair.partitions import Blocks
+from skfair.partitions._blocks import Blocks
 
 PACKAGE = Path(skfair.__file__).parent
 KERNELS = PACKAGE / "_kernels"

@@ -21,7 +21,8 @@ from skfair.constraints import Constraint, LossParity, MeanParity, RatioGap
 from skfair.losses import Pointwise
 from skfair.metrics import GroupMetric
 from skfair.monitoring import GapMonitor
-from skfair.partitions import Blocks, load_rows
+from skfair.partitions._blocks import Blocks
+from skfair.partitions._collections import load_rows
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import FitPilot, required_sample_size
 from tests.rate_clients import fit_plain, make_columns

@@ -15,8 +15,6 @@ from tests import call_chains, words
 PACKAGE = Path(__file__).parents[1] / "skfair"
 FILES = sorted(PACKAGE.rglob("*.py"))
 _COMMENT = tokenize.COMMENT
-SHARED = {"utils", "_kernels"}
-"""Subpackages whose private modules all others may import."""
 
 
 def describe(path):
@@ -51,21 +49,6 @@ def _words(text):
 def names_used_twice():
     """Class names of which there are several, with their number."""
     return {name: n for name, n in Counter(node.name for _, node in classes()).items() if n > 1}
-
-
-def private_imports():
-    """Private modules that a file imports from another subpackage: (file, module)."""
-    result = set()
-    for path, tree in trees():
-        subpackage = path.relative_to(PACKAGE).with_suffix("").parts[0]
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.ImportFrom) or node.level:
-                continue
-            package, *names = node.module.split(".")
-            inside = package == "skfair" and names and names[0] not in SHARED | {subpackage}
-            if inside and any(name.startswith("_") for name in names[1:]):
-                result.add((describe(path), node.module))
-    return sorted(result)
 
 
 def group_switches():
@@ -250,9 +233,6 @@ def main():
     print(f"people per 1,000 words of pages  {words.people_per_thousand(pages):.1f}")
     print(f"semicolons per 100 sentences     {words.semicolons_per_hundred(pages):.1f}")
     print(f"class names used twice           {names_used_twice() or 'none'}")
-    print(f"private imports across subpackages     {len(private_imports())}")
-    for importer, module in private_imports():
-        print(f"    {importer}: {module}")
     print(f"switches over classes of groups  {group_switches() or 'none'}")
     print(f"classes of many members          {len(large_classes())} {large_classes()}")
     print(f"largest file, lines              {largest(file_lengths())}")

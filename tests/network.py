@@ -3,11 +3,12 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.constraints import DemographicParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 

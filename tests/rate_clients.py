@@ -17,9 +17,11 @@ import pandas as pd
 from skfair.audit import FairnessReport, certify
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import MinimumRate, RateParity
-from skfair.metrics import Rate, find_rate, group_report, make_scorer
+from skfair.metrics import Rate, group_report, make_scorer
+from skfair.metrics._rates import find_rate
 from skfair.monitoring import GapMonitor
-from skfair.partitions import Blocks, load_rows, open_blocks
+from skfair.partitions._blocks import Blocks, open_blocks
+from skfair.partitions._collections import load_rows
 
 RATES = (
     "selection_rate",

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import skfair
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
-from skfair.constraints import REPORT_COLUMNS
+from skfair.constraints._reports import REPORT_COLUMNS
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.utils._api import Record
 

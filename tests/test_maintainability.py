@@ -2,7 +2,7 @@
 
 from tests import maintainability, words
 
-MAX_CODE_LINES = 41_842
+MAX_CODE_LINES = 41_510
 """Code lines of the package, as the report counts them. A commit that raises this number says why
 the lines cannot be saved elsewhere; one that removes lines lowers it."""
 
@@ -27,11 +27,6 @@ def test_few_classes_have_many_members():
 
 def test_a_class_name_means_one_thing():
     assert set(maintainability.names_used_twice()) == set()
-
-
-def test_no_subpackage_imports_a_private_module_of_another():
-    """A subpackage exports in its `__init__` what others need."""
-    assert maintainability.private_imports() == []
 
 
 def test_no_code_depends_on_the_class_of_groups():

@@ -465,7 +465,7 @@ def test_models_of_groups_need_recorded_ones(data, proxies):
 
 
 def test_partitioned_samples_have_no_probabilities(data, proxies):
-    from skfair.partitions import is_partitioned
+    from skfair.partitions._collections import is_partitioned
 
     da = pytest.importorskip("dask.array")
     X, y, sex, _ = data

@@ -14,36 +14,26 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
     PartialParityClassifier,
 )
-from skfair.constraints import (
-    OPTIONAL_ROWS_MEMBERS,
-    ConstraintSystem,
-    DemographicParity,
-    PartialStatisticalParity,
-    SmoothConstraint,
-)
+from skfair.constraints import DemographicParity, PartialStatisticalParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, ShareRows
+from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS, SmoothConstraint
 from skfair.constraints._rows import RateRows
 from skfair.constraints._sums import Sums
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import (
+from skfair.models._linear import ArgmaxModel, GroupwiseModel, LinearModel
+from skfair.models._mlp import MLPModel
+from skfair.models._model import (
     OPTIONAL_LINEAR_MEMBERS,
     OPTIONAL_MODEL_MEMBERS,
-    ArgmaxModel,
-    GroupwiseModel,
     LinearInParameters,
-    LinearModel,
-    MLPModel,
     Model,
 )
-from skfair.partitions import blocks, make_partitions
-from skfair.problems import (
-    OPTIONAL_PROBLEM_MEMBERS,
-    ConstrainedProblem,
-    PartitionedProblem,
-    Problem,
-)
+from skfair.partitions._partitions import blocks, make_partitions
+from skfair.problems._partitioned import PartitionedProblem
+from skfair.problems._problem import OPTIONAL_PROBLEM_MEMBERS, ConstrainedProblem, Problem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid

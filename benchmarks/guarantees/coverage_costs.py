@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair.audit import Audit
-from skfair.constraints import MaximumRate, RateParity, make_posterior
-from skfair.groups import Events, Samples, check_groups
+from skfair.constraints import MaximumRate, RateParity
+from skfair.constraints._bound import make_posterior
+from skfair.groups import Samples, check_groups
+from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
 from skfair.statistics import Means, make_estimates

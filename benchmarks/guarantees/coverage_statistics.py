@@ -10,7 +10,7 @@ from benchmarks.guarantees.coverage_means import SKEWED, coverage_of_means
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.constraints import PartialStatisticalParity
-from skfair.metrics import make_limit_metric
+from skfair.metrics._scoring import make_limit_metric
 from skfair.statistics import (
     AUCs,
     balance_limit,

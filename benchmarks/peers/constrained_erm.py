@@ -22,9 +22,10 @@ from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
-from skfair.solvers import PLADA, SQP, Iterate, estimate_multipliers, kkt_residual
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
+from skfair.solvers import PLADA, SQP
+from skfair.solvers._solver import Iterate, estimate_multipliers, kkt_residual
 from skfair.surrogates import Sigmoid
 
 GAPS = {

@@ -12,7 +12,7 @@ from benchmarks.spectral_cases import sparse_sbm
 from benchmarks.tables import Check, Report
 from skfair.cluster import FairKMeans, fair_embedding
 from skfair.datasets import make_fair_blobs
-from skfair.partitions import BLOCK, blocks
+from skfair.partitions._partitions import BLOCK, blocks
 
 N_CLUSTERS, N_WORKERS = 10, 2
 N_BLOCKS, MIN_BLOCKS = 16, 4

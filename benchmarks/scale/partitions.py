@@ -17,7 +17,9 @@ import numpy as np
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.partitions import BLOCK, DaskWorkers, _dask
+from skfair.partitions import _dask
+from skfair.partitions._dask import DaskWorkers
+from skfair.partitions._partitions import BLOCK
 
 CONSTRAINTS = ("demographic_parity", "equalized_odds", "percentiles")
 N_COLUMNS, N_WORKERS = 10, 2

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from skfair.cluster import FairKMeans, cluster_front
-from skfair.solvers import sa2gd_front
+from skfair.solvers.literature import sa2gd_front
 
 # %%
 # 400 samples are in two groups that overlap along the first feature. The relaxation replaces the

@@ -19,7 +19,7 @@ from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
-from skfair.metrics import Metrics
+from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names
 
 if TYPE_CHECKING:

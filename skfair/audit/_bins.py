@@ -5,8 +5,9 @@ import pandas as pd
 
 from skfair.audit._files import parse_column
 from skfair.audit._tables import attribute_name
-from skfair.groups import MAX_NUMERIC_GROUPS, MISSING, attribute_columns
-from skfair.partitions import load_rows
+from skfair.groups._groups import MAX_NUMERIC_GROUPS, attribute_columns
+from skfair.groups._known import MISSING
+from skfair.partitions._collections import load_rows
 
 N_BINS = 4
 """Bins of a column, unless another number is passed."""

@@ -34,9 +34,10 @@ from skfair.audit._predictions import (
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text
-from skfair.constraints import bind_constraint, check_applies_to_numbers, metric_kind
+from skfair.constraints import check_applies_to_numbers
+from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
-from skfair.partitions import load_rows
+from skfair.partitions._collections import load_rows
 from skfair.statistics import (
     ComplementEstimates,
     LogRates,

@@ -27,8 +27,10 @@ from skfair.audit._sentences import (
     small_groups_note,
 )
 from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
-from skfair.groups import attribute_columns, attribute_names, check_metric_input
-from skfair.metrics import Rate, find_group_metrics
+from skfair.groups._groups import attribute_columns, attribute_names
+from skfair.groups._samples import check_metric_input
+from skfair.metrics import Rate
+from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics import change_upper_limit, check_level
 from skfair.utils._checks import argument_error, join_names
 

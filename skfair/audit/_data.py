@@ -34,16 +34,11 @@ from skfair.audit._report_input import (
     warn_of_unknown,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
-from skfair.groups import (
-    MISSING,
-    Samples,
-    check_group_probabilities,
-    check_metric_input,
-    fill_missing,
-    merge_samples,
-)
-from skfair.metrics import Metrics, check_strata
-from skfair.partitions import is_partitioned
+from skfair.groups import Samples
+from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
+from skfair.groups._samples import check_metric_input, merge_samples
+from skfair.metrics._group_report import Metrics, check_strata
+from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error
 from skfair.utils._sklearn import safe_indexing

@@ -9,19 +9,17 @@ from sklearn.utils.multiclass import type_of_target
 
 from skfair.audit._sentences import is_known_metric
 from skfair.audit._tables import OUTCOME_METRICS, group_text
-from skfair.metrics import (
+from skfair.metrics import RATES, Rate
+from skfair.metrics._calibration import bin_frequencies, make_bin_edges
+from skfair.metrics._group_metrics import (
     GROUP_METRICS,
-    RATES,
-    Rate,
-    bin_frequencies,
     check_columns_of,
     decide_top_k,
     encode_columns,
     find_group_metrics,
-    find_positive_multiclass,
-    make_bin_edges,
     to_numbers,
 )
+from skfair.metrics._rates import find_positive_multiclass
 from skfair.statistics import estimate_means
 from skfair.utils._checks import argument_error, join_names
 

@@ -15,8 +15,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
-from skfair.constraints import applicable_constraint_names, bind_constraint
-from skfair.groups import Events, check_alignment
+from skfair.constraints import applicable_constraint_names
+from skfair.constraints._held_out import bind_constraint
+from skfair.groups._events import Events
+from skfair.groups._samples import check_alignment
 from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds

@@ -11,7 +11,8 @@ from itertools import islice
 
 import pandas as pd
 
-from skfair.partitions import load_rows, open_blocks
+from skfair.partitions._blocks import open_blocks
+from skfair.partitions._collections import load_rows
 from skfair.utils._checks import join_names
 
 _SEPARATORS = ",;\t|"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skfair.groups import attribute_columns
+from skfair.groups._groups import attribute_columns
 from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
 from skfair.utils._json import add_header, load_content

@@ -13,13 +13,12 @@ from skfair.constraints import (
     CONSTRAINTS,
     Constraint,
     applicable_constraint_names,
-    bind_decisions,
     check_applies_to_numbers,
-    metric_kind,
-    outcome_use,
-    target_and_scores,
 )
-from skfair.groups import Groups, Samples, check_alignment
+from skfair.constraints._held_out import bind_decisions, metric_kind, target_and_scores
+from skfair.constraints._outcomes import outcome_use
+from skfair.groups import Groups, Samples
+from skfair.groups._samples import check_alignment
 from skfair.losses import (
     LOSSES,
     OBJECTIVES,
@@ -28,7 +27,9 @@ from skfair.losses import (
     pointwise_score,
     step_function,
 )
-from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, find_positive, to_numbers
+from skfair.metrics import find_positive
+from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.statistics import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples

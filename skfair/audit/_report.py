@@ -50,7 +50,8 @@ from skfair.audit._sections import (
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
-from skfair.metrics import Metrics, to_numbers
+from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._group_report import Metrics
 from skfair.statistics import check_level, estimate_means
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names

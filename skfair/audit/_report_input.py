@@ -17,8 +17,9 @@ from skfair.audit._tables import (
     suppress_small_groups,
     tabulate,
 )
-from skfair.groups import is_like_unknown
-from skfair.metrics import Rate, find_group_metrics
+from skfair.groups._known import is_like_unknown
+from skfair.metrics import Rate
+from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import argument_error, is_int, join_names, warn
 

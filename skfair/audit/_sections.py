@@ -24,7 +24,7 @@ from skfair.audit._tables import (
     groups_like_unknown,
     single_attributes,
 )
-from skfair.groups import MISSING
+from skfair.groups._known import MISSING
 from skfair.utils._checks import join_names
 
 # Sentences of a report: findings, and what the data cannot decide.

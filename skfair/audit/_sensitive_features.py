@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skfair.groups import (
+from skfair.groups import Groups
+from skfair.groups._known import (
     MISSING,
-    Groups,
     check_group_probabilities,
     fill_missing,
     make_probable_groups,

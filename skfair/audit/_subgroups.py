@@ -29,9 +29,10 @@ from skfair.audit._sentences import (
     left_out_clause,
 )
 from skfair.audit._tables import name_as_text
-from skfair.groups import MISSING, attribute_columns, attribute_names
+from skfair.groups._groups import attribute_columns, attribute_names
+from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
-from skfair.plotting import SubgroupDisplay
+from skfair.plotting._groups import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, is_int

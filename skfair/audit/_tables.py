@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.groups import MISSING, Groups, is_like_unknown
+from skfair.groups import Groups
+from skfair.groups._known import MISSING, is_like_unknown
 from skfair.statistics import Interval, LogRates, interval_of_largest_contrast, pairwise_contrasts
 from skfair.utils._checks import argument_error
 

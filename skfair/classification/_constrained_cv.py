@@ -11,35 +11,37 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
-from skfair.constraints import Constraint, ConstraintName, rate_moments
-from skfair.fitting import (
-    GroupAwareScoreMixin,
+from skfair.constraints import Constraint, ConstraintName
+from skfair.constraints._reports import rate_moments
+from skfair.fitting._input import (
     assumption_attributes,
     check_missing_group_settings,
-    estimator_docs,
     loss_weights,
     resolve_constraints,
-    status_of,
     to_class_labels,
+)
+from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
+from skfair.fitting._outcome import (
+    status_of,
     warn_of_cost,
     warn_of_moved_decisions,
     warn_of_outcome,
 )
 from skfair.losses import LogisticLoss
-from skfair.partitions import row_by_row
-from skfair.postprocessing import (
+from skfair.partitions._collections import row_by_row
+from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
-    Folds,
     check_exportable,
-    check_rule_format,
     cross_fit_samples,
     fit_rule,
+    store_rule,
+)
+from skfair.postprocessing._oof import (
+    Folds,
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
-    store_rule,
-    write_number,
-    write_rule,
 )
+from skfair.postprocessing._sql import check_rule_format, write_number, write_rule
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure

@@ -13,19 +13,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName
-from skfair.fitting import (
+from skfair.fitting._input import check_classification_data, resolve_constraints, to_class_labels
+from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
-    GroupAwareScoreMixin,
     PercentileSolver,
-    check_classification_data,
-    estimator_docs,
     fit_samples,
     make_partial_parity,
-    resolve_constraints,
-    to_class_labels,
 )
+from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
 from skfair.losses import AUCLoss, LossName
-from skfair.partitions import row_by_row
+from skfair.partitions._collections import row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure

@@ -11,17 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting import (
-    ConstrainedEstimator,
-    NetworkSteps,
-    check_classification_data,
-    estimator_docs,
-    fit_network,
-    make_loss,
-    resolve_constraints,
-)
+from skfair.fitting._input import check_classification_data, resolve_constraints
+from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
+from skfair.fitting._network import NetworkSteps, fit_network
 from skfair.losses import LossName
-from skfair.models import MLPModel
+from skfair.models._mlp import MLPModel
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure

@@ -13,47 +13,50 @@ from sklearn.utils import Bunch, column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintSystem
+from skfair.constraints import PARTIAL_CRITERIA, Constraint
+from skfair.constraints._bound import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.fitting import (
+from skfair.fitting._input import to_class_labels, warn_of_dependence
+from skfair.fitting._linear import make_partial_parity
+from skfair.fitting._model import ConstraintReportMixin, GroupAwareScoreMixin, estimator_docs
+from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
-    ConstraintReportMixin,
-    GroupAwareScoreMixin,
     Subtask,
     compares_nothing,
     describe_uncertainty,
-    estimator_docs,
     guarantee_attributes,
-    make_partial_parity,
     store_fit,
-    to_class_labels,
     unconstrained_fit_attributes,
-    warn_of_dependence,
     warn_of_moved_decisions,
     warn_of_one_group,
 )
-from skfair.groups import check_alignment, check_metric_input, encode_groups_for_prediction
+from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._samples import check_alignment, check_metric_input
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.partitions import is_partitioned, load_columns_beside, row_by_row
-from skfair.postprocessing import (
-    MAX_TRIES,
-    Folds,
-    RankedSamples,
-    check_held_out,
-    check_interval_sizes,
+from skfair.partitions._collections import is_partitioned, load_columns_beside, row_by_row
+from skfair.postprocessing._events import (
     check_training_without_features,
-    cross_fit_and_refit,
     feature_attributes,
-    mean_scores,
-    ranks_in_groups,
     route_metadata,
+    stratify,
+)
+from skfair.postprocessing._oof import (
+    Folds,
+    check_held_out,
+    cross_fit_and_refit,
+    mean_scores,
+    snap_to_levels,
+    unique_levels,
+    warn_if_training_data,
+)
+from skfair.postprocessing._rank_shift import (
+    MAX_TRIES,
+    RankedSamples,
+    check_interval_sizes,
+    ranks_in_groups,
     search_rates,
     search_with_guarantee,
     shifted_scores,
-    snap_to_levels,
-    stratify,
-    unique_levels,
-    warn_if_training_data,
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn

@@ -13,19 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups import (
-    PlainStateMixin,
-    SampleSummary,
+from skfair.groups._groups import (
     balance,
     balances_and_data_balance,
     data_balance,
-    encode_block,
     group_names,
     refuse_continuous_attributes,
     smallest_share_ratios,
     warn_of_similar_labels,
 )
-from skfair.partitions import feature_attributes, partitions_of
+from skfair.groups._samples import SampleSummary, encode_block
+from skfair.groups._state import PlainStateMixin
+from skfair.partitions import partitions_of
+from skfair.partitions._collections import feature_attributes
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 

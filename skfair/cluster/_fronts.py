@@ -23,9 +23,9 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import make_problem, ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.groups import balances_and_data_balance, smallest_share_ratios
+from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
-from skfair.partitions import is_partitioned
+from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._api import MatrixLike, Record
 from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn

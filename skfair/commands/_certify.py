@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 from shlex import join, split
 
-from skfair.audit import Claim, check_states_digest
+from skfair.audit import Claim
+from skfair.audit._claims import check_states_digest
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,

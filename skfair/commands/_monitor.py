@@ -14,22 +14,21 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit import (
-    Markup,
+from skfair.audit._data import check_counts
+from skfair.audit._files import (
     check_complete_column,
-    check_counts,
     check_same_notation,
-    confidence_text,
-    describe_bound,
     find_label,
-    left_out_clause,
     place_outcomes,
     read_outcomes,
-    render_page,
+)
+from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
+from skfair.audit._sentences import (
+    confidence_text,
+    describe_bound,
+    left_out_clause,
     samples_clause,
     small_groups_note,
-    tabulate_facts,
-    titled_facts,
     verdict_text,
 )
 from skfair.commands._options import (
@@ -46,8 +45,9 @@ from skfair.commands._options import (
     resolve_output,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
-from skfair.groups import fill_missing
-from skfair.monitoring import GapMonitor, seal
+from skfair.groups._known import fill_missing
+from skfair.monitoring import GapMonitor
+from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text

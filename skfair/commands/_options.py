@@ -9,7 +9,7 @@ import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
-from skfair.audit import file_digest, read_columns
+from skfair.audit._files import file_digest, read_columns
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text

@@ -4,11 +4,10 @@ import sys
 
 import pandas as pd
 
-from skfair.audit import (
-    Audit,
-    SensitiveFeatures,
+from skfair.audit import Audit, SensitiveFeatures
+from skfair.audit._data import check_counts
+from skfair.audit._files import (
     check_complete_column,
-    check_counts,
     check_same_notation,
     find_label,
     has_decimals,

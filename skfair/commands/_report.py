@@ -5,7 +5,7 @@ import sys
 from contextlib import contextmanager
 from importlib import import_module
 
-from skfair.audit import FACT_TITLES
+from skfair.audit._formats import FACT_TITLES
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,

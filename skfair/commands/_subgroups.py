@@ -1,6 +1,6 @@
 """The command ``python -m skfair subgroups``: search a file of decisions of any tool."""
 
-from skfair.audit import REPORTED_RATES
+from skfair.audit._estimators import REPORTED_RATES
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,

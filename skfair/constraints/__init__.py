@@ -2,13 +2,7 @@
 
 from typing import Annotated
 
-from skfair.constraints._bound import BoundConstraint as BoundConstraint
-from skfair.constraints._bound import ConstraintSystem as ConstraintSystem
-from skfair.constraints._bound import draw_batch as draw_batch
-from skfair.constraints._bound import make_posterior as make_posterior
 from skfair.constraints._constraint import Constraint, constraint_hint
-from skfair.constraints._constraint import bind_all as bind_all
-from skfair.constraints._constraint import warn_of_small_groups as warn_of_small_groups
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     DemographicParity,
@@ -33,12 +27,6 @@ from skfair.constraints._gap import (
     Shortfall,
     TotalRangeGap,
 )
-from skfair.constraints._held_out import bind_constraint as bind_constraint
-from skfair.constraints._held_out import bind_decisions as bind_decisions
-from skfair.constraints._held_out import metric_kind as metric_kind
-from skfair.constraints._held_out import target_and_scores as target_and_scores
-from skfair.constraints._outcomes import evaluate_cells as evaluate_cells
-from skfair.constraints._outcomes import outcome_use as outcome_use
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -46,23 +34,7 @@ from skfair.constraints._partial import (
     PartialGroupAUC,
     PartialStatisticalParity,
 )
-from skfair.constraints._partial_bound import condense as condense
-from skfair.constraints._partial_bound import count_in_bins as count_in_bins
-from skfair.constraints._partial_bound import gather_from_bins as gather_from_bins
-from skfair.constraints._partial_bound import share_moments as share_moments
-from skfair.constraints._partial_rows import bucket_curvatures as bucket_curvatures
-from skfair.constraints._partial_rows import place_buckets as place_buckets
-from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS as OPTIONAL_ROWS_MEMBERS
-from skfair.constraints._protocols import SmoothConstraint as SmoothConstraint
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
-from skfair.constraints._reports import REPORT_COLUMNS as REPORT_COLUMNS
-from skfair.constraints._reports import rate_moments as rate_moments
-from skfair.constraints._units import Unit as Unit
-from skfair.constraints._values import ConstraintValues as ConstraintValues
-from skfair.constraints._values import ScoreJacobian as ScoreJacobian
-from skfair.constraints._values import block_diagonal as block_diagonal
-from skfair.constraints._values import differentiate_means as differentiate_means
-from skfair.constraints._values import spread_over_samples as spread_over_samples
 from skfair.utils._checks import Registry
 from skfair.utils._sklearn import StrOptions
 

@@ -134,7 +134,7 @@ class ConstraintSystem(tuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> rows = ConstraintSystem(()).rows
     >>> rows(scores=np.zeros(3), aux=rows.initial_aux(np.zeros(3))).values.shape
     (0,)

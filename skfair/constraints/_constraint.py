@@ -14,9 +14,11 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import AGGREGATES, Gap, RangeGap, RatioGap
 from skfair.constraints._sums import Sums
 from skfair.constraints._units import USER_UNIT, make_terms
-from skfair.groups import AUTO_MIN_GROUP_SIZE, Events
+from skfair.groups._events import Events
+from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
-from skfair.metrics import METRICS, RATES, asks_for_ratio, find_criterion
+from skfair.metrics import METRICS, RATES
+from skfair.metrics._synonyms import asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
 from skfair.utils._checks import (
     argument_error,

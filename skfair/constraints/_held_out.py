@@ -6,9 +6,12 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from skfair.constraints._constraint import Constraint, bind_all
-from skfair.groups import check_metric_input
+from skfair.groups._samples import check_metric_input
 from skfair.losses import LogisticLoss, step_function
-from skfair.metrics import METRICS, Metric, find_positive, make_limit_metric, to_numbers
+from skfair.metrics import METRICS, find_positive
+from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._registry import Metric
+from skfair.metrics._scoring import make_limit_metric
 from skfair.statistics import check_level, gap_upper_limit
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing

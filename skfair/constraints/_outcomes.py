@@ -3,7 +3,7 @@
 import numpy as np
 
 from skfair.losses import LogisticLoss, step_function
-from skfair.metrics import counted_values, is_share
+from skfair.metrics._rates import counted_values, is_share
 
 
 def evaluate_cells(constraint, samples, scores):

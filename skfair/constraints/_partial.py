@@ -25,8 +25,8 @@ from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._gap import IntervalGap
 from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
-from skfair.groups import intervals_by_group
-from skfair.metrics import (
+from skfair.groups._events import intervals_by_group
+from skfair.metrics._partial import (
     ScoredMembers,
     partial_demographic_parity_gap,
     partial_equal_opportunity_gap,

@@ -12,7 +12,9 @@ from skfair.constraints._partial_rows import cell_codes
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
 from skfair.constraints._units import USER_UNIT
-from skfair.groups import Events, Groups, Samples, count_table, is_in_intervals
+from skfair.groups import Groups, Samples
+from skfair.groups._events import Events, is_in_intervals
+from skfair.groups._groups import count_table
 from skfair.statistics import (
     AUCs,
     CurvePosterior,

@@ -11,7 +11,7 @@ from scipy import sparse
 from skfair.constraints._convex import Majorant, MeanExcess
 from skfair.constraints._rows import batch_events
 from skfair.constraints._values import ConstraintValues, ScoreJacobian
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 
 # Rows that bound shares of events above thresholds between percentiles.

@@ -51,7 +51,7 @@ class SmoothConstraint(Protocol):
 
     >>> import numpy as np
     >>> from scipy import sparse
-    >>> from skfair.constraints import ConstraintValues, ScoreJacobian
+    >>> from skfair.constraints._values import ConstraintValues, ScoreJacobian
     >>> class CentredScores:
     ...     lower, upper, n_aux = np.zeros(1), np.zeros(1), 0
     ...

@@ -15,7 +15,8 @@ from skfair.constraints._constraint import (
     positives,
 )
 from skfair.constraints._gap import LargestMean, Shortfall
-from skfair.metrics import Rate, find_rate
+from skfair.metrics import Rate
+from skfair.metrics._rates import find_rate
 from skfair.utils._api import Reference
 from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare
 

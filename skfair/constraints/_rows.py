@@ -17,7 +17,7 @@ from skfair.constraints._values import (
     spread_over_samples,
     stack_values,
 )
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.losses import as_pointwise
 
 _NO_UNKNOWNS = np.empty(0)

@@ -9,8 +9,8 @@ import numpy as np
 from skfair.constraints._reports import rate_report_columns
 from skfair.constraints._rows import RateRows, evaluate_terms
 from skfair.constraints._units import USER_UNIT, Unit
-from skfair.groups import Events
-from skfair.metrics import counted_values, is_share, known_values
+from skfair.groups._events import Events
+from skfair.metrics._rates import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
 
 

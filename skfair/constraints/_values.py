@@ -22,7 +22,7 @@ class ScoreJacobian:
     --------
     >>> import numpy as np
     >>> from scipy import sparse
-    >>> from skfair.constraints import ScoreJacobian
+    >>> from skfair.constraints._values import ScoreJacobian
     >>> basis = sparse.csr_array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
     >>> ScoreJacobian(means_to_rows=np.array([[1.0, -1.0]]), basis=basis).adjoint(np.ones(1))
     array([ 0.5,  0.5, -1. ])

@@ -15,7 +15,7 @@ from skfair.datasets._people import (
     fetch_law_school,
 )
 from skfair.datasets._points import load_patients
-from skfair.partitions import open_blocks
+from skfair.partitions._blocks import open_blocks
 
 __all__ = [
     "fetch_acs_income",

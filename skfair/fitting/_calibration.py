@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 from sklearn.base import clone
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
 from skfair.fitting._fitter import limit_iterations
 from skfair.solvers import SQP

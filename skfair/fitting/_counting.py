@@ -11,14 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import rate_moments, share_moments
-from skfair.problems import (
-    ConstrainedProblem,
-    PartitionedProblem,
-    PartitionedRankProblem,
-    predict_block,
-)
-from skfair.solvers import Result
+from skfair.constraints._partial_bound import share_moments
+from skfair.constraints._reports import rate_moments
+from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem, predict_block
+from skfair.problems._problem import ConstrainedProblem
+from skfair.solvers._solver import Result
 
 # Errors and gaps along a line of models, from the decisions that flip on the way.
 #

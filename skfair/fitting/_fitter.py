@@ -9,7 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import (
     COUNTERS,
     DECIMALS,
@@ -18,7 +18,7 @@ from skfair.fitting._counting import (
     LineStart,
     sort_key,
 )
-from skfair.problems import draw_subsample
+from skfair.problems._problem import draw_subsample
 from skfair.solvers import SQP
 
 # Fits of a constrained problem, and candidates evaluated by the public metrics.

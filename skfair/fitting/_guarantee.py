@@ -42,7 +42,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from skfair.constraints import make_posterior
+from skfair.constraints._bound import make_posterior
 from skfair.fitting._planes import PlainFit, find_planes
 
 N_FOLDS = 5

@@ -7,23 +7,17 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints import CONSTRAINTS, Constraint, Unit
-from skfair.groups import (
-    Samples,
-    check_alignment,
-    check_one_label_type,
-    check_samples,
-    unique_values,
-)
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints._units import Unit
+from skfair.groups import Samples
+from skfair.groups._groups import check_one_label_type, unique_values
+from skfair.groups._samples import check_alignment, check_samples
 from skfair.losses import LogisticLoss, is_pairwise, step_function
-from skfair.models import LinearModel
-from skfair.partitions import SUBSAMPLE_SIZES, blocks, is_partitioned, make_partitions
-from skfair.problems import (
-    PartitionedProblem,
-    PartitionedRankProblem,
-    draw_subsample,
-    needs_subsample,
-)
+from skfair.models._linear import LinearModel
+from skfair.partitions._collections import is_partitioned
+from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
+from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem
+from skfair.problems._problem import draw_subsample, needs_subsample
 from skfair.solvers import SQP
 from skfair.statistics import (
     ASSUMPTIONS,

@@ -9,7 +9,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from skfair.constraints import PARTIAL_CRITERIA, Unit
+from skfair.constraints import PARTIAL_CRITERIA
+from skfair.constraints._units import Unit
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._input import (
@@ -25,23 +26,27 @@ from skfair.fitting._input import (
 )
 from skfair.fitting._model import ConstrainedEstimator, make_problem, make_solver
 from skfair.fitting._outcome import FitTask
-from skfair.groups import (
-    EncodedBlock,
-    Groups,
-    Samples,
-    SampleSummary,
-    check_alignment,
+from skfair.groups import Groups, Samples
+from skfair.groups._groups import (
     check_attribute_label_types,
     check_one_label_type,
-    check_partition,
-    encode_groups_for_prediction,
-    partition_error,
     unique_inverse,
     warn_of_similar_labels,
 )
+from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._samples import (
+    EncodedBlock,
+    SampleSummary,
+    check_alignment,
+    check_partition,
+    partition_error,
+)
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
-from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, times_vector
-from skfair.partitions import SUBSAMPLE_SIZES, is_partitioned, partitions_of, sampling_rates
+from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.models._model import times_vector
+from skfair.partitions import partitions_of
+from skfair.partitions._collections import is_partitioned
+from skfair.partitions._partitions import SUBSAMPLE_SIZES, sampling_rates
 from skfair.solvers import SOLVERS, SQP
 from skfair.utils._checks import check_finite_squares, join_names, resolve_name
 from skfair.utils._sklearn import StrOptions

@@ -7,12 +7,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
-from skfair.constraints import ConstraintSystem, Unit, bind_all
+from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._constraint import bind_all
+from skfair.constraints._units import Unit
 from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
-from skfair.groups import PlainStateMixin
+from skfair.groups._state import PlainStateMixin
 from skfair.losses import OBJECTIVES, is_pairwise
-from skfair.problems import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, make_docstring_decorator

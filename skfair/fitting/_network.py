@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._model import make_problem, make_solver
 from skfair.fitting._outcome import FitTask
-from skfair.models import LinearModel
+from skfair.models._linear import LinearModel
 from skfair.solvers import SQP
 from skfair.utils._checks import warn
 

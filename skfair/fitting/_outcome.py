@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
-from skfair.partitions import feature_attributes
+from skfair.partitions._collections import feature_attributes
 from skfair.solvers import SQP
 from skfair.utils._checks import join_names, warn
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from skfair.constraints import spread_over_samples
+from skfair.constraints._values import spread_over_samples
 
 N_FOLDS = 10
 """Folds without which directions are learned."""

@@ -16,14 +16,9 @@ from skfair.groups._groups import (
     prefers_factorize,
     unique_inverse,
 )
-from skfair.partitions import (
-    BLOCK,
-    blocks,
-    check_alignment,
-    is_partitioned,
-    make_partitions,
-    partitions_of,
-)
+from skfair.partitions import partitions_of
+from skfair.partitions._collections import check_alignment, is_partitioned
+from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 
 
 def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
@@ -39,7 +34,7 @@ def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     >>> import dask.array as da
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from skfair.groups import merge_duplicate_rows
+    >>> from skfair.groups._duplicates import merge_duplicate_rows
     >>> decided = da.from_array(np.array([1, 0, 1, 1]), chunks=2)
     >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
     >>> with Client(processes=False, dashboard_address=":0"):
@@ -65,7 +60,7 @@ def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns
     >>> import dask.array as da
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from skfair.groups import merge_duplicate_rows_with_sizes
+    >>> from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
     >>> decided = da.from_array(np.array([1, 1, 1, 0]), chunks=2)
     >>> sex = da.from_array(np.array(["f", "f", "f", "m"]), chunks=2)
     >>> weights = da.from_array(np.array([1.0, 3.0, 0.0, 2.0]), chunks=2)

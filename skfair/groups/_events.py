@@ -43,7 +43,7 @@ class Events:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.groups import Events
+    >>> from skfair.groups._events import Events
     >>> events = Events.disjoint(np.array([0, 1, 0]), n_events=2)
     >>> events.means(np.array([1.0, 2.0, 5.0])), events.means_adjoint(np.array([1.0, 1.0]))
     (array([3., 2.]), array([0.5, 1. , 0.5]))
@@ -405,7 +405,7 @@ class DocumentPairs:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.groups import DocumentPairs
+    >>> from skfair.groups._events import DocumentPairs
     >>> pairs = DocumentPairs(np.array([2, 0, 1, 1, 0]), np.array([0, 0, 0, 1, 1]))
     >>> len(pairs), pairs[np.arange(4)].tolist()
     (4, [[2, 1], [0, 1], [0, 2], [3, 4]])

@@ -22,7 +22,7 @@ from skfair.groups._groups import (
     normalize_label,
     refuse_continuous_attributes,
 )
-from skfair.partitions import check_alignment, load_columns
+from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import error_that_stops_search
 

@@ -26,12 +26,8 @@ from skfair.groups._known import (
     check_recorded_groups,
     make_probable_groups,
 )
-from skfair.partitions import (
-    changed_partition_message,
-    check_alignment,
-    load_columns,
-    warn_of_small_partitions,
-)
+from skfair.partitions._collections import changed_partition_message, check_alignment, load_columns
+from skfair.partitions._partitions import warn_of_small_partitions
 from skfair.utils._checks import argument_error, check_finite_squares, join_names, warn
 from skfair.utils._sklearn import check_sample_weight
 

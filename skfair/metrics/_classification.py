@@ -4,7 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import check_groups, check_metric_input, merge_duplicate_rows
+from skfair.groups import check_groups
+from skfair.groups._duplicates import merge_duplicate_rows
+from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import (
     confusion_matrices,

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import (
+from skfair.groups import check_groups
+from skfair.groups._duplicates import merge_duplicate_rows
+from skfair.groups._groups import (
     balances_and_data_balance,
-    check_groups,
-    check_metric_input,
     count_table,
-    merge_duplicate_rows,
     smallest_share_ratios,
     to_pandas_index,
 )
+from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric

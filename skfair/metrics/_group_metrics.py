@@ -15,7 +15,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from skfair.groups import Groups, check_metric_input
+from skfair.groups import Groups
+from skfair.groups._samples import check_metric_input
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
 from skfair.metrics._rates import (
     RATE_SYNONYMS,

@@ -10,15 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 
-from skfair.groups import (
-    Groups,
-    attribute_names,
-    check_alignment,
-    check_groups,
-    check_metric_input,
-    merge_duplicate_rows_with_sizes,
-    to_pandas_index,
-)
+from skfair.groups import Groups, check_groups
+from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
+from skfair.groups._groups import attribute_names, to_pandas_index
+from skfair.groups._samples import check_alignment, check_metric_input
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._group_metrics import (
     GroupMetric,

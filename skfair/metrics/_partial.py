@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
-from skfair.groups import check_metric_input, intervals_by_group, is_in_intervals, tabulate_scores
+from skfair.groups._events import intervals_by_group, is_in_intervals, tabulate_scores
+from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric

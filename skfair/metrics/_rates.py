@@ -10,7 +10,10 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.groups import Groups, check_metric_input, merge_duplicate_rows, unique_values
+from skfair.groups import Groups
+from skfair.groups._duplicates import merge_duplicate_rows
+from skfair.groups._groups import unique_values
+from skfair.groups._samples import check_metric_input
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
 from skfair.statistics import Estimates, estimate_means, estimate_quotients, make_estimates
 from skfair.utils._api import Comparison

@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_array
 
-from skfair.groups import DocumentPairs, check_groups, check_metric_input
+from skfair.groups import check_groups
+from skfair.groups._events import DocumentPairs
+from skfair.groups._samples import check_metric_input
 from skfair.losses import LOSSES, as_pointwise, averaged_loss
 from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates

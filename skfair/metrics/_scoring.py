@@ -16,7 +16,8 @@ from sklearn.utils.metadata_routing import UNUSED, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 
 from skfair.exceptions import MissingSensitiveFeaturesError
-from skfair.groups import HOW_TO_PASS_GROUPS, check_alignment
+from skfair.groups._known import HOW_TO_PASS_GROUPS
+from skfair.groups._samples import check_alignment
 from skfair.metrics._group_metrics import (
     RESPONSES_BY_METHOD,
     GroupComparison,

@@ -66,7 +66,7 @@ class LinearModel:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import LinearModel
+    >>> from skfair.models._linear import LinearModel
     >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
     >>> model = LinearModel.from_features(X, weights=np.ones(2))
     >>> model.scores(model.parameters([1.0, 0.1], 0.0))
@@ -482,7 +482,7 @@ class GroupInterceptsModel(LinearModel):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import GroupInterceptsModel
+    >>> from skfair.models._linear import GroupInterceptsModel
     >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
     >>> model = GroupInterceptsModel.from_features(X, codes, weights=np.ones(4))
     >>> model.evaluate(model.parameters([1.0], [0.0, 10.0])).scores
@@ -535,7 +535,7 @@ class GroupwiseModel(LinearBlocks):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import GroupwiseModel
+    >>> from skfair.models._linear import GroupwiseModel
     >>> X, codes = np.array([[0.0], [2.0], [0.0], [4.0]]), np.array([0, 0, 1, 1])
     >>> model = GroupwiseModel.from_features(X, codes, weights=np.ones(4))
     >>> model.evaluate(model.parameters([[1.0], [-1.0]], [0.0, 10.0])).scores
@@ -636,7 +636,7 @@ class ArgmaxModel(LinearBlocks):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import ArgmaxModel
+    >>> from skfair.models._linear import ArgmaxModel
     >>> columns = [np.array([[0.0], [2.0]]), np.array([[1.0], [0.0]]), np.array([[0.0], [1.0]])]
     >>> model = ArgmaxModel.from_features(columns, weights=np.ones(2))
     >>> parameters = model.parameters(np.ones((3, 1)), np.zeros(3))

@@ -75,7 +75,7 @@ class MLPModel:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import MLPModel
+    >>> from skfair.models._mlp import MLPModel
     >>> X = np.array([[1.0, 10.0], [3.0, 30.0]])
     >>> model = MLPModel.from_features(X, weights=np.ones(2), hidden_layer_sizes=(4,))
     >>> model.n_parameters

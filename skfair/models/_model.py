@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skfair.partitions import BLOCK, blocks, make_partitions
+from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 from skfair.utils._api import RandomState
 
 # The protocol of models, and the base of models that are linear in their parameters.
@@ -31,7 +31,8 @@ class Model(Protocol):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import LinearModel, Model
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.models._model import Model
     >>> model = LinearModel.from_features(np.array([[0.0], [1.0]]), weights=np.ones(2))
     >>> isinstance(model, Model)
     True
@@ -209,7 +210,8 @@ def check_model(model: Model, *, random_state: RandomState = 0) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import MLPModel, check_model
+    >>> from skfair.models._mlp import MLPModel
+    >>> from skfair.models._model import check_model
     >>> X = np.random.default_rng(0).normal(size=(20, 3))
     >>> check_model(MLPModel.from_features(X, np.ones(20), hidden_layer_sizes=(4,)))
     """
@@ -385,7 +387,7 @@ def moments(X, weights, n_jobs=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.models import moments
+    >>> from skfair.models._model import moments
     >>> moments(np.array([[1.0], [3.0]]), weights=np.array([0.5, 0.5]))
     (array([2.]), array([1.]))
     """

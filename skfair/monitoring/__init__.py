@@ -1,6 +1,5 @@
 """Monitors of deployed models: gaps between groups over time, valid at every look."""
 
 from skfair.monitoring._monitor import GapMonitor
-from skfair.monitoring._monitor import seal as seal
 
 __all__ = ["GapMonitor"]

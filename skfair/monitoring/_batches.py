@@ -13,10 +13,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_consistent_length
 
-from skfair.audit import OUTCOME_SELECTION, Audit, as_sensitive_features
-from skfair.constraints import evaluate_cells, outcome_use
-from skfair.groups import Groups, Samples, check_attribute_label_types, check_groups
-from skfair.metrics import find_positive, to_numbers
+from skfair.audit import Audit
+from skfair.audit._sections import OUTCOME_SELECTION
+from skfair.audit._sensitive_features import as_sensitive_features
+from skfair.constraints._outcomes import evaluate_cells, outcome_use
+from skfair.groups import Groups, Samples, check_groups
+from skfair.groups._groups import check_attribute_label_types
+from skfair.metrics import find_positive
+from skfair.metrics._group_metrics import to_numbers
 from skfair.utils._checks import argument_error, join_names, warn
 from skfair.utils._sklearn import safe_indexing
 

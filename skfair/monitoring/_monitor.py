@@ -20,10 +20,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_consistent_length
 
 from skfair import constraints
-from skfair.audit import Audit, check_group_size, name_left_out
+from skfair.audit import Audit
+from skfair.audit._report_input import check_group_size
+from skfair.audit._sentences import name_left_out
 from skfair.constraints import CONSTRAINTS, Constraint
 from skfair.losses import LogisticLoss, step_function
-from skfair.metrics import is_share
+from skfair.metrics._rates import is_share
 from skfair.monitoring._batches import (
     OutstandingSamples,
     check_audit,
@@ -49,8 +51,8 @@ from skfair.monitoring._state import (
     add_late_cohort,
     advance_state,
 )
-from skfair.partitions import load_rows
-from skfair.plotting import GapMonitorDisplay
+from skfair.partitions._collections import load_rows
+from skfair.plotting._progress import GapMonitorDisplay
 from skfair.statistics import Interval, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names, resolve_name

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skfair.audit import event_text
+from skfair.audit._sentences import event_text
 from skfair.statistics import rate_limits
 
 ALARM_SHARE = 4.0

@@ -461,7 +461,7 @@ def row_by_row(empty: Callable) -> Callable[[Decorated], Decorated]:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import row_by_row
+    >>> from skfair.partitions._collections import row_by_row
     >>> class Halves:
     ...     @row_by_row(lambda self: np.empty(0))
     ...     def predict(self, X):

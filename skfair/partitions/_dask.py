@@ -34,7 +34,8 @@ class DaskWorkers:
     --------
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from skfair.partitions import DaskWorkers, Partitions
+    >>> from skfair.partitions._dask import DaskWorkers
+    >>> from skfair.partitions._partitions import Partitions
     >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     stored = client.map(lambda n: [np.ones(n)], range(1, 5))
     ...     Partitions(DaskWorkers(client, stored)).reduce(np.sum)

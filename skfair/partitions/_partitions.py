@@ -41,7 +41,7 @@ class Partitions:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import make_partitions
+    >>> from skfair.partitions._partitions import make_partitions
     >>> def moments(rows, power):
     ...     return len(rows), (rows**power).sum(axis=0)
     >>> partitions = make_partitions([np.ones((2, 3)), np.full((1, 3), 2.0)])
@@ -188,7 +188,7 @@ def blocks(n_samples, size=BLOCK):
 
     Examples
     --------
-    >>> from skfair.partitions import blocks
+    >>> from skfair.partitions._partitions import blocks
     >>> blocks(5, size=3)
     [slice(0, 3, None), slice(3, 5, None)]
     """
@@ -229,7 +229,7 @@ class Reader:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import Partitions, Reader, Threads
+    >>> from skfair.partitions._partitions import Partitions, Reader, Threads
     >>> reader = Reader(lambda number: [np.arange(number)], n_partitions=4)
     >>> Partitions(Threads(reader)).reduce(np.sum)  # 0 of nothing, 0, 0 + 1, 0 + 1 + 2
     np.int64(4)
@@ -294,7 +294,7 @@ def make_partitions(blocks, n_jobs=None):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import blocks, make_partitions
+    >>> from skfair.partitions._partitions import blocks, make_partitions
     >>> X = np.arange(10.0)
     >>> make_partitions([X[rows] for rows in blocks(10, size=4)], n_jobs=2).reduce(np.sum)
     np.float64(45.0)
@@ -312,7 +312,7 @@ def n_threads_of(n_jobs):
     Examples
     --------
     >>> from joblib import Parallel, delayed
-    >>> from skfair.partitions import n_threads_of
+    >>> from skfair.partitions._partitions import n_threads_of
     >>> Parallel(2, prefer="threads")(delayed(n_threads_of)(n_jobs) for n_jobs in (None, -1, 3))
     [1, 1, 3]
     """
@@ -390,7 +390,7 @@ def sampling_rates(counts, size):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import sampling_rates
+    >>> from skfair.partitions._partitions import sampling_rates
     >>> sampling_rates(np.array([9_000, 990, 10]), 1_200)
     array([0.12, 0.12, 1.  ])
     """
@@ -407,7 +407,7 @@ def random_keys(numbers):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.partitions import random_keys
+    >>> from skfair.partitions._partitions import random_keys
     >>> random_keys(np.arange(3)).round(3)
     array([0.883, 0.432, 0.026])
     """

@@ -13,9 +13,7 @@ from skfair.plotting._groups import (
     GroupRateDisplay,
     ScoreDistributionDisplay,
 )
-from skfair.plotting._groups import SubgroupDisplay as SubgroupDisplay
 from skfair.plotting._progress import ConvergenceDisplay
-from skfair.plotting._progress import GapMonitorDisplay as GapMonitorDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",

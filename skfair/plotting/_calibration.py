@@ -8,7 +8,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.metrics import ARGUMENTS_BY_METRIC_KIND, reliability_table
+from skfair.metrics import reliability_table
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     INK,
     Display,

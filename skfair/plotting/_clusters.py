@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import cluster_balances, group_names
+from skfair.groups._groups import cluster_balances, group_names
 from skfair.metrics import cluster_composition, non_dominated_mask
 from skfair.plotting._display import (
     INK,

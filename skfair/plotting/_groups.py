@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups import count_table, is_in_intervals
-from skfair.metrics import (
-    ARGUMENTS_BY_METRIC_KIND,
-    Metrics,
-    check_scored_members,
-    find_group_metrics,
-    group_report,
-)
+from skfair.groups._events import is_in_intervals
+from skfair.groups._groups import count_table
+from skfair.metrics import check_scored_members, group_report
+from skfair.metrics._group_metrics import find_group_metrics
+from skfair.metrics._group_report import Metrics
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
     COLORS,
     INK,

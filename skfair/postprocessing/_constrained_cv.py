@@ -12,21 +12,24 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.fitting import (
-    ConstraintReportMixin,
+from skfair.fitting._input import (
+    loss_weights,
+    refuse_partitioned,
+    standardize_target,
+    warn_of_dependence,
+)
+from skfair.fitting._model import ConstraintReportMixin
+from skfair.fitting._outcome import (
     FitProgressCallback,
     Subtask,
     compares_nothing,
-    loss_weights,
-    refuse_partitioned,
     solution_attributes,
-    standardize_target,
     store_fit,
     to_user_units,
-    warn_of_dependence,
     warn_of_one_group,
 )
-from skfair.groups import check_alignment, encode_groups_for_prediction
+from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._samples import check_alignment
 from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,

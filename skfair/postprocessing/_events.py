@@ -14,22 +14,22 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints import ConstraintSystem, bind_all
-from skfair.fitting import (
-    Fitter,
-    Guarantee,
+from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._constraint import bind_all
+from skfair.fitting._enforce import enforce, enforce_in_population
+from skfair.fitting._fitter import Fitter
+from skfair.fitting._guarantee import Guarantee
+from skfair.fitting._input import (
     check_classification_data,
     check_regression_data,
-    enforce,
-    enforce_in_population,
     estimate_group_probabilities,
     fill_groups,
     warn_of_group_in_features,
 )
-from skfair.groups import check_alignment
+from skfair.groups._samples import check_alignment
 from skfair.losses import LogisticLoss, step_function
-from skfair.models import ArgmaxModel, LinearModel
-from skfair.partitions import is_partitioned
+from skfair.models._linear import ArgmaxModel, LinearModel
+from skfair.partitions._collections import is_partitioned
 from skfair.postprocessing._group_models import (
     default_model_names,
     fit_classifier,
@@ -37,7 +37,7 @@ from skfair.postprocessing._group_models import (
 )
 from skfair.postprocessing._group_thresholds import search_thresholds
 from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
-from skfair.problems import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 from skfair.utils._checks import join_names, warn

@@ -14,9 +14,11 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
-from skfair.constraints import ConstraintSystem, spread_over_samples
+from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._values import spread_over_samples
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.fitting import Guarantee, search_lines
+from skfair.fitting._fitter import search_lines
+from skfair.fitting._guarantee import Guarantee
 from skfair.postprocessing._events import group_codes, make_fitter
 from skfair.utils._checks import join_names, warn
 

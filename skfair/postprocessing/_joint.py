@@ -20,7 +20,7 @@ from scipy.optimize import LinearConstraint, minimize
 from scipy.special import expit, logit, softmax
 from sklearn.utils.parallel import Parallel, delayed
 
-from skfair.fitting import Guarantee
+from skfair.fitting._guarantee import Guarantee
 from skfair.losses import LogisticLoss, step_function
 from skfair.postprocessing._events import (
     MIN_PROBABILITY,
@@ -37,7 +37,7 @@ from skfair.postprocessing._group_models import (
 )
 from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
-from skfair.solvers import Progress, Result
+from skfair.solvers._solver import Progress, Result
 from skfair.utils._sklearn import safe_indexing
 
 MAX_JOINT_SAMPLES = 10_000

@@ -17,7 +17,8 @@ from sklearn.utils import column_or_1d, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.partitions import is_partitioned, partitions_of
+from skfair.partitions import partitions_of
+from skfair.partitions._collections import is_partitioned
 from skfair.utils._checks import explain_conversion, warn
 from skfair.utils._copies import check_disjoint_folds, refuse_training_data, share_of_rows
 from skfair.utils._sklearn import (

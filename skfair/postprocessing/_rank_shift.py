@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints import ConstraintSystem
-from skfair.fitting import Guarantee, fit_with_guarantee
-from skfair.groups import Groups, Samples, tabulate_scores
+from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
+from skfair.groups import Groups, Samples
+from skfair.groups._events import tabulate_scores
 from skfair.utils._arrays import RangeMaxima
 from skfair.utils._checks import join_names
 

@@ -12,12 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
-from skfair.constraints import (
-    ConstraintSystem,
-    block_diagonal,
-    bucket_curvatures,
-    place_buckets,
-)
+from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._partial_rows import bucket_curvatures, place_buckets
+from skfair.constraints._values import block_diagonal
 from skfair.losses import Pointwise, kernel_rate_kind
 
 # Objective and rows of a problem at a point, with their derivatives.
@@ -38,10 +35,11 @@ class Evaluation:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.problems import ConstrainedProblem, Evaluation
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair.problems._evaluation import Evaluation
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
@@ -547,7 +545,7 @@ class Box(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.problems import Box
+    >>> from skfair.problems._evaluation import Box
     >>> Box(-1.0, 1.0).project(np.array([-3.0, 0.5]))
     array([-1. ,  0.5])
     """
@@ -567,7 +565,7 @@ class Ball(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.problems import Ball
+    >>> from skfair.problems._evaluation import Ball
     >>> Ball(1.0).project(np.array([3.0, 4.0]))
     array([0.6, 0.8])
     """

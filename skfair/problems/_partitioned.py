@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skfair.constraints import (
-    block_diagonal,
-    condense,
-    count_in_bins,
-    differentiate_means,
-    gather_from_bins,
-    spread_over_samples,
-)
+from skfair.constraints._partial_bound import condense, count_in_bins, gather_from_bins
+from skfair.constraints._values import block_diagonal, differentiate_means, spread_over_samples
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
 
 if TYPE_CHECKING:
-    from skfair.partitions import Partitions
+    from skfair.partitions._partitions import Partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +27,12 @@ class PartitionedProblem(Problem):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import blocks, make_partitions
-    >>> from skfair.problems import ConstrainedProblem, PartitionedProblem
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.partitions._partitions import blocks, make_partitions
+    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair.problems._partitioned import PartitionedProblem
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
@@ -204,12 +199,14 @@ class PartitionedRankProblem(PartitionedProblem):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem, PartialStatisticalParity
+    >>> from skfair.constraints._bound import ConstraintSystem
+    >>> from skfair.constraints import PartialStatisticalParity
     >>> from skfair.losses import LogisticLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.partitions import blocks, make_partitions
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.partitions._partitions import blocks, make_partitions
     >>> from skfair.groups import Samples, check_groups
-    >>> from skfair.problems import ConstrainedProblem, PartitionedRankProblem
+    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair.problems._partitioned import PartitionedRankProblem
     >>> X, weights = np.arange(80.0)[:, np.newaxis], np.ones(80)
     >>> y, groups = np.where(X[:, 0] > 40, 1.0, -1.0), check_groups(X[:, 0] > 39, 80)
     >>> samples, loss = Samples(y, groups, weights), LogisticLoss()

@@ -11,11 +11,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skfair._kernels import is_numpy_enough
-from skfair.constraints import DemographicParity, draw_batch
+from skfair.constraints import DemographicParity
+from skfair.constraints._bound import draw_batch
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, is_pairwise, kernel_kind_and_width
-from skfair.models import LinearModel
-from skfair.partitions import SUBSAMPLE_SIZES
+from skfair.models._linear import LinearModel
+from skfair.partitions._partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import RandomState
@@ -161,8 +162,8 @@ class ConstrainedProblem(Problem):
     >>> import numpy as np
     >>> from skfair.constraints import DemographicParity
     >>> from skfair.losses import LogisticLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.problems._problem import ConstrainedProblem
     >>> from skfair.surrogates import Sigmoid
     >>> from skfair.groups import Samples, check_groups
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
@@ -460,7 +461,7 @@ def example_problem(n_samples: int = 200, tolerance: float = 0.02) -> Constraine
 
     Examples
     --------
-    >>> from skfair.problems import example_problem
+    >>> from skfair.problems._problem import example_problem
     >>> from skfair.solvers import SQP
     >>> result = SQP().solve(example_problem())
     >>> result.status, bool(abs(result.multipliers[0]) > 0)

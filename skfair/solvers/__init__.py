@@ -2,12 +2,7 @@
 
 from typing import Annotated
 
-from skfair.solvers._solver import Iterate as Iterate
-from skfair.solvers._solver import Progress as Progress
-from skfair.solvers._solver import Result as Result
 from skfair.solvers._solver import Solver
-from skfair.solvers._solver import estimate_multipliers as estimate_multipliers
-from skfair.solvers._solver import kkt_residual as kkt_residual
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
 from skfair.solvers._stochastic_constrained import (
@@ -18,12 +13,7 @@ from skfair.solvers._stochastic_constrained import (
     StochasticSwitching,
     make_alm,
 )
-from skfair.solvers._stochastic_constrained import ghost_direction as ghost_direction
 from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
-from skfair.solvers.literature import sa2gd as sa2gd
-from skfair.solvers.literature import sa2gd_front as sa2gd_front
-from skfair.solvers.literature._descent import GeometricDecay as GeometricDecay
-from skfair.solvers.literature._descent import HarmonicDecay as HarmonicDecay
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.solvers.literature._proximal import IDCA, PLADA
 from skfair.utils._sklearn import StrOptions

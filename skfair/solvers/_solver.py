@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.losses import is_pairwise
-from skfair.problems import Evaluation
+from skfair.problems._evaluation import Evaluation
 from skfair.utils._api import RandomState
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
 
 if TYPE_CHECKING:
-    from skfair.problems import ConstrainedProblem
+    from skfair.problems._problem import ConstrainedProblem
 
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.
@@ -100,7 +100,7 @@ class Iterate(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.solvers import Iterate
+    >>> from skfair.solvers._solver import Iterate
     >>> Iterate(evaluation=None, multipliers=None).chosen is None
     True
     """
@@ -132,7 +132,7 @@ class Progress(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.solvers import Progress
+    >>> from skfair.solvers._solver import Progress
     >>> Progress._fields
     ('n_iter', 'evaluation', 'residual', 'multipliers', 'details', 'best')
     """
@@ -174,10 +174,10 @@ class Result:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.problems._problem import ConstrainedProblem
     >>> from skfair.solvers import SQP
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
@@ -214,11 +214,12 @@ class Solver(BaseEstimator):
     Gradient descent, which ignores the rows:
 
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.problems import ConstrainedProblem
-    >>> from skfair.solvers import Iterate, Solver
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.problems._problem import ConstrainedProblem
+    >>> from skfair.solvers._solver import Iterate
+    >>> from skfair.solvers import Solver
     >>> class Descent(Solver):
     ...     def __init__(self, max_iter=100, tol=1e-6):
     ...         super().__init__(max_iter, tol)

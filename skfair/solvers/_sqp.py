@@ -15,7 +15,8 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from skfair.problems import Box, example_problem
+from skfair.problems._evaluation import Box
+from skfair.problems._problem import example_problem
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
 from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt
 

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.problems import Evaluation, evaluate_decisions
+from skfair.problems._evaluation import Evaluation
+from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
@@ -41,10 +42,10 @@ class StochasticSolver(Solver):
     Stochastic gradient descent on the loss:
 
     >>> import numpy as np
-    >>> from skfair.constraints import ConstraintSystem
+    >>> from skfair.constraints._bound import ConstraintSystem
     >>> from skfair.losses import SquaredLoss
-    >>> from skfair.models import LinearModel
-    >>> from skfair.problems import ConstrainedProblem
+    >>> from skfair.models._linear import LinearModel
+    >>> from skfair.problems._problem import ConstrainedProblem
     >>> from skfair.solvers import StochasticSolver
     >>> class Descent(StochasticSolver):
     ...     def __init__(self, max_iter=100, tol=1e-2, batch_size=1):

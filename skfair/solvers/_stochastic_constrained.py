@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import majorize, original_multipliers
+from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching

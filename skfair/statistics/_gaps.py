@@ -11,7 +11,9 @@ from scipy import sparse
 from scipy.special import betainc, ndtr
 from sklearn.utils import column_or_1d
 
-from skfair.groups import Events, balance, check_metric_input, count_table
+from skfair.groups._events import Events
+from skfair.groups._groups import balance, count_table
+from skfair.groups._samples import check_metric_input
 from skfair.statistics._estimates import (
     LogRates,
     OutcomeMeans,

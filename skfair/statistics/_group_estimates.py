@@ -5,7 +5,8 @@ from functools import cached_property, reduce
 import numpy as np
 from scipy import optimize, sparse, special
 
-from skfair.groups import Events, Groups
+from skfair.groups import Groups
+from skfair.groups._events import Events
 from skfair.statistics._estimates import AUCs, Estimates, Means, make_estimates
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,

@@ -13,7 +13,8 @@ from scipy import sparse, special
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_consistent_length
 
-from skfair.groups import MISSING, check_metric_input, fill_missing
+from skfair.groups._known import MISSING, fill_missing
+from skfair.groups._samples import check_metric_input
 from skfair.statistics._estimates import Rates, pairwise_contrasts
 from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 from skfair.utils._checks import argument_error, join_names, warn

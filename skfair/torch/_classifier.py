@@ -13,17 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification import NetworkClassifier
 from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting import (
-    NetworkSteps,
-    check_classification_data,
-    estimator_docs,
-    make_loss,
-    solve_or_interrupt,
-    warn_if_revealed,
-)
+from skfair.fitting._input import check_classification_data, warn_if_revealed
+from skfair.fitting._model import estimator_docs, make_loss
+from skfair.fitting._network import NetworkSteps, solve_or_interrupt
 from skfair.losses import LossName, Pointwise
-from skfair.problems import Evaluation
-from skfair.solvers import AdamPrimalDual, Progress, Result, Solver, SolverName
+from skfair.problems._evaluation import Evaluation
+from skfair.solvers import AdamPrimalDual, Solver, SolverName
+from skfair.solvers._solver import Progress, Result
 from skfair.torch._model import (
     RandomStream,
     TorchModel,

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair.constraints import Constraint, bind_all
-from skfair.fitting import resolve_constraints
+from skfair.constraints import Constraint
+from skfair.constraints._constraint import bind_all
+from skfair.fitting._input import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import (
@@ -23,8 +24,8 @@ from skfair.solvers import (
     Solver,
     StochasticGhost,
     StochasticSwitching,
-    ghost_direction,
 )
+from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch

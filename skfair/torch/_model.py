@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from skfair.models import ChunkedPoint, LinearModel, pull_back_sparse_rows
+from skfair.models._linear import LinearModel
+from skfair.models._model import ChunkedPoint, pull_back_sparse_rows
 from skfair.torch._samples import (
     BatchSamples,
     LoaderSamples,

@@ -1,6 +1,5 @@
-"""What public signatures share: docstring entries, types, deprecated parameters."""
+"""What public signatures share: docstring entries and types."""
 
-import functools
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import join_names
 
 # Types that the signatures of public functions share.
 
@@ -94,49 +93,3 @@ def _split_entries(section):
     for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
         name = entry.splitlines()[0].partition(" : ")[0]
         yield name.strip("* "), entry
-
-
-# Deprecated parameters; functions, classes and properties have `sklearn.utils.deprecated`.
-
-
-def rename_parameter(old, new, *, removed_in):
-    """Decorate a function or an estimator: accept the old name of a renamed parameter.
-
-    The old name is passed on as the new one, with a FutureWarning at the user's line. Signatures,
-    ``get_params`` and ``clone`` know the new name only. An estimator accepts the old one in its
-    constructor and in ``set_params``, hence also in pipelines and in grids of a search.
-
-    `removed_in` is the first version of skfair without the old name, as in "0.4". A class is
-    changed in place and returned. Passing both names raises a TypeError.
-
-    Examples
-    --------
-    >>> from skfair.utils._api import rename_parameter
-    >>> @rename_parameter("tolerance", "tol", removed_in="0.4")
-    ... def solve(tol=1e-3):
-    ...     return tol
-    >>> solve(tol=0.1)
-    0.1
-    """
-
-    def wrap(function):
-        @functools.wraps(function)
-        def accept_both(*args, **kwargs):
-            if old in kwargs:
-                if new in kwargs:
-                    raise TypeError(f"Pass {new!r} only: {old!r} is its deprecated name.")
-                message = f"{old!r} is deprecated and will be removed in skfair {removed_in}; "
-                warn(f"{message}use {new!r} instead.", FutureWarning)
-                kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
-
-        return accept_both
-
-    def decorate(what):
-        if not isinstance(what, type):
-            return wrap(what)
-        what.__init__ = wrap(what.__init__)
-        what.set_params = wrap(what.set_params)
-        return what
-
-    return decorate

@@ -33,7 +33,8 @@ from skfair.constraints import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import SquaredLoss, step_function
-from skfair.metrics import METRICS, get_scorer, make_limit_metric, make_scorer
+from skfair.metrics import METRICS, get_scorer, make_scorer
+from skfair.metrics._scoring import make_limit_metric
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import (
     gap_interval,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 from skfair.statistics import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
 from tests.audit.doors import compare_models, compare_periods

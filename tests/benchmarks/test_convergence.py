@@ -4,11 +4,12 @@ import pytest
 from benchmarks.convergence import Schedule, convergence_curve, draw_quartiles
 from benchmarks.erm_cases import Split
 from benchmarks.papers.stochastic_methods.mlp_methods import _figures
-from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.constraints import DemographicParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SGD, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
 

@@ -16,7 +16,7 @@ from benchmarks.tables import show
 from benchmarks.timing import QUICK
 from skfair import classification, cluster, solvers
 from skfair.groups import check_groups
-from skfair.models import MLPModel
+from skfair.models._mlp import MLPModel
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = [entry for paper in PAPERS for entry in paper.entries]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.partial_fairness.problem_21 import PrintedDemographicParity
-from skfair.groups import Events
+from skfair.groups._events import Events
 
 INTERVAL, KAPPA = (0.2, 0.6), 0.1
 

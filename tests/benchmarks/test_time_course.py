@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.plada import time_course
-from skfair.problems import example_problem
+from skfair.problems._problem import example_problem
 from skfair.solvers import PLADA
 from skfair.solvers._sqp import OneSidedRows
 

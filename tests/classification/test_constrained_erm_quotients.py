@@ -10,19 +10,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_score
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
-from skfair.constraints import (
-    Constraint,
-    ConstraintSystem,
-    DemographicParity,
-    RateParity,
-    check_constraint,
-)
+from skfair.constraints import Constraint, DemographicParity, RateParity, check_constraint
+from skfair.constraints._bound import ConstraintSystem
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.partitions import blocks, make_partitions
-from skfair.problems import ConstrainedProblem, PartitionedProblem
+from skfair.models._linear import LinearModel
+from skfair.partitions._partitions import blocks, make_partitions
+from skfair.problems._partitioned import PartitionedProblem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 

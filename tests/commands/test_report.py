@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Claim, FairnessReport, file_digest
+from skfair.audit import Claim, FairnessReport
+from skfair.audit._files import file_digest
 from skfair.commands._options import FINDING_STATUS
 
 RNG = np.random.default_rng(0)

@@ -10,14 +10,13 @@ from scipy.optimize import linprog
 from skfair.constraints import (
     CONSTRAINTS,
     BoundedGroupLoss,
-    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     EqualizedOddsLoss,
     ErrorRateParity,
     LossParity,
-    draw_batch,
 )
+from skfair.constraints._bound import ConstraintSystem, draw_batch
 from skfair.constraints._rows import StackedRows
 from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups

@@ -21,7 +21,7 @@ from skfair.constraints._gap import (
     make_rows,
 )
 from skfair.constraints._sums import Sums
-from skfair.groups import Events
+from skfair.groups._events import Events
 
 BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))

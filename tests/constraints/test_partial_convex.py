@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.constraints._convex import MeanExcess
-from skfair.groups import Events
+from skfair.groups._events import Events
 
 
 def smooth_positive_part(x, corner):

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair.classification import PartialParityClassifier
 from skfair.constraints._partial_rows import PairRows, Ranking
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.metrics import partial_group_auc_difference
 from skfair.solvers import IDCA, SQP
 from skfair.surrogates import Ramp

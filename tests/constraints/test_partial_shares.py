@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair.constraints._convex import MeanExcess, MeanSigmoid
 from skfair.constraints._partial_rows import ShareRows
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.surrogates import Ramp, Sigmoid
 
 

@@ -7,12 +7,8 @@ from scipy import sparse
 
 from skfair import metrics
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import (
-    PARTIAL_CRITERIA,
-    ConstraintSystem,
-    PartialDemographicParity,
-    PartialStatisticalParity,
-)
+from skfair.constraints import PARTIAL_CRITERIA, PartialDemographicParity, PartialStatisticalParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Groups, Samples, check_groups
 
 

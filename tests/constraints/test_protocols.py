@@ -7,16 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import (
-    CONSTRAINTS,
-    REPORT_COLUMNS,
-    BoundConstraint,
-    BoundedGroupLoss,
-    ConstraintSystem,
-    DemographicParity,
-    SmoothConstraint,
-)
+from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity
+from skfair.constraints._bound import BoundConstraint, ConstraintSystem
 from skfair.constraints._partial_bound import RankSums
+from skfair.constraints._protocols import SmoothConstraint
+from skfair.constraints._reports import REPORT_COLUMNS
 from skfair.constraints._sums import Sums
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss

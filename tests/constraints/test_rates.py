@@ -17,7 +17,6 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
 )
 from skfair.constraints import (
-    ConstraintSystem,
     DemographicParity,
     EqualOpportunity,
     MaximumRate,
@@ -25,11 +24,13 @@ from skfair.constraints import (
     RateParity,
     check_constraint,
 )
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.metrics import RATES, Rate, find_rate, group_report, is_share
+from skfair.metrics import RATES, Rate, group_report
+from skfair.metrics._rates import find_rate, is_share
 from skfair.monitoring import GapMonitor
-from skfair.partitions import Blocks
+from skfair.partitions._blocks import Blocks
 from skfair.surrogates import Sigmoid
 from tests.audit.doors import certify_predictions
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import ConstraintSystem, DemographicParity, EqualizedOdds, LossParity
+from skfair.constraints import DemographicParity, EqualizedOdds, LossParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._calibration import MAX_SOLVES, _are_tolerances_used, calibrate_tolerances
 from skfair.fitting._counting import Candidate
 from skfair.solvers import SQP

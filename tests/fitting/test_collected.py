@@ -16,7 +16,7 @@ from skfair.cluster import FairKMeans
 from skfair.constraints import Constraint, DemographicParity, EqualizedOdds
 from skfair.datasets import open_blocks
 from skfair.metrics import METRICS
-from skfair.partitions import DaskWorkers
+from skfair.partitions._dask import DaskWorkers
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 

@@ -16,7 +16,8 @@ from skfair.classification import (
     _constrained_cv,
 )
 from skfair.constraints import DemographicParity, MeanParity
-from skfair.fitting import _outcome, warn_of_moved_decisions
+from skfair.fitting import _outcome
+from skfair.fitting._outcome import warn_of_moved_decisions
 from skfair.regression import ConstrainedERMRegressor
 
 COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"

@@ -11,20 +11,21 @@ from hypothesis import strategies as st
 from skfair.classification import PartialParityClassifier
 from skfair.constraints import (
     BoundedGroupLoss,
-    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
     LossParity,
 )
-from skfair.fitting import Fitter, _counting, _linear, enforce
-from skfair.fitting._enforce import STRATEGIES, fit_corrections, tighten_tolerances
-from skfair.fitting._fitter import search_intercept, search_line, search_lines
+from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting import _counting, _linear
+from skfair.fitting._enforce import STRATEGIES, enforce, fit_corrections, tighten_tolerances
+from skfair.fitting._fitter import Fitter, search_intercept, search_line, search_lines
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.partitions import SUBSAMPLE_SIZES
-from skfair.problems import ConstrainedProblem, _problem
+from skfair.models._linear import LinearModel
+from skfair.partitions._partitions import SUBSAMPLE_SIZES
+from skfair.problems import _problem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 from tests.network import network_problem

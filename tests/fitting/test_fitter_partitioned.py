@@ -7,11 +7,13 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, EqualizedOdds, FalsePositiveRateParity
-from skfair.fitting import Fitter, _counting, _input
+from skfair.fitting import _counting, _input
 from skfair.fitting._counting import LineStart
+from skfair.fitting._fitter import Fitter
 from skfair.metrics import METRICS
-from skfair.partitions import SUBSAMPLE_SIZES, blocks, make_partitions
-from skfair.problems import PartitionedProblem, _problem
+from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
+from skfair.problems import _problem
+from skfair.problems._partitioned import PartitionedProblem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SQP
 from tests.fitting.test_enforcement import draw as draw_few

@@ -4,17 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import (
-    ConstraintSystem,
-    DemographicParity,
-    EqualizedOdds,
-    RateParity,
-)
+from skfair.constraints import DemographicParity, EqualizedOdds, RateParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import DecisionCounter, LineStart, round_midpoints
-from skfair.groups import Samples, check_groups, make_probable_groups
+from skfair.groups import Samples, check_groups
+from skfair.groups._known import make_probable_groups
 from skfair.losses import LogisticLoss
-from skfair.models import ArgmaxModel, LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import ArgmaxModel, LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 from tests.fitting.test_enforcement import draw as draw_samples
 from tests.fitting.test_enforcement import make_fitter

@@ -9,20 +9,19 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skfair.constraints import (
-    ConstraintSystem,
     DemographicParity,
     EqualOpportunity,
     LossParity,
     PartialStatisticalParity,
-    make_posterior,
 )
-from skfair.fitting import fit_with_guarantee
+from skfair.constraints._bound import ConstraintSystem, make_posterior
 from skfair.fitting._guarantee import (
     _AIMED_RISK_SHARE,
     _ERROR_FACTORS,
     _REFUSED_ERROR_FACTOR,
     N_FOLDS,
     _assign_folds,
+    fit_with_guarantee,
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.fitting import check_classification_data, loss_weights
+from skfair.fitting._input import check_classification_data, loss_weights
 
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]

@@ -7,15 +7,14 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
-    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
     ErrorRateParity,
     LossParity,
 )
-from skfair.fitting import Fitter
-from skfair.fitting._fitter import search_lines
+from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting._fitter import Fitter, search_lines
 from skfair.fitting._leave_one_out import (
     LeaveOneOut,
     _active_rows,
@@ -26,8 +25,8 @@ from skfair.fitting._leave_one_out import (
 )
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 

@@ -16,7 +16,7 @@ from skfair.fitting._planes import (
     effects,
     find_planes,
 )
-from skfair.models import LinearModel
+from skfair.models._linear import LinearModel
 from tests.fitting.test_leave_one_out import draw, make_fitter
 
 CONSTRAINTS = [

@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.groups import check_groups, merge_duplicate_rows
+from skfair.groups import check_groups
+from skfair.groups._duplicates import merge_duplicate_rows
 from skfair.metrics import (
     cluster_composition,
     demographic_parity_difference,
     group_report,
 )
-from skfair.partitions import BLOCK
+from skfair.partitions._partitions import BLOCK
 
 N = 2 * BLOCK + 17
 rng = np.random.default_rng(0)

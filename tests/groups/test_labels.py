@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
-from skfair.groups import check_attribute_label_types, check_one_label_type
-from skfair.groups._groups import unique_labels_and_codes
+from skfair.groups._groups import (
+    check_attribute_label_types,
+    check_one_label_type,
+    unique_labels_and_codes,
+)
 from skfair.metrics import demographic_parity_difference
 
 SCALARS = st.one_of(

@@ -4,8 +4,8 @@ import pytest
 from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups import Samples, check_groups, refuse_continuous_attributes
-from skfair.groups._groups import to_pandas_index
+from skfair.groups import Samples, check_groups
+from skfair.groups._groups import refuse_continuous_attributes, to_pandas_index
 from skfair.groups._samples import check_metric_input, check_samples
 
 MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)

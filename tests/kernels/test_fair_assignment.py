@@ -18,7 +18,7 @@ from skfair._kernels import fair_assignment
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels.limits import add_rows, balance_limits, required_ratios, size_rows
 from skfair.cluster.kmeans import _assignment
-from skfair.partitions import make_partitions
+from skfair.partitions._partitions import make_partitions
 from tests.kernels.standalone import standalone
 
 

@@ -22,7 +22,7 @@ from skfair.losses import (
     kernel_kind_and_width,
     step_function,
 )
-from skfair.models import LinearModel
+from skfair.models._linear import LinearModel
 from skfair.surrogates import Ramp, Sigmoid
 
 N_SAMPLES, N_COLUMNS, N_EVENTS = 300, 5, 3  # two chunks and a rest

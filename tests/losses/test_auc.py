@@ -6,11 +6,11 @@ from scipy.optimize import minimize
 
 from skfair import losses
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.constraints import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem
 from skfair.losses import AUCLoss, HingeLoss, LogisticLoss, SquaredHingeLoss, SquaredLoss
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import GDA, IDCA, SQP
 
 PAIRWISE = {

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.groups import Groups
-from skfair.metrics import GROUP_METRICS, GroupMetric, Rate, find_group_metric, group_report
-from skfair.metrics._group_metrics import GroupComparison
+from skfair.metrics import GroupMetric, Rate, group_report
+from skfair.metrics._group_metrics import GROUP_METRICS, GroupComparison, find_group_metric
 from skfair.statistics import rate_limits
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from skfair import metrics
-from skfair.metrics import METRICS, Metric, class_report, get_scorer
+from skfair.metrics import METRICS, class_report, get_scorer
+from skfair.metrics._registry import Metric
 from skfair.statistics import gap_interval
 
 

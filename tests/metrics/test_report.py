@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import sparse, stats
 
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _DEFAULT_METRICS
-from skfair.partitions import BLOCK
+from skfair.partitions._partitions import BLOCK
 from skfair.statistics import make_estimates
 
 # True class, predicted class, group.

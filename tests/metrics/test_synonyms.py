@@ -7,14 +7,8 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import CONSTRAINTS, DemographicParity
-from skfair.metrics import (
-    METRICS,
-    asks_for_ratio,
-    demographic_parity_difference,
-    find_criterion,
-    get_scorer,
-)
-from skfair.metrics._synonyms import _BY_SYNONYM
+from skfair.metrics import METRICS, demographic_parity_difference, get_scorer
+from skfair.metrics._synonyms import _BY_SYNONYM, asks_for_ratio, find_criterion
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor
 

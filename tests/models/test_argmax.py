@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models import ArgmaxModel, Model
+from skfair.models._linear import ArgmaxModel
+from skfair.models._model import Model
 
 
 @pytest.fixture

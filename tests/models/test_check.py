@@ -3,14 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.models import (
-    ArgmaxModel,
-    GroupInterceptsModel,
-    GroupwiseModel,
-    LinearModel,
-    MLPModel,
-    check_model,
-)
+from skfair.models._linear import ArgmaxModel, GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.models._mlp import MLPModel
+from skfair.models._model import check_model
 
 RNG = np.random.default_rng(0)
 X, WEIGHTS, CODES = RNG.normal(size=(24, 3)), np.ones(24), np.arange(24) % 2

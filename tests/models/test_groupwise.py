@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models import GroupInterceptsModel, GroupwiseModel, LinearModel, Model
+from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.models._model import Model
 
 
 @pytest.fixture(params=[GroupwiseModel, GroupInterceptsModel])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models import LinearModel
+from skfair.models._linear import LinearModel
 
 N_SAMPLES, N_FEATURES = 50, 6
 RNG = np.random.default_rng(0)

@@ -8,8 +8,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
-from skfair.models import LinearModel, MLPModel, Model
 from skfair.models import _mlp as mlp
+from skfair.models._linear import LinearModel
+from skfair.models._mlp import MLPModel
+from skfair.models._model import Model
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.models import Model
+from skfair.models._model import Model
 from skfair.solvers import GDA, SQP, AugmentedLagrangian, ProxyLagrangian
 from tests.network import network_problem
 

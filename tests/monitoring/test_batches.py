@@ -9,8 +9,8 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
     MeanParity,
-    outcome_use,
 )
+from skfair.constraints._outcomes import outcome_use
 from skfair.groups import Samples, check_groups
 from skfair.monitoring._batches import make_generator_from_key, sort_samples
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skfair.constraints import BoundedGroupLoss, DemographicParity, LossParity
-from skfair.monitoring import GapMonitor, seal
+from skfair.monitoring import GapMonitor
+from skfair.monitoring._monitor import seal
 
 
 def stored_monitor():

@@ -9,7 +9,7 @@ import pytest
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import open_blocks
-from skfair.partitions import load_rows
+from skfair.partitions._collections import load_rows
 
 TABLE = pd.DataFrame({"a": np.arange(8.0), "b": np.arange(8.0) ** 2, "sex": list("fm") * 4})
 

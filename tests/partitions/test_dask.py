@@ -15,14 +15,10 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.partitions import (
-    DaskWorkers,
-    Partitions,
-    _dask,
-    load_rows,
-    make_partitions,
-    partitions_of,
-)
+from skfair.partitions import _dask, partitions_of
+from skfair.partitions._collections import load_rows
+from skfair.partitions._dask import DaskWorkers
+from skfair.partitions._partitions import Partitions, make_partitions
 
 da = pytest.importorskip("dask.array")
 

@@ -15,7 +15,8 @@ from skfair.classification import (
     PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
-from skfair.partitions import open_blocks, row_by_row
+from skfair.partitions._blocks import open_blocks
+from skfair.partitions._collections import row_by_row
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import AdamPrimalDual
 

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.partitions import (
+from skfair.partitions import partitions_of
+from skfair.partitions._dask import DaskWorkers
+from skfair.partitions._partitions import (
     BLOCK,
-    DaskWorkers,
     Partitions,
     Reader,
     Threads,
     make_partitions,
-    partitions_of,
     warn_of_small_partitions,
 )
 

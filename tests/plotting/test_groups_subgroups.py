@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skfair.audit import find_subgroups
-from skfair.plotting import SubgroupDisplay
+from skfair.plotting._groups import SubgroupDisplay
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.dates import date2num
 
 from skfair.monitoring import GapMonitor
-from skfair.plotting import GapMonitorDisplay
+from skfair.plotting._progress import GapMonitorDisplay
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from skfair.constraints import (
     ErrorRateParity,
     PartialStatisticalParity,
 )
-from skfair.fitting import TrainingData
+from skfair.fitting._input import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.postprocessing._events import find_events, group_codes
 

@@ -9,14 +9,14 @@ from sklearn.linear_model import LogisticRegression
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import (
-    ConstraintSystem,
     DemographicParity,
     EqualizedOdds,
     MaximumRate,
     MinimumRate,
     RateParity,
-    bind_all,
 )
+from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._constraint import bind_all
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from skfair.classification import ConstrainedClassifierCV
 from skfair.constraints import DemographicParity, EqualizedOdds, MinimumRate
-from skfair.fitting import TrainingData
+from skfair.fitting._input import TrainingData
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import METRICS

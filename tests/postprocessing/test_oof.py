@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler, TargetEncoder
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.tree import DecisionTreeClassifier
 
-from skfair.postprocessing import cross_fit, make_folds, mean_scores
-from skfair.postprocessing._oof import final_step_features
+from skfair.postprocessing._oof import cross_fit, final_step_features, make_folds, mean_scores
 
 X = np.random.default_rng(0).normal(size=(60, 2))
 Y = (X[:, 0] + np.random.default_rng(1).normal(size=60) > 0).astype(int)

@@ -6,12 +6,13 @@ import pytest
 from skfair import _kernels
 from skfair._kernels import compile_at_first_call, is_numpy_enough
 from skfair.classification import ConstrainedERMClassifier
-from skfair.constraints import ConstraintSystem, DemographicParity
+from skfair.constraints import DemographicParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
 from skfair.problems._evaluation import OnePassEvaluation
+from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.constraints import ConstraintSystem
-from skfair.fitting import Fitter
+from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import _measure_models, _residuals, count_along_lines
-from skfair.groups import Events
+from skfair.fitting._fitter import Fitter
+from skfair.groups._events import Events
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models import _linear
-from skfair.partitions import Partitions, blocks, make_partitions
-from skfair.problems import ConstrainedProblem, PartitionedProblem
-from skfair.problems._partitioned import _smooth_means
+from skfair.partitions._partitions import Partitions, blocks, make_partitions
+from skfair.problems._partitioned import PartitionedProblem, _smooth_means
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 from tests.problems.test_problem import N_SAMPLES, RNG, WEIGHTS, make_problem

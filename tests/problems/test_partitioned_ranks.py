@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import ConstraintSystem, PartialStatisticalParity, _partial_bound
-from skfair.fitting import Fitter
+from skfair.constraints import PartialStatisticalParity, _partial_bound
+from skfair.constraints._bound import ConstraintSystem
+from skfair.fitting._fitter import Fitter
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.partitions import blocks, make_partitions
-from skfair.problems import ConstrainedProblem, PartitionedRankProblem
+from skfair.models._linear import LinearModel
+from skfair.partitions._partitions import blocks, make_partitions
+from skfair.problems._partitioned import PartitionedRankProblem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 
 INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]

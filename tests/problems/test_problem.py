@@ -7,11 +7,12 @@ import pytest
 from scipy import sparse
 
 from skfair._kernels import compile_at_first_call
-from skfair.constraints import BoundedGroupLoss, ConstraintSystem, DemographicParity, EqualizedOdds
+from skfair.constraints import BoundedGroupLoss, DemographicParity, EqualizedOdds
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LOSSES, LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem, evaluate_decisions
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem, evaluate_decisions
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
 

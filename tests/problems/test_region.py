@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.problems import Ball, Box
-from skfair.solvers import Iterate, kkt_residual
+from skfair.problems._evaluation import Ball, Box
+from skfair.solvers._solver import Iterate, kkt_residual
 from tests.network import network_problem
 
 REGIONS = [Box(-0.5, 0.5), Box(np.array([-1.0, 0.0, -np.inf]), np.inf), Ball(0.7)]

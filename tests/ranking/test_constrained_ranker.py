@@ -14,7 +14,7 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import RankingParity
 from skfair.datasets import make_ranking
 from skfair.exceptions import MissingSensitiveFeaturesWarning
-from skfair.groups import DocumentPairs
+from skfair.groups._events import DocumentPairs
 from skfair.metrics import ranking_parity_difference
 from skfair.ranking import ConstrainedRanker
 from skfair.solvers import StochasticPLADA

@@ -9,11 +9,12 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from skfair.constraints import ConstraintValues, DemographicParity, ScoreJacobian
+from skfair.constraints import DemographicParity
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 

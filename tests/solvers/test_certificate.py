@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.solvers import Iterate, estimate_multipliers, kkt_residual
+from skfair.solvers._solver import Iterate, estimate_multipliers, kkt_residual
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.problems import Box, example_problem
-from skfair.solvers import GDA, SOLVERS, SQP, Iterate, Solver, check_solver
+from skfair.problems._evaluation import Box
+from skfair.problems._problem import example_problem
+from skfair.solvers import GDA, SOLVERS, SQP, Solver, check_solver
+from skfair.solvers._solver import Iterate
 from skfair.solvers._sqp import _minimum_in
 
 SETTINGS = {

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import BFGS
 
-from skfair.solvers import Iterate, _sqp
+from skfair.solvers import _sqp
+from skfair.solvers._solver import Iterate
 from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_factor, symmetric_factor
 
 

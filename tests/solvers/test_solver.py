@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import OPTIONAL_ROWS_MEMBERS
-from skfair.solvers import SOLVERS, SQP, Iterate, Solver
-from skfair.solvers._solver import REQUIREMENTS
+from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS
+from skfair.solvers import SOLVERS, SQP, Solver
+from skfair.solvers._solver import REQUIREMENTS, Iterate
 
 
 class Scripted(Solver):

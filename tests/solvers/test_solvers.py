@@ -8,8 +8,9 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from skfair.constraints import DemographicParity, EqualizedOdds, EqualOpportunity
-from skfair.problems import Box
-from skfair.solvers import SOLVERS, Iterate, kkt_residual
+from skfair.problems._evaluation import Box
+from skfair.solvers import SOLVERS
+from skfair.solvers._solver import Iterate, kkt_residual
 
 SUBGRADIENT = ["ipp-ssg", "switching-subgradient"]
 PRIMAL_DUAL = ["gda", "ipp-conex", "plada", "proxy-lagrangian"]

@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
-from skfair.constraints import (
-    PartialDemographicParity,
-    PartialGroupAUC,
-    PartialStatisticalParity,
-    draw_batch,
-)
+from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
+from skfair.constraints._bound import draw_batch
 from skfair.solvers import IDCA, StochasticIDCA
 from tests.solvers.literature.test_idca import draw_samples, problem
 

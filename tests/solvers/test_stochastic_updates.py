@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from skfair.models import MLPModel
-from skfair.problems import evaluate_decisions
+from skfair.models._mlp import MLPModel
+from skfair.problems._problem import evaluate_decisions
 from skfair.solvers import (
     SGD,
     SOLVERS,
     SSLALM,
     AdamPrimalDual,
-    GeometricDecay,
     MultiplierModel,
     StochasticGhost,
     StochasticIDCA,
@@ -19,6 +18,7 @@ from skfair.solvers import (
     StochasticSwitching,
 )
 from skfair.solvers._stochastic_constrained import ghost_direction
+from skfair.solvers.literature._descent import GeometricDecay
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialGroupAUC,
     PartialStatisticalParity,
-    make_posterior,
 )
+from skfair.constraints._bound import make_posterior
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.statistics import make_estimates

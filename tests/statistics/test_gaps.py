@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from skfair.groups import Events
+from skfair.groups._events import Events
 from skfair.statistics import (
     Interval,
     Means,

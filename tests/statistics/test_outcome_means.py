@@ -7,7 +7,8 @@ from scipy.stats import beta
 
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.constraints._sums import _sample_values
-from skfair.groups import Events, Samples, check_groups
+from skfair.groups import Samples, check_groups
+from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
 from skfair.statistics import Means, OutcomeMeans, Rates, gap_posterior, make_estimates

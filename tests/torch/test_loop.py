@@ -11,7 +11,7 @@ from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity,
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
-from skfair.problems import ConstrainedProblem
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import (
     SGD,
     SSLALM,

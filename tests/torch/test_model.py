@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.models import ChunkedPoint, LinearModel, MLPModel, Model
+from skfair.models._linear import LinearModel
+from skfair.models._mlp import MLPModel
+from skfair.models._model import ChunkedPoint, Model
 from skfair.torch import TorchModel
 from skfair.torch import _model as code
 

@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 from skfair.audit import certify, fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialGroupAUC
-from skfair.metrics import make_limit_metric
+from skfair.metrics._scoring import make_limit_metric
 from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
 from skfair.statistics import required_sample_size

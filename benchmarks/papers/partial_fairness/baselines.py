@@ -12,11 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints import ConstraintValues, ScoreJacobian
-from skfair.groups import Events
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
-from skfair.models import GroupwiseModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import GroupwiseModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 
 ALPHA = 1e-4

@@ -21,12 +21,14 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import FOLDER, Check, Report, save_figure
 from skfair.constraints import PartialStatisticalParity
 from skfair.constraints._convex import MeanExcess
-from skfair.groups import Events, Samples, check_groups
+from skfair.groups import Samples, check_groups
+from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
-from skfair.models import GroupwiseModel
+from skfair.models._linear import GroupwiseModel
 from skfair.plotting._display import COLORS
-from skfair.problems import ConstrainedProblem
-from skfair.solvers import IDCA, HarmonicDecay, SwitchingSubgradient
+from skfair.problems._problem import ConstrainedProblem
+from skfair.solvers import IDCA, SwitchingSubgradient
+from skfair.solvers.literature._descent import HarmonicDecay
 
 N_PERCENTILES = 10
 PROBLEMS = {  # (15) as in the comparison of speed; (21) with the second smallest kappa of G.2.1

@@ -26,8 +26,8 @@ from itertools import permutations
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints import ConstraintValues, ScoreJacobian
-from skfair.groups import Events
+from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.groups._events import Events
 
 NO_AUX = np.empty(0)
 

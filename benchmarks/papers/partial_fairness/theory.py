@@ -30,9 +30,9 @@ from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, join_reports, save_figure
 from skfair.losses import LogisticLoss
-from skfair.problems import majorize
-from skfair.problems._problem import original_multipliers
-from skfair.solvers import IDCA, SQP, Iterate, kkt_residual
+from skfair.problems._problem import majorize, original_multipliers
+from skfair.solvers import IDCA, SQP
+from skfair.solvers._solver import Iterate, kkt_residual
 from skfair.solvers._sqp import OneSidedRows
 
 KAPPAS = {"a9a": 0.05, "bank": 0.01, "law school": 0.005}

@@ -14,11 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import fetch_acs_income
 from benchmarks.erm_cases import Split
-from skfair.constraints import CONSTRAINTS, ConstraintSystem
+from skfair.constraints import CONSTRAINTS
+from skfair.constraints._bound import ConstraintSystem
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import MLPModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._mlp import MLPModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.surrogates import Sigmoid
 
 DELTA = 0.005

@@ -15,7 +15,7 @@ from skfair._kernels import alternating as front_kernels
 from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
-from skfair.groups import data_balance
+from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
 from skfair.utils._parameters import Array, AtLeastOne, NonNegativeInt, PositiveInt, validate_params
 

@@ -45,16 +45,10 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
-from skfair.groups import (
-    GroupSummary,
-    check_alignment,
-    check_samples,
-    encode_known_groups,
-    encode_known_values,
-    find_first_rows,
-    refuse_continuous_attributes,
-)
-from skfair.partitions import is_partitioned, row_by_row
+from skfair.groups._groups import GroupSummary, refuse_continuous_attributes
+from skfair.groups._known import encode_known_groups, encode_known_values
+from skfair.groups._samples import check_alignment, check_samples, find_first_rows
+from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import check_finite_squares, explain_conversion, resolve_name
 from skfair.utils._fit import restore_on_failure

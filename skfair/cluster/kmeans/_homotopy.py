@@ -57,7 +57,7 @@ from skfair.cluster.kmeans._problem import (
     split_rows,
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
-from skfair.partitions import n_threads_of
+from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, validate_params
 
 if TYPE_CHECKING:

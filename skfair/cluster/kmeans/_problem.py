@@ -49,8 +49,8 @@ from skfair.cluster.kmeans._size_dual import (
     spread_bounds,
 )
 from skfair.cluster.kmeans._transport import solve_transport
-from skfair.groups import GroupSummary, count_table
-from skfair.partitions import (
+from skfair.groups._groups import GroupSummary, count_table
+from skfair.partitions._partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
     blocks,

@@ -10,7 +10,7 @@ from scipy import linalg, optimize, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.base import BaseEstimator
 
-from skfair.partitions import blocks, make_partitions
+from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike
 from skfair.utils._arrays import fill_isolated_degrees, filled_node_degrees
 from skfair.utils._parameters import (

@@ -20,7 +20,7 @@ from skfair.cluster.spectral._eigen_solvers import (
     solve_in_nullspace,
 )
 from skfair.groups import check_groups
-from skfair.partitions import blocks, make_partitions
+from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import spelling_hint

@@ -17,7 +17,8 @@ from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
 from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
 from skfair.metrics import normalized_cut
-from skfair.partitions import blocks, row_by_row
+from skfair.partitions._collections import row_by_row
+from skfair.partitions._partitions import blocks
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import Positive, PositiveInt, Share, Verbose, validate_params

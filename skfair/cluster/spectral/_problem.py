@@ -22,25 +22,21 @@ from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import ClusteringProblem, make_partitioned_problem
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import Affinity, FairEmbedding, embed, fix_signs
-from skfair.groups import (
-    EncodedBlock,
-    Groups,
+from skfair.groups import Groups
+from skfair.groups._groups import (
     GroupSummary,
-    SampleSummary,
     balance,
-    check_samples,
     count_table,
     data_balance,
-    find_first_rows,
     refuse_continuous_attributes,
 )
+from skfair.groups._samples import EncodedBlock, SampleSummary, check_samples, find_first_rows
 from skfair.metrics import normalized_cut
-from skfair.partitions import (
+from skfair.partitions._collections import check_alignment, is_partitioned
+from skfair.partitions._partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
     blocks,
-    check_alignment,
-    is_partitioned,
     make_partitions,
     random_keys,
     sampling_rates,

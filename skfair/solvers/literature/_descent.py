@@ -11,8 +11,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from skfair.models import MLPModel
-from skfair.problems import evaluate_decisions
+from skfair.models._mlp import MLPModel
+from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
@@ -224,7 +224,7 @@ def sa2gd(grad_a, grad_b, x0, *, n_a, n_b, n_iter, strong_convexity, random_stat
     Objectives (x - 1)^2 / 2 and (x + 1)^2 / 2, with three quarters of the steps for the first:
 
     >>> import numpy as np
-    >>> from skfair.solvers import sa2gd
+    >>> from skfair.solvers.literature import sa2gd
     >>> aims = (lambda x, random_state: x - 1.0), (lambda x, random_state: x + 1.0)
     >>> x = sa2gd(*aims, np.zeros(1), n_a=3, n_b=1, n_iter=1000, strong_convexity=1.0)
     >>> x.round(2)
@@ -261,7 +261,7 @@ def sa2gd_front(grad_a, grad_b, x0, *, n_total, **settings):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.solvers import sa2gd_front
+    >>> from skfair.solvers.literature import sa2gd_front
     >>> aims = (lambda x, random_state: x - 1.0), (lambda x, random_state: x + 1.0)
     >>> points = sa2gd_front(*aims, np.zeros(1), n_total=4, n_iter=1000, strong_convexity=1.0)
     >>> (points.ravel() + 1.0).round(1)
@@ -293,7 +293,7 @@ class HarmonicDecay(BaseEstimator):
 
     Examples
     --------
-    >>> from skfair.solvers import HarmonicDecay
+    >>> from skfair.solvers.literature._descent import HarmonicDecay
     >>> HarmonicDecay(2.0)(3)
     0.5
     """
@@ -311,7 +311,7 @@ class GeometricDecay(BaseEstimator):
 
     Examples
     --------
-    >>> from skfair.solvers import GeometricDecay
+    >>> from skfair.solvers.literature._descent import GeometricDecay
     >>> [GeometricDecay(8.0, 0.5, hold=2)(k) for k in range(4)]
     [8.0, 8.0, 4.0, 2.0]
     """

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
-from skfair.problems import majorize, original_multipliers
+from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient

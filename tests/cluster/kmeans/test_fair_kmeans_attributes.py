@@ -29,7 +29,7 @@ from skfair.metrics import (
     get_scorer,
     share_ratio_score,
 )
-from skfair.partitions import make_partitions
+from skfair.partitions._partitions import make_partitions
 
 reached_or_not = pytest.mark.filterwarnings(
     f"ignore::{InfeasibleConstraintWarning.__module__}.InfeasibleConstraintWarning",

@@ -15,7 +15,7 @@ from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.partitions import SUBSAMPLE_SIZES, make_partitions
+from skfair.partitions._partitions import SUBSAMPLE_SIZES, make_partitions
 
 
 def draw(n_samples, n_groups=3, seed=0):

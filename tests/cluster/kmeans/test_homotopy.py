@@ -33,7 +33,7 @@ from skfair.cluster.kmeans._homotopy import (
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
-from skfair.partitions import BLOCK
+from skfair.partitions._partitions import BLOCK
 
 
 def samples_of(n_samples=300, weights=None, **settings):

@@ -16,7 +16,7 @@ from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _size_dual
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.partitions import SUBSAMPLE_SIZES
+from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 N_CLUSTERS = 60
 

@@ -13,7 +13,10 @@ from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
 from skfair.cluster.kmeans import _problem
 from skfair.datasets import make_fair_blobs, open_blocks
-from skfair.partitions import SUBSAMPLE_SIZES, Blocks, DaskWorkers, _dask
+from skfair.partitions import _dask
+from skfair.partitions._blocks import Blocks
+from skfair.partitions._dask import DaskWorkers
+from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 # Killed processes of Dask warn. These warnings do not concern this package.
 pytestmark = pytest.mark.filterwarnings("ignore")

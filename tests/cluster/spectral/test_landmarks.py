@@ -13,7 +13,8 @@ from skfair.cluster.spectral import _problem
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import group_constraint_residual, normalized_cut
-from skfair.partitions import SUBSAMPLE_SIZES, Blocks
+from skfair.partitions._blocks import Blocks
+from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from skfair.constraints import ConstraintSystem, DemographicParity, PartialStatisticalParity
+from skfair.constraints import DemographicParity, PartialStatisticalParity
+from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._convex import MeanSigmoid
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import IDCA, SQP, SwitchingSubgradient
 from skfair.surrogates import Sigmoid
 

@@ -5,8 +5,8 @@ from benchmarks.peers.erm_methods import slsqp
 from skfair.constraints import DemographicParity, LossParity
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.models import LinearModel
-from skfair.problems import ConstrainedProblem
+from skfair.models._linear import LinearModel
+from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import PLADA, SQP
 from skfair.solvers._sqp import OneSidedRows
 from skfair.surrogates import Sigmoid

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skfair.solvers import sa2gd, sa2gd_front
+from skfair.solvers.literature import sa2gd, sa2gd_front
 
 # f_a = (x - a)' A (x - a) / 2 and f_b = (x - b)' B (x - b) / 2, both convex with constant 1
 A, a = np.array([[2.0, 0.5], [0.5, 1.5]]), np.array([1.0, -1.0])

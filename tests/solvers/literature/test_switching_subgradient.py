@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skfair.solvers import GeometricDecay, HarmonicDecay, SwitchingSubgradient
+from skfair.solvers import SwitchingSubgradient
+from skfair.solvers.literature._descent import GeometricDecay, HarmonicDecay
 
 
 def path(solver, problem, **options):
