@@ -21,7 +21,14 @@ from skfair.cluster.kmeans._assignment import RunSettings, controlled_rounding, 
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._problem import ClusteringProblem, make_partitioned_problem
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
-from skfair.cluster.spectral._fair_embedding import Affinity, FairEmbedding, embed, fix_signs
+from skfair.cluster.spectral._fair_embedding import (
+    NO_AFFINITY,
+    Affinity,
+    FairEmbedding,
+    embed,
+    fix_signs,
+    warn_of_no_clusters,
+)
 from skfair.groups import Groups
 from skfair.groups._groups import (
     GroupSummary,
@@ -392,6 +399,7 @@ class LandmarkProblem:
         # Embedding: eigenvectors of sums over one pass.
         moments = blocks.reduce(_moments, landmarks, summary.positions)
         embedding = LandmarkEmbedding(landmarks, moments, summary.counts, n_components)
+        warn_of_no_clusters(landmarks.lone_share(subsample), embedding.eigenvalues, 0.0)
         return LandmarkProblem(blocks, summary, self.requirements, self.lacks_groups, embedding)
 
     def cluster(self, parameters, random_state, rounds):
@@ -490,6 +498,18 @@ class Landmarks:
             else:
                 shares = np.hstack([similarity * inverse, last])
             yield rows, shares, sums.ravel() / self.mean + BACKGROUND_SIMILARITY
+
+    def lone_share(self, X):
+        """Share of the rows that no other row shares a landmark with, the background left out."""
+        volumes = np.zeros(len(self))
+        for _, shares, degrees in self.iterate_shares(X):
+            volumes += shares.T @ degrees
+        n_lone, inverses = 0, 1 / np.where(volumes > 0, volumes, 1.0)
+        for _, shares, degrees in self.iterate_shares(X):
+            shares = shares[:, :-1]
+            own = np.asarray((shares * shares) @ inverses[:-1]).ravel() * degrees
+            n_lone += np.sum(np.asarray(shares.sum(axis=1)).ravel() - own <= NO_AFFINITY)
+        return n_lone / len(X)
 
 
 class LandmarkEmbedding:
@@ -709,7 +729,13 @@ class SpectralProblem(NamedTuple):
         """The same problem with its fair embedding."""
         n_components = parameters.n_components or parameters.n_clusters
         solver, tol = parameters.eigen_solver, parameters.eigen_tol
-        embedding = embed(self.operator, self.groups, n_components, solver, tol, random_state)
+        operator, n_nodes = self.operator, self.operator.n_nodes
+        embedding = embed(operator, self.groups, n_components, solver, tol, random_state)
+        loops = operator.loop_shares()
+        # Eigenvalues sum to the trace of M; the first is 1. Where all nodes are equally similar the
+        # others are equal: 0 with loops like the other edges, negative without loops.
+        alike = min(0.0, (loops[~operator.isolated].sum() - 1) / max(n_nodes - 1, 1))
+        warn_of_no_clusters(np.mean(loops >= 1 - NO_AFFINITY), embedding.eigenvalues, alike)
         return self._replace(embedding=embedding)
 
     def cluster(self, parameters, random_state, rounds):
