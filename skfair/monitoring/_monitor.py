@@ -208,7 +208,7 @@ def _check_constraint(constraint):
             f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
             f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
             "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
-            "for recall. Other criteria can be certified once, by skfair.audit.certify."
+            "for recall. Other criteria can be certified once, by skfair.audit.Audit.certify."
         )
     return resolved
 
@@ -522,7 +522,7 @@ class GapMonitor(BaseEstimator):
 
     See Also
     --------
-    skfair.audit.certify : A certificate that is read once.
+    skfair.audit.Audit.certify : A certificate that is read once.
 
     Examples
     --------
