@@ -23,9 +23,9 @@ from skfair.cluster._base import (
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingFront
-from skfair.cluster.kmeans._assignment import RunSettings, make_run_settings
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmeans._starts import RunSettings, make_run_settings
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import make_problem, ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning

@@ -17,9 +17,12 @@ from skfair.cluster._base import (
     missing_groups_message,
     warn_if_one_group,
 )
-from skfair.cluster.kmeans._assignment import RunSettings, controlled_rounding, lloyd
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._problem import ClusteringProblem, make_partitioned_problem
+from skfair.cluster.kmeans._partitioned import make_partitioned_problem
+from skfair.cluster.kmeans._problem import ClusteringProblem
+from skfair.cluster.kmeans._rounds import lloyd
+from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
