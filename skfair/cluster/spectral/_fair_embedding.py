@@ -151,11 +151,11 @@ def fair_embedding(
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
 
 
-def warn_of_no_clusters(lone_share, eigenvalues, alike):
-    """Warn of an affinity without clusters: many rows are similar to no other, or all alike.
+def warn_of_no_clusters(lone_share, eigenvalues, equal_value):
+    """Warn of an affinity without clusters: rows are similar to no other, or all equally similar.
 
     All rows are equally similar where no eigenvalue after the first is above that of such an
-    affinity, ``alike``.
+    affinity, ``equal_value``.
     """
     if len(eigenvalues) < 2:  # one cluster needs no affinity
         return
@@ -164,7 +164,7 @@ def warn_of_no_clusters(lone_share, eigenvalues, alike):
             f"{lone_share:.1%} of the rows are similar to no other row: their affinities to all "
             f"others are less than {NO_AFFINITY:g} of their degrees"
         )
-    elif eigenvalues[1] <= alike + NO_AFFINITY:
+    elif eigenvalues[1] <= equal_value + NO_AFFINITY:
         finding = (
             "All rows are equally similar, up to the groups: no eigenvalue of the affinity after "
             f"the first exceeds {eigenvalues[1]:.2g}"

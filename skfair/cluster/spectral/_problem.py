@@ -504,15 +504,14 @@ class Landmarks:
 
     def lone_share(self, X):
         """Share of the rows that no other row shares a landmark with, the background left out."""
-        volumes = np.zeros(len(self))
-        for _, shares, degrees in self.iterate_shares(X):
-            volumes += shares.T @ degrees
-        n_lone, inverses = 0, 1 / np.where(volumes > 0, volumes, 1.0)
-        for _, shares, degrees in self.iterate_shares(X):
-            shares = shares[:, :-1]
-            own = np.asarray((shares * shares) @ inverses[:-1]).ravel() * degrees
-            n_lone += np.sum(np.asarray(shares.sum(axis=1)).ravel() - own <= NO_AFFINITY)
-        return n_lone / len(X)
+        # Every few rows, as many as are compared with the landmarks at a time.
+        X = X[:: -(-len(X) // ROWS_PER_BLOCK)]
+        ((_, shares, degrees),) = self.iterate_shares(X)
+        shares = shares[:, :-1]
+        volumes = shares.T @ degrees
+        inverses = 1 / np.where(volumes > 0, volumes, 1.0)
+        loops = np.asarray((shares * shares) @ inverses).ravel() * degrees
+        return np.mean(np.asarray(shares.sum(axis=1)).ravel() - loops <= NO_AFFINITY)
 
 
 class LandmarkEmbedding:
@@ -737,8 +736,8 @@ class SpectralProblem(NamedTuple):
         loops = operator.loop_shares()
         # Eigenvalues sum to the trace of M; the first is 1. Where all nodes are equally similar the
         # others are equal: 0 with loops like the other edges, negative without loops.
-        alike = min(0.0, (loops[~operator.isolated].sum() - 1) / max(n_nodes - 1, 1))
-        warn_of_no_clusters(np.mean(loops >= 1 - NO_AFFINITY), embedding.eigenvalues, alike)
+        equal_value = min(0.0, (loops[~operator.isolated].sum() - 1) / max(n_nodes - 1, 1))
+        warn_of_no_clusters(np.mean(loops >= 1 - NO_AFFINITY), embedding.eigenvalues, equal_value)
         return self._replace(embedding=embedding)
 
     def cluster(self, parameters, random_state, rounds):

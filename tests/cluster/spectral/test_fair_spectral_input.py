@@ -215,8 +215,8 @@ NO_CLUSTERS = {
     "isolated": (MOSTLY_ISOLATED, {"affinity": "precomputed"}, "70.0% of the rows"),
     "complete": (1 - np.eye(80), {"affinity": "precomputed"}, "All rows are equally similar"),
     "callable": (IN_DOLLARS, {"affinity": rbf_kernel}, "100.0% of the rows"),
-    "all alike": (IN_DOLLARS, {"gamma": 1e-30}, "All rows are equally similar"),
-    "all alike, landmarks": (IN_DOLLARS, {"gamma": 1e-30, "n_landmarks": 20}, "All rows are"),
+    "equally similar": (IN_DOLLARS, {"gamma": 1e-30}, "All rows are equally similar"),
+    "equally similar, landmarks": (IN_DOLLARS, {"gamma": 1e-30, "n_landmarks": 20}, "All rows are"),
 }
 
 
