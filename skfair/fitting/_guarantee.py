@@ -219,9 +219,7 @@ class _Evidence:
     `selection_bias` in standard errors.
     """
 
-    def __init__(
-        self, constraint, fit, scores, training, clusters, hidden=0.0, selection_bias=0.0
-    ):
+    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, selection_bias=0.0):
         self.constraint, (self.tolerances, self.candidate) = constraint, fit
         self.scores, self.training, self.selection_bias = scores, training, selection_bias
         self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]

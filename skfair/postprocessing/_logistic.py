@@ -122,8 +122,9 @@ class _LogisticLoss(NamedTuple):
         gradient = np.empty_like(rows)
         gradient[:, :-1] = residuals @ self.features + self.penalty * rows[:, :-1]
         gradient[:, -1] = residuals.sum(axis=1)
-        value = -np.vdot(self.members, logarithms) + 0.5 * self.penalty * (rows[:, :-1] ** 2).sum()
-        return float(value), gradient.ravel()
+        # Single precision would end line searches early, where its sum no longer falls.
+        value = -np.multiply(self.members, logarithms, dtype=float).sum()
+        return value + 0.5 * self.penalty * (rows[:, :-1] ** 2).sum(), gradient.ravel()
 
     def hessian(self, parameters):
         """The second derivatives, with some curvature where there is none."""

@@ -69,7 +69,6 @@ def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
     assert guaranteed >= 18  # a gap of .1 is nearly three standard errors
 
 
-@pytest.mark.slow
 def test_the_level_holds_for_points_chosen_in_planes():
     """Two Gaussian groups, of which the gap of a linear model is known in closed form."""
     n, broken = 742, 0

@@ -27,9 +27,10 @@ def test_probabilities_are_those_of_scikit_learn(n_labels, n_columns, penalty):
     np.testing.assert_array_equal(model.classes_, np.unique(y))
 
 
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_columns", [3, 70])
-def test_sparse_and_single_precision_give_the_same_model(n_columns):
-    X, y, weights = draw(3, n_columns)
+def test_sparse_and_single_precision_give_the_same_model(n_columns, seed):
+    X, y, weights = draw(3, n_columns, seed)
     X[np.abs(X) < 0.5] = 0.0
     expected = fit_logistic(X, y, weights, 0.01, tol=1e-6, scale=2.0).predict_proba(X)
     for other in (sparse.csr_array(X), X.astype(np.float32)):

@@ -38,31 +38,34 @@ from skfair._kernels.limits import (
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
 from skfair.cluster._base import Route
-from skfair.cluster.kmeans._assignment import (
-    BALANCE_TOLERANCE,
-    COUNT_TOLERANCE,
-    LocalMinimum,
-    improve_by_swaps,
-    iterate_at_level,
-    iterate_lloyd,
-    occupy_clusters,
-    repair_to_limits,
-)
+from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
     ClusteringPoint,
+    bounds_many_sizes,
     draw_stratified,
+    occupy_clusters,
     recompute_point,
     split_rows,
 )
-from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS, bounds_many_sizes
+from skfair.cluster.kmeans._rounds import (
+    converge,
+    converge_sized,
+    improve_by_swaps,
+    iterate_at_level,
+    iterate_lloyd,
+    iterate_sized,
+)
+from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
+from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, validate_params
 
 if TYPE_CHECKING:
-    from skfair.cluster.kmeans._assignment import RunSettings
-    from skfair.cluster.kmeans._problem import ClusteringProblem, PartitionedClusteringProblem
+    from skfair.cluster.kmeans._partitioned import PartitionedClusteringProblem
+    from skfair.cluster.kmeans._problem import ClusteringProblem
+    from skfair.cluster.kmeans._starts import RunSettings
 
 
 # Integer repair of a fair assignment, and a local search that keeps the limits.
@@ -168,7 +171,8 @@ def repair(samples, point, ratio):
         cut_short = True
         while point.balance < ratio and cut_short:
             path = path_to_balance(samples, point, ratio, rows, MAX_MOVES)
-            point = follow_path(samples, point, path)
+            labels = labels_after_path(point, path)
+            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
             cut_short = len(path.samples) == MAX_MOVES
     return point
 
@@ -224,10 +228,16 @@ def move_into_bounds(samples, point):
     return labels
 
 
-def follow_path(samples, point, path):
-    """The point that a path of single moves, one for a sample, leads to."""
+def labels_after_path(point, path):
+    """Labels that a path of single moves, one for a sample, leads to."""
     labels = point.clustering.labels.copy()
     labels[path.samples] = path.clusters
+    return labels
+
+
+def follow_path(samples, point, path):
+    """The point that a path of single moves leads to."""
+    labels = labels_after_path(point, path)
     return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
 
 
@@ -706,24 +716,6 @@ def _map_in_threads(n_jobs, function, values):
     if n_threads == 1:
         return map(function, values)
     return Parallel(n_threads, prefer="threads")(delayed(function)(value) for value in values)
-
-
-def converge(samples, centers, max_iter, tol):
-    """The end of iterations of plain k-means."""
-    return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
-
-
-def converge_sized(samples, centers, max_iter, tol):
-    """The same with clusters of the required sizes: every round is an assignment with a dual."""
-    point = iterate_sized(samples, centers, max_iter, tol)
-    return LocalMinimum(point.clustering.centers, point.cost)
-
-
-def iterate_sized(samples, centers, max_iter, tol):
-    """The point that assignments within the limits lead to from given centres."""
-    labels, _ = nearest_centers(samples.X, centers)
-    clustering = occupy_clusters(samples, labels, centers)._replace(centers=centers)
-    return iterate_at_level(samples, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]
 
 
 def rising_levels(low, high, n_levels):

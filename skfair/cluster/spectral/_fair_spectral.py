@@ -146,6 +146,10 @@ class FairSpectralClustering(FairClusterer):
         If the required balance is not reached; the best clustering found is stored.
     ConvergenceWarning
         If balance is reached, but the embedding is less accurate than ``eigen_tol``.
+    UserWarning
+        If the affinity has no clusters: more than a quarter of the rows are similar to no other
+        row (as with unscaled columns and a ``gamma`` that is too large), or all are equally
+        similar. Clusters are arbitrary then.
 
     See Also
     --------

@@ -17,11 +17,21 @@ from skfair.cluster._base import (
     missing_groups_message,
     warn_if_one_group,
 )
-from skfair.cluster.kmeans._assignment import RunSettings, controlled_rounding, lloyd
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.kmeans._problem import ClusteringProblem, make_partitioned_problem
+from skfair.cluster.kmeans._partitioned import make_partitioned_problem
+from skfair.cluster.kmeans._problem import ClusteringProblem
+from skfair.cluster.kmeans._rounds import lloyd
+from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._tables import controlled_rounding
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
-from skfair.cluster.spectral._fair_embedding import Affinity, FairEmbedding, embed, fix_signs
+from skfair.cluster.spectral._fair_embedding import (
+    NO_AFFINITY,
+    Affinity,
+    FairEmbedding,
+    embed,
+    fix_signs,
+    warn_of_no_clusters,
+)
 from skfair.groups import Groups
 from skfair.groups._groups import (
     GroupSummary,
@@ -392,6 +402,7 @@ class LandmarkProblem:
         # Embedding: eigenvectors of sums over one pass.
         moments = blocks.reduce(_moments, landmarks, summary.positions)
         embedding = LandmarkEmbedding(landmarks, moments, summary.counts, n_components)
+        warn_of_no_clusters(landmarks.lone_share(subsample), embedding.eigenvalues, 0.0)
         return LandmarkProblem(blocks, summary, self.requirements, self.lacks_groups, embedding)
 
     def cluster(self, parameters, random_state, rounds):
@@ -490,6 +501,17 @@ class Landmarks:
             else:
                 shares = np.hstack([similarity * inverse, last])
             yield rows, shares, sums.ravel() / self.mean + BACKGROUND_SIMILARITY
+
+    def lone_share(self, X):
+        """Share of the rows that no other row shares a landmark with, the background left out."""
+        # Every few rows, as many as are compared with the landmarks at a time.
+        X = X[:: -(-len(X) // ROWS_PER_BLOCK)]
+        ((_, shares, degrees),) = self.iterate_shares(X)
+        shares = shares[:, :-1]
+        volumes = shares.T @ degrees
+        inverses = 1 / np.where(volumes > 0, volumes, 1.0)
+        loops = np.asarray((shares * shares) @ inverses).ravel() * degrees
+        return np.mean(np.asarray(shares.sum(axis=1)).ravel() - loops <= NO_AFFINITY)
 
 
 class LandmarkEmbedding:
@@ -709,7 +731,13 @@ class SpectralProblem(NamedTuple):
         """The same problem with its fair embedding."""
         n_components = parameters.n_components or parameters.n_clusters
         solver, tol = parameters.eigen_solver, parameters.eigen_tol
-        embedding = embed(self.operator, self.groups, n_components, solver, tol, random_state)
+        operator, n_nodes = self.operator, self.operator.n_nodes
+        embedding = embed(operator, self.groups, n_components, solver, tol, random_state)
+        loops = operator.loop_shares()
+        # Eigenvalues sum to the trace of M; the first is 1. Where all nodes are equally similar the
+        # others are equal: 0 with loops like the other edges, negative without loops.
+        equal_value = min(0.0, (loops[~operator.isolated].sum() - 1) / max(n_nodes - 1, 1))
+        warn_of_no_clusters(np.mean(loops >= 1 - NO_AFFINITY), embedding.eigenvalues, equal_value)
         return self._replace(embedding=embedding)
 
     def cluster(self, parameters, random_state, rounds):

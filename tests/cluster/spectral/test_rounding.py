@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import RunSettings
+from skfair.cluster.kmeans._starts import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._problem import (
