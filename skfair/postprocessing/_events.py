@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._units import loss_in_unit
 from skfair.constraints._values import spread_over_samples
 from skfair.fitting._enforce import enforce, enforce_in_population
 from skfair.fitting._fitter import Fitter
@@ -670,6 +671,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
     weights = np.tile(weights, len(per_class))
+    loss, _ = loss_in_unit(loss, per_class[0].target_unit)
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
