@@ -31,20 +31,20 @@ from skfair.cluster._base import (
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
-from skfair.cluster.kmeans._assignment import make_run_settings
 from skfair.cluster.kmeans._capacities import assign_within_capacities
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
     compared_groups,
     find_equal_centers,
-    make_partitioned_problem,
     order_groups,
     recompute_point,
     sum_by_group,
     weighted_mean,
 )
+from skfair.cluster.kmeans._starts import make_run_settings
 from skfair.groups._groups import GroupSummary, refuse_continuous_attributes
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, check_samples, find_first_rows
@@ -138,33 +138,21 @@ class KMeansInput(NamedTuple):
             **self.row_label_attributes(point),
         }
 
-    def fit_attributes(self, point):
-        """Fitted attributes of the point that a fit ends with.
+    def merge_equal_clusters(self, point):
+        """The point without clusters of equal centres, and the cluster that each was merged with.
 
-        Clusters of equal centres are merged where there are fewer distinct rows than clusters. The
-        empty clusters that are left come last, at the centre of another one.
+        They are merged where there are fewer distinct rows than clusters.
         """
         problem, n_clusters = self.problem, len(point.clustering.sizes)
         twins, distinct = np.unique(find_equal_centers(problem, point), return_inverse=True)
-        n_distinct = len(twins)
-        if n_distinct == n_clusters or problem.count_distinct_rows(n_clusters) == n_clusters:
-            return self.point_attributes(point)
-        warn_of_duplicates(n_distinct, n_clusters)
-        if has_rows(problem.limits):  # an empty cluster may be too small
-            return self.point_attributes(point)
-        labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
-        attributes = self.point_attributes(recompute_point(problem, labels, n_distinct))
         merged = np.delete(distinct, twins)
-        for name in ("cluster_centers_", "_centers", "offsets_"):
-            values = attributes[name]
-            attributes[name] = np.concatenate([values, values[merged]])
-        fills = {"cluster_sizes_": 0.0, "group_counts_": 0.0}
-        for name, fill in (
-            fills | dict.fromkeys(("cluster_balances_", "cluster_share_ratios_"), np.nan)
-        ).items():
-            values = attributes[name]
-            attributes[name] = np.concatenate([values, np.full_like(values[merged], fill)])
-        return attributes
+        if len(merged) == 0 or problem.count_distinct_rows(n_clusters) == n_clusters:
+            return point, merged[:0]
+        warn_of_duplicates(len(twins), n_clusters)
+        if has_rows(problem.limits):  # an empty cluster may be too small
+            return point, merged[:0]
+        labels = problem.relabel(point.clustering.labels, distinct.astype(np.int32))
+        return recompute_point(problem, labels, len(twins)), merged
 
     def label_attributes(self, parameters, labels):
         """Fitted attributes of labels of all rows in memory."""
@@ -191,6 +179,16 @@ class KMeansInput(NamedTuple):
         """The fitted labels of a point."""
         labels = self.problem.labels_of(point)
         return {"labels_": self.complete_labels(labels, point.clustering.centers)}
+
+
+def append_empty_clusters(attributes, merged):
+    """Append an empty cluster at the centre of each merged one to the fitted attributes."""
+    fills = {"cluster_sizes_": 0.0, "group_counts_": 0.0}
+    fills |= dict.fromkeys(("cluster_balances_", "cluster_share_ratios_"), np.nan)
+    for name in ("cluster_centers_", "_centers", "offsets_", *fills):
+        added = attributes[name][merged]
+        added = np.full_like(added, fills[name]) if name in fills else added
+        attributes[name] = np.concatenate([attributes[name], added])
 
 
 def check_input(estimator, X, sensitive_features, sample_weight):
@@ -629,7 +627,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, N_STARTS)
         point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
-        fitted = data.fit_attributes(point) | {"n_iter_": n_iter, "status_": status}
+        # Equal clusters become one; those that are left are empty, and come last.
+        point, merged = data.merge_equal_clusters(point)
+        fitted = data.point_attributes(point)
+        if len(merged) > 0:
+            append_empty_clusters(fitted, merged)
+        fitted |= {"n_iter_": n_iter, "status_": status}
         cut_short = not rounds.is_stopped and (
             f"FairKMeans stopped after max_iter={self.max_iter} rounds or passes, before one "
             f"gained less than tol={self.tol:g} requires. Raise max_iter or tol."

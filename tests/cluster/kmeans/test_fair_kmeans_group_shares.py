@@ -11,7 +11,7 @@ from scipy import optimize
 from sklearn.base import clone
 
 from skfair.cluster import FairKMeans, cluster_front
-from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
+from skfair.cluster.kmeans._dual import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.cluster.kmeans._fair_kmeans import check_input
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.candidates import select_smallest
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _size_dual
+from skfair.cluster.kmeans import _problem, _size_dual
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
@@ -184,7 +184,8 @@ def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
 def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch):
     settings = {"max_cluster_size": 25, "n_init": 3}
     many = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
-    monkeypatch.setattr(_size_dual, "MANY_CLUSTERS", 1000)
+    for module in (_problem, _size_dual):
+        monkeypatch.setattr(module, "MANY_CLUSTERS", 1000)
     all_clusters = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
     assert many <= 1.03 * all_clusters
 
