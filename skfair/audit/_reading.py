@@ -187,7 +187,7 @@ def _refuse_two_notations(column):
 
 
 _MIN_CHECKED_LINES = 20
-"""Lines of a file from which a second header and a line of totals can be told from samples."""
+"""Lines of a file from which a second header and a line of totals are looked for."""
 
 _MAX_REPEATED_LABELS = 50
 """Labels of a column up to which one that occurs once may be a heading or a total."""
