@@ -178,10 +178,10 @@ def _refuse_two_notations(column):
         pair = max(ways, key=len)[:2]
     if pair is None:
         return
-    found = [f"{one!r} ({int((column == one).sum()):,} times)" for one in pair]
+    counts = [f"{one!r} ({int((column == one).sum()):,} times)" for one in pair]
     raise ValueError(
         f"The column {column.name!r} must have one notation of its classes, but it holds "
-        f"{join_names(map(repr, labels), 6)}: {join_names(found)} may be two notations of one "
+        f"{join_names(map(repr, labels), 6)}: {join_names(counts)} may be two notations of one "
         "class, or two classes. Write one class in one way, or give classes names without numbers."
     )
 

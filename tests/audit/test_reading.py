@@ -18,7 +18,7 @@ YES = np.where(HIRED, "Yes", "No")
 BONUS = RNG.integers(300, 2000, N)
 
 
-def mix(first, second):
+def alternate(first, second):
     """Hired or not, in one notation for half of the rows and in another for the others."""
     return [(first, second)[row % 2][hired] for row, hired in enumerate(HIRED.astype(int))]
 
@@ -31,35 +31,35 @@ def table_of(decisions, groups=SEX):
     return pd.DataFrame({"sex": groups, "d": decisions})
 
 
-def with_line(place, line):
+def insert_line(place, line):
     """The clean table with a further line at a place."""
     rows = table_of(YES).to_numpy(dtype=object).tolist()
     rows.insert(place, line)
     return pd.DataFrame(rows, columns=["sex", "d"])
 
 
-TOTALS = with_line(N, ["Total", HIRED.sum()])
+TOTALS = insert_line(N, ["Total", HIRED.sum()])
 AMBIGUOUS = {
     "numbers and words": (
-        table_of(mix(("0", "1"), ("No", "Yes"))),
+        table_of(alternate(("0", "1"), ("No", "Yes"))),
         "'1' .*'Yes'|'0'",
     ),
     "booleans and words": (
-        table_of(mix(("False", "True"), ("No", "Yes"))),
+        table_of(alternate(("False", "True"), ("No", "Yes"))),
         "'False'",
     ),
     "English and German": (
-        table_of(mix(("No", "Yes"), ("Nein", "Ja"))),
+        table_of(alternate(("No", "Yes"), ("Nein", "Ja"))),
         "'Ja'|'Nein'",
     ),
     "initials and words": (
-        table_of(mix(("N", "Y"), ("No", "Yes"))),
+        table_of(alternate(("N", "Y"), ("No", "Yes"))),
         "'N' .*'No'|'Y'",
     ),
-    "a second header": (with_line(0, ["(f/m)", "(Yes/No)"]), "first line .* second header or"),
-    "half a second header": (with_line(0, [None, "(Yes/No)"]), "first line .* second header or"),
+    "a second header": (insert_line(0, ["(f/m)", "(Yes/No)"]), "first line .* second header or"),
+    "half a second header": (insert_line(0, [None, "(Yes/No)"]), "first line .* second header or"),
     "a line of totals": (TOTALS, "last line .* totals or a sample"),
-    "a total alone": (with_line(N, [None, HIRED.sum()]), "last line .* totals or a sample"),
+    "a total alone": (insert_line(N, [None, HIRED.sum()]), "last line .* totals or a sample"),
 }
 """Files whose decisions can be read in two ways, and what both are called."""
 
@@ -185,8 +185,8 @@ def test_dates_years_away_from_the_others_are_refused(tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         monitor_dates(tmp_path, np.full(N, "2205-01-01"), *state)
     # Two years without decisions are none, if many decisions lie on both sides.
-    pause = np.where(np.arange(N) < N / 2, "2020-01-01", "2024-01-01")
-    assert monitor_dates(tmp_path, pause) == 0
+    dates_of_two_years = np.where(np.arange(N) < N / 2, "2020-01-01", "2024-01-01")
+    assert monitor_dates(tmp_path, dates_of_two_years) == 0
 
 
 def test_lines_of_json_are_named(tmp_path, capsys):
