@@ -103,9 +103,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         \min_{w, b} \; \frac{\sum_i \omega_i \, \ell(w \cdot x_i + b, y_i)}{\sum_i \omega_i}
         + \frac{\alpha}{2} |w|^2 \quad \text{s.t.} \quad gap(w, b) \le tolerance,
 
-    with tolerances in units of the target, as metrics and :func:`skfair.audit.certify` have them.
-    The fit itself is one of target and predictions in standard deviations of the target, so that
-    the penalty means the same for every target.
+    with tolerances in units of the target, as metrics and :meth:`skfair.audit.Audit.certify` have
+    them. The fit itself is one of target and predictions in standard deviations of the target, so
+    that the penalty means the same for every target.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
 
 @dataclass(frozen=True, init=False)
 class Claim(PageReport):
-    """What held-out data show about a bound on groups: the result of :func:`certify`.
+    """What held-out data show about a bound on groups: the result of :meth:`Audit.certify`.
 
     ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
     claim is neither true nor false, so that ``if claim:`` raises: ask for its verdict.

@@ -162,7 +162,7 @@ def check_fitted_model(estimator):
         raise TypeError(
             "estimator must have fit and predict, as those of scikit-learn do, but a "
             f"{type(estimator).__name__} was passed. For other models pass the predictions: to "
-            "skfair.audit.FairnessReport.from_predictions, or to skfair.statistics.gap_interval."
+            "skfair.audit.Audit.from_predictions, or to skfair.statistics.gap_interval."
         )
     check_is_fitted(estimator)
 
@@ -181,7 +181,7 @@ def check_applies(constraint, estimator):
         raise TypeError(
             f"estimator must be a fitted classifier or regressor, but {name} has no classes_ and "
             "is no regressor. For the balance of clusters use skfair.statistics.balance_limit; for "
-            "other predictions skfair.audit.FairnessReport.from_predictions or "
+            "other predictions skfair.audit.Audit.from_predictions or "
             "skfair.statistics.gap_interval."
         )
     if constraint.counts_decisions:

@@ -293,7 +293,7 @@ class MeanParity(Constraint):
     tolerance : float or None, default=None
         Largest gap allowed; None takes the estimator's. Of a regressor it is in units of the
         target, in a fit of a classifier in units of the decision function.
-        :func:`skfair.audit.certify` reads that of a classifier in units of its predicted
+        :meth:`skfair.audit.Audit.certify` reads that of a classifier in units of its predicted
         probability, if it has one.
     {options}
 

@@ -327,7 +327,7 @@ groups : array-like of shape (n_samples,), default=None
     not the groups that are compared; those are ``sensitive_features``.
 X_fit : array-like or sparse matrix, default=None
     Training data of the estimator, if it is fitted already (``cv="prefit"`` or a
-    `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by `skfair.audit.certify`.
+    `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by `skfair.audit.Audit.certify`.
 """
 
 estimator_docs = make_docstring_decorator(

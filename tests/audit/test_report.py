@@ -14,7 +14,6 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
-from skfair.audit import FairnessReport
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
 from skfair.statistics import (
@@ -25,7 +24,7 @@ from skfair.statistics import (
     pairwise_contrasts,
     ratio_interval,
 )
-from tests.audit.doors import report_predictions
+from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)
 N = 1200
@@ -145,29 +144,25 @@ def test_a_passed_metric():
 
 
 def test_reports_of_estimators_are_those_of_their_predictions():
-    report = FairnessReport.from_estimator(MODEL, X, Y, sensitive_features=ATTRIBUTES)
+    report = report_model(MODEL, X, Y, sensitive_features=ATTRIBUTES)
     pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
-    margins = FairnessReport.from_estimator(
-        LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES
-    )
+    margins = report_model(LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES)
     assert "roc_auc" in set(margins.frame["metric"])
     assert "calibration_error" not in set(margins.frame["metric"])
     with pytest.raises(NotFittedError):
-        FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
+        report_model(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
 
 
 def test_text_labels():
     words = np.array(["no", "yes"])
     model = LogisticRegression().fit(X, words[Y])
-    report = FairnessReport.from_estimator(
-        model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes"
-    )
+    report = report_model(model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes")
     pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
 
 
 def test_many_classes():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
-    report = FairnessReport.from_estimator(
+    report = report_model(
         LogisticRegression().fit(X, three), X, three, sensitive_features=ATTRIBUTES
     )
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
@@ -179,7 +174,7 @@ def test_many_classes():
 def test_regressions():
     truth = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X, truth)
-    report = FairnessReport.from_estimator(model, X, truth, sensitive_features=ATTRIBUTES)
+    report = report_model(model, X, truth, sensitive_features=ATTRIBUTES)
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     errors = (model.predict(X) - truth)[female]
     assert cell(report, "sex", "f", "mean_error")["estimate"] == pytest.approx(errors.mean())
@@ -206,7 +201,7 @@ def test_impact_ratios_are_by_each_attribute_and_by_both():
 
 
 def test_clusterings():
-    report = FairnessReport.from_estimator(
+    report = report_model(
         KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=ATTRIBUTES
     )
     assert report.task == "clustering" and "balance" in report.findings[-1]

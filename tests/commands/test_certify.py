@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
-from skfair.audit import Audit, Claim, certify, verify
+from skfair.audit import Audit, Claim, verify
 from skfair.constraints import (
     CONSTRAINTS,
     DemographicParity,
@@ -22,7 +22,7 @@ from skfair.constraints import (
 )
 from skfair.metrics import Rate
 from skfair.statistics import gap_lower_limit, required_sample_size
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_model, certify_predictions
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -61,7 +61,7 @@ def run(command, path, *options):
 def test_predictions_have_the_certificate_of_their_model(name, ratio):
     settings = {"constraint": CONSTRAINTS[name](ratio=ratio), **GROUPS}
     settings["tolerance"] = 0.05 if ratio is None else None
-    expected = certify(MODEL, *HELD_OUT, **settings)
+    expected = certify_model(MODEL, *HELD_OUT, **settings)
     y_pred = MODEL.predict(HELD_OUT[0])
     assert certify_predictions(HELD_OUT[1], y_pred, **settings) == expected
 
@@ -72,7 +72,7 @@ def test_scores_have_the_certificate_of_their_model(name):
     if "rank_within" in constraint.get_params():
         constraint.set_params(rank_within="class")  # other ranks are not independent
     settings = {"constraint": constraint, "tolerance": 0.2, **GROUPS}
-    expected = certify(MODEL, *HELD_OUT, **settings)
+    expected = certify_model(MODEL, *HELD_OUT, **settings)
     scores = MODEL.decision_function(HELD_OUT[0])
     if expected.unit == "units of the predicted probability" or name in (
         "partial_statistical_parity",
@@ -86,13 +86,13 @@ def test_numbers_and_several_classes_have_the_certificate_of_their_model():
     target = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X[:500], target[:500])
     settings = {"constraint": LossParity(loss="squared"), "tolerance": 0.2, **GROUPS}
-    expected = certify(model, X[500:], target[500:], **settings)
+    expected = certify_model(model, X[500:], target[500:], **settings)
     predictions = model.predict(X[500:])
     assert certify_predictions(target[500:], predictions, **settings) == expected
     classes = np.digitize(target, [-1, 1])
     model = LogisticRegression().fit(X[:500], classes[:500])
     settings = {"constraint": "equal_opportunity", "tolerance": 0.1, **GROUPS}
-    expected = certify(model, X[500:], classes[500:], **settings)
+    expected = certify_model(model, X[500:], classes[500:], **settings)
     certificate = certify_predictions(classes[500:], model.predict(X[500:]), **settings)
     assert certificate == expected and not certificate.is_shown
 
@@ -101,7 +101,7 @@ def test_strata_and_weights_reach_the_certificate():
     strata = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     weights = RNG.integers(0, 3, N - 500)
     settings = {"constraint": strata, "tolerance": 0.1, "sample_weight": weights, **GROUPS}
-    certificate, inside = certify(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
+    certificate, inside = certify_model(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
     y_pred, groups = MODEL.predict(HELD_OUT[0]), np.asarray(GROUPS["sensitive_features"])
     gaps = [
         np.ptp([np.average(y_pred[at & one], weights=weights[at & one]) for at in by_group])
