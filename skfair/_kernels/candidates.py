@@ -177,9 +177,9 @@ def _fill_evaluation(candidates, weights, bounds, multipliers, width, evaluation
 def _find_slope(counts, multipliers, bounds):
     """The gradient of the dual, at multipliers of zero only what a bound is missed by."""
     smallest, largest = bounds
-    missed = np.maximum(counts - largest, 0.0) - np.maximum(smallest - counts, 0.0)
+    residual = np.maximum(counts - largest, 0.0) - np.maximum(smallest - counts, 0.0)
     targets = np.where(multipliers > 0.0, largest, smallest)
-    return np.where(multipliers == 0.0, missed, counts - targets)
+    return np.where(multipliers == 0.0, residual, counts - targets)
 
 
 def _solve_laplacian(laplacian, damping, target, free, fixed):
