@@ -243,9 +243,11 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     check_held_out(base, estimator.cv, X, X_fit, rows)
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    fit_params, folds = _route_and_split(estimator, X, y, training, rows, columns, groups, params)
+    routed = route_metadata(estimator, base, columns, params)
+    _warn_of_unrouted_weights(estimator, base, columns, routed[0])
+    fit_params, folds = _split(estimator, X, y, training, rows, groups, routed)
     # Score every sample by an estimator that was not fitted to it.
-    scoring, scores = _cross_fit(estimator, training, folds, fit_params, context)
+    scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if X_fit is None:
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
     # Samples whose group is missing count by their probability of each group.
@@ -394,21 +396,24 @@ def _check_input(estimator, X, y, columns, constraints):
     return training, rows
 
 
-def _route_and_split(estimator, X, y, training, rows, columns, groups, params):
-    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
-    fit_params, split_params = route_metadata(estimator, estimator._base, columns, params)
-    # Weights that reach the constraint but not the estimator deserve a warning.
-    is_refitted = estimator.cv != "prefit" and not isinstance(estimator._base, FrozenEstimator)
+def _warn_of_unrouted_weights(estimator, base, columns, fit_params):
+    """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
+    is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
     is_routed = get_config()["enable_metadata_routing"]
     has_weights = columns["sample_weight"] is not None
     if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
         warn(
-            f"The fit of {type(estimator._base).__name__} takes no sample_weight, so that weights "
+            f"The fit of {type(base).__name__} takes no sample_weight, so that weights "
             "count in the final linear model and its constraint alone. Turn on metadata "
             "routing to pass them through a pipeline: "
             "sklearn.set_config(enable_metadata_routing=True) and "
             "set_fit_request(sample_weight=True) of its last step."
         )
+
+
+def _split(estimator, X, y, training, rows, groups, routed):
+    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
+    fit_params, split_params = routed
     check_out_of_bag(estimator.cv, groups)
     # Models of events are cross-fitted in folds even if the estimator itself is not.
     is_real, is_default = (
@@ -422,14 +427,14 @@ def _route_and_split(estimator, X, y, training, rows, columns, groups, params):
     return check_method_params(y, fit_params, indices=rows), folds
 
 
-def _cross_fit(estimator, training, folds, fit_params, context):
+def _cross_fit(estimator, base, training, folds, fit_params, context):
     """Fit an estimator per fold; return these and the out-of-fold scores."""
     # "prefit" and "oob" fit the estimator once at most.
     cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
-    name = f"{estimator_noun(estimator._base)}s"
+    name = f"{estimator_noun(base)}s"
     with Subtask(estimator, context, name, max_subtasks=n_fits) as step:
         return cross_fit(
-            estimator._base,
+            base,
             training.samples.X,
             training.labels,
             cv,

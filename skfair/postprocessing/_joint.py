@@ -28,8 +28,8 @@ from skfair.postprocessing._events import (
     group_codes,
     linearize_solution,
     make_fitters,
+    sums_and_changes,
 )
-from skfair.postprocessing._feasibility import sums_and_changes
 from skfair.postprocessing._group_models import (
     default_model_names,
     fit_classifier,

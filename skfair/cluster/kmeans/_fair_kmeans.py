@@ -44,6 +44,7 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
+from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._starts import make_run_settings
 from skfair.groups._groups import GroupSummary, refuse_continuous_attributes
 from skfair.groups._known import encode_known_groups, encode_known_values
@@ -318,7 +319,7 @@ ACCEPTED = {"dtype": FLOATS, "order": "C", "accept_sparse": "csr"}  # X, as scik
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
-N_STARTS = 3  # "auto"
+N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -394,7 +395,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never give a worse fit.
-        "auto" is 3, and 1 if ``init`` is an array.
+        "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
@@ -625,7 +626,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, N_STARTS)
+        runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
         point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
         # Equal clusters become one; those that are left are empty, and come last.
         point, merged = data.merge_equal_clusters(point)

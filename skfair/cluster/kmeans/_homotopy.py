@@ -12,9 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import NO_INDEX
 from skfair._kernels.fair_assignment import raise_balance
-from skfair._kernels.iterated_search import PairedSamples, search_from_kicks
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
 from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
@@ -31,8 +30,6 @@ from skfair._kernels.limits import (
     allow_slack,
     has_rows,
     intersection_coefficients,
-    largest_values,
-    pair_rows,
     row_excess,
     satisfies_rows,
 )
@@ -74,10 +71,6 @@ if TYPE_CHECKING:
 MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
-MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
-MANY_ROWS = 100  # of limits, for which patience is half as long
-ROUNDING = 1e-12  # of sums of weights
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -110,17 +103,12 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     n_samples, n_clusters = samples.n_samples, len(point.clustering.sizes)
     if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
         return point, status
-    paired, labels, n_failures = _pair_samples(samples, point, ratio), point.clustering.labels, 0
-    labels = labels.copy()
-    # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + paired.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
-    while n_failures < patience:
-        # Kicks: two to four random samples go to random clusters.
-        kicked = random_state.randint(n_samples, size=(patience, 4))
-        kicked[np.arange(4) >= random_state.randint(2, 5, size=(patience, 1))] = NO_INDEX
-        kicks = kicked, random_state.randint(n_clusters, size=kicked.shape)
-        n_failures = search_from_kicks(paired, labels, n_clusters, kicks, n_failures, patience)
-    if (labels == point.clustering.labels).all():
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    clustering, limits = point.clustering, limits_at_point(samples, point, ratio)
+    weighted = samples.masses, samples.weights, samples.codes
+    paired = pair_samples(distances, *weighted, clustering.counts, limits)
+    labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
+    if (labels == clustering.labels).all():
         return point, status
     point = recompute_point(samples, labels, n_clusters, point.dual)
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
@@ -136,27 +124,6 @@ def limits_at_point(samples, point, ratio):
     if reached == ratio or not samples.keeps_limits(point.clustering.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
-
-
-def _pair_samples(samples, point, ratio):
-    """Distances of all pairs, and rows of the limits: also of the balance that a point has reached.
-
-    A point that misses a limit may be replaced by any cheaper one that misses it by no more.
-    """
-    counts, limits = point.clustering.counts, limits_at_point(samples, point, ratio)
-    columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
-    if limits.level > 0:  # no cluster may lack a required group
-        present = -np.eye(samples.n_groups)[limits.required]
-        columns.append((present, np.full(len(present), -samples.weights.min())))
-    rows, bounds = zip(*columns, strict=True)
-    bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
-    rows = np.concatenate(rows)
-    rounding = ROUNDING * samples.total_weight
-    bounds = np.maximum(bounds, largest_values(counts, rows, limits)) + rounding
-    added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
-    added = added * samples.weights[:, np.newaxis]
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    return PairedSamples(distances, samples.masses, added, bounds, rounding)
 
 
 def repair(samples, point, ratio):
