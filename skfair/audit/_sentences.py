@@ -233,7 +233,7 @@ _FORMS = {
 }
 """Forms of bounds by the name of the gap of a constraint; others are gaps between groups."""
 
-_BOUNDS = {
+BOUNDS = {
     "gap": "no two groups{by} differ by more than {bound} in {noun}",
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
     "floor": "every group{by} has a {noun} of at least {bound}",
@@ -258,7 +258,7 @@ _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicte
 def verdict_text(verdict, quantity, bound, attributes=(), when=""):
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""
-    statement = _BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
+    statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
     return f"{_VERDICTS[verdict]}{when}: {statement}"
 
 
