@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
+from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
 from skfair.statistics import (
