@@ -82,7 +82,7 @@ def find_feasible_counts(samples, counts, level):
     """
     counts = np.round(counts / samples.largest_weight)
     limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
-    is_few, has_shares = counts.size <= _MAX_SEARCHED_COUNTS, find_share_rows(limits).any()
+    is_small, has_shares = counts.size <= _MAX_SEARCHED_COUNTS, find_share_rows(limits).any()
 
     def search(ratio, excess=0.0):
         relaxed = _relax_shares(allow_slack(limits, weight, ratio), excess)
@@ -101,7 +101,7 @@ def find_feasible_counts(samples, counts, level):
     best = _rounded_table(samples, counts, limits, 0) if is_fractional else None
     best = search(0.0) if best is None else best
     # Few counts: bisection for the least excess of shares.
-    low, high = 0.0, 1.0 if best is None and has_shares and is_few else 0.0
+    low, high = 0.0, 1.0 if best is None and has_shares and is_small else 0.0
     while high - low > _SHARE_TOLERANCE:
         excess = (low + high) / 2
         table = search(0.0, excess)
@@ -109,7 +109,7 @@ def find_feasible_counts(samples, counts, level):
         best = best if table is None else table
     # Few counts: bisection for the best ratio, which is 0 where a group cannot be everywhere.
     low, high, ratio = 0.0, level, level
-    if best is None or not is_few or not limits.required.all():
+    if best is None or not is_small or not limits.required.all():
         high = low
     while high - low > BALANCE_TOLERANCE * level:
         table = search(ratio)

@@ -130,7 +130,7 @@ def test_the_dual_reaches_the_optimum_of_the_programme(attributes):
     assert labels.shape == (160,)
 
 
-def least_excess(totals, bounds, sign):
+def find_least_excess(totals, bounds, sign):
     """By brute force: the least excess of a share in two clusters of two groups."""
     first = np.array(list(product(*(range(n + 1) for n in totals))))[1:-1]
     tables = np.stack([first, totals - first], axis=1)
@@ -147,7 +147,7 @@ def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
     name = "max_group_share" if upper else "min_group_share"
     model = FairKMeans(2, min_balance=None, random_state=0, n_init=1)
     model.set_params(**{name: shares}).fit(X, sensitive_features=groups)
-    least = least_excess(np.bincount(groups), shares, 1 if upper else -1)
+    least = find_least_excess(np.bincount(groups), shares, 1 if upper else -1)
     assert (model.status_ == "infeasible") == (least > 1e-9)
     assert model.constraint_violation_ == pytest.approx(least, abs=2e-3)
     g = int(rng.integers(2))
