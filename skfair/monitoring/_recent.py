@@ -34,7 +34,7 @@ class Window:
         Largest gap and its limits, in units of the mean.
     verdict : {"above", "within", "open"}
         "above" if the lower limit exceeds the tolerance, "within" if the upper one does not. Both
-        hold of the pooled rates, and of rates that weight batches alike in all groups.
+        hold of the pooled rates, and of rates in which a batch has the same weight in all groups.
     extremes : list of tuples
         Name, mean and samples of the two groups that differ most, or of the one with the largest
         mean. The cell stands before the name, if there are several.
@@ -134,14 +134,16 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     errors = error_above / n_contrasts, error_within
     low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
     # Groups whose numbers change differently are also compared batch by batch.
-    alike = low, high
+    standardized = low, high
     if hypothesis.compares_group_pairs:
         by_batch = [_standardize(rows, key, codes) for key, (codes, *_) in compared.items()]
-        alike = (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
+        standardized = (
+            (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
+        )
     verdict = "open"
-    if min(low, alike[0]) > settings.scaled_tolerance:
+    if min(low, standardized[0]) > settings.scaled_tolerance:
         verdict = "above"
-    elif max(high, alike[1]) <= settings.scaled_tolerance:
+    elif max(high, standardized[1]) <= settings.scaled_tolerance:
         verdict = "within"
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
