@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from skfair.audit import FairnessReport, certify, find_subgroups
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import Constraint, LossParity, MeanParity, RatioGap
 from skfair.losses import Pointwise
@@ -25,6 +24,7 @@ from skfair.partitions._blocks import Blocks
 from skfair.partitions._collections import load_rows
 from skfair.regression import ConstrainedERMRegressor
 from skfair.statistics import FitPilot, required_sample_size
+from tests.audit.doors import certify_model, report_model, search_predictions
 from tests.rate_clients import fit_plain, make_columns
 
 
@@ -202,7 +202,7 @@ def check_guarantee(kind, by_hand, folder):
 def check_report(kind, by_hand, folder):
     """A report of the constraint."""
     columns, _, group = draw_samples()
-    return FairnessReport.from_estimator(
+    return report_model(
         fit_plain(columns), columns.X, columns.y, sensitive_features=group, metrics=[kind()]
     )
 
@@ -216,7 +216,7 @@ def check_report_of_mean(kind, by_hand, folder):
         return by_hand.values(logit(probability), 2.0 * np.asarray(y) - 1.0).mean()
 
     metric = GroupMetric(mean_value, name="mean", response_method="predict_proba")
-    frame = FairnessReport.from_estimator(
+    frame = report_model(
         model, columns.X, columns.y, sensitive_features=group, metrics=[metric]
     ).to_frame()
     of_groups = frame[(frame["metric"] == "mean") & (frame["attribute"] != "overall")]
@@ -241,7 +241,7 @@ def check_claim(kind, by_hand, folder):
     columns, target, group = draw_samples()
     model, constraint = fit_plain(columns), kind(tolerance=0.9)
     samples = {"sensitive_features": group, "constraint": constraint}
-    claim = certify(model, columns.X, columns.y, **samples)
+    claim = certify_model(model, columns.X, columns.y, **samples)
     values = by_hand.values(model.decision_function(columns.X), target)
     return agrees_with_claim(claim, by_hand, values, group)
 
@@ -252,7 +252,7 @@ def check_claim_of_regressor(kind, by_hand, folder):
     y = columns.X["a"] + columns.y
     model = ConstrainedERMRegressor().fit(columns.X, y, sensitive_features=group)
     samples = {"sensitive_features": group, "constraint": kind(tolerance=0.9)}
-    claim = certify(model, columns.X, y, **samples)
+    claim = certify_model(model, columns.X, y, **samples)
     values = by_hand.values_of_numbers(model.predict(columns.X), y)
     return agrees_with_claim(claim, by_hand, values, group)
 
@@ -296,7 +296,7 @@ def check_subgroups(kind, by_hand, folder):
     """A search for subgroups by the constraint."""
     columns, _, group = draw_samples()
     decisions, groups = fit_plain(columns).predict(columns.X), pd.DataFrame({"group": group})
-    return find_subgroups(columns.y, decisions, sensitive_features=groups, metrics=[kind()])
+    return search_predictions(columns.y, decisions, sensitive_features=groups, metrics=[kind()])
 
 
 def check_torch(kind, by_hand, folder):

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit import FairnessReport, certify
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import MinimumRate, RateParity
 from skfair.metrics import Rate, group_report, make_scorer
@@ -22,6 +21,7 @@ from skfair.metrics._rates import find_rate
 from skfair.monitoring import GapMonitor
 from skfair.partitions._blocks import Blocks, open_blocks
 from skfair.partitions._collections import load_rows
+from tests.audit.doors import certify_model, report_model
 
 RATES = (
     "selection_rate",
@@ -101,7 +101,7 @@ def score(rate, columns, model):
 
 def report(rate, columns, model):
     """An audit of the model with the rate."""
-    audit = FairnessReport.from_estimator(
+    audit = report_model(
         model, columns.X, columns.y, sensitive_features=columns.group, metrics=[rate]
     )
     return audit.to_frame()["estimate"]
@@ -125,7 +125,7 @@ def keep_floor(rate, columns, model):
 def give_certificate(rate, columns, model):
     """A certificate of held-out data."""
     constraint = RateParity(rate, tolerance=0.9)
-    certificate = certify(
+    certificate = certify_model(
         model,
         columns.X,
         columns.y,

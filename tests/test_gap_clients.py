@@ -13,11 +13,14 @@ from tests.rate_clients import fit_plain
 
 QUOTIENT = "is no quotient: return the square alone, and pass MeanParity beside it"
 REFUSED = {
-    ("loss ratio", "monitor"): "Other criteria can be certified once, by skfair.audit.certify",
+    (
+        "loss ratio",
+        "monitor",
+    ): "Other criteria can be certified once, by skfair.audit.",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},
     **{(gap, "report"): "a GroupMetric(function, response_method=...) of scores" for gap in GAPS},
     **{(gap, "plan"): "plan a fit by purpose='fit' and pilot=FitPilot(" for gap in GAPS},
-    **{(gap, "subgroups"): "as decisions, such as find_subgroups(None, losses" for gap in GAPS},
+    **{(gap, "subgroups"): "as decisions, such as Audit.from_predictions(None," for gap in GAPS},
 }
 """Gap and client, and what the message says to write instead."""
 

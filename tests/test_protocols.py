@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import certify
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -37,6 +36,7 @@ from skfair.problems._problem import OPTIONAL_PROBLEM_MEMBERS, ConstrainedProble
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid
+from tests.audit.doors import certify_model
 from tests.used_members import record_members
 
 
@@ -113,7 +113,7 @@ def test_protocols_declare_what_is_used():
         three.fit(X, y + (X[:, 0] > 1), sensitive_features=groups)
         ConstrainedERMRegressor().fit(X, X[:, 0] + y, sensitive_features=groups)
         settings = {"constraint": "demographic_parity", "tolerance": 0.2}
-        certify(model, X, y, sensitive_features=groups, **settings)
+        certify_model(model, X, y, sensitive_features=groups, **settings)
     missing = {one.__name__: used[one] - declared for one, declared in DECLARED.items()}
     assert {name: names for name, names in missing.items() if names} == {}
     assert all(used[one] for one in DECLARED), "every class is read by its clients"

@@ -6,8 +6,8 @@ from tests.rate_clients import CLIENTS, RATES, name_of, tabulate
 
 REFUSED = {
     ("floor", "treatment_equality"): "Bound the inverse rate by MaximumRate instead",
-    ("monitor", "treatment_equality"): "can be certified once, by skfair.audit.certify",
-    ("monitor", "f1_score"): "can be certified once, by skfair.audit.certify",
+    ("monitor", "treatment_equality"): "can be certified once, by skfair.audit.Audit.certify",
+    ("monitor", "f1_score"): "can be certified once, by skfair.audit.Audit.certify",
 }
 """Client and rate, and what the message says is needed instead."""
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.audit import FairnessReport
+from skfair.audit import Audit
 from skfair.audit._tables import OVERALL
 
 N_REPORTS = {5: 1000, 1: 50}  # reports of each case, by the runs of the budget
@@ -46,13 +46,13 @@ def draw_report(rng, n_groups, n_attributes, n_samples, gap=0.0):
     names = [f"attribute {number}" for number in range(n_attributes)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of skewed values
-        return FairnessReport.from_predictions(
+        audit = Audit.from_predictions(
             truth,
             decisions,
             y_score=probability,
             sensitive_features=pd.DataFrame(groups, columns=names),
-            confidence_level=LEVEL,
         )
+        return audit.report(confidence_level=LEVEL)
 
 
 def claims_a_gap(report):

@@ -15,7 +15,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._batches import MIN_BLOCK
-from skfair.monitoring._monitor import check_settings, parameters
+from skfair.monitoring._settings import check_settings
 from skfair.monitoring._state import (
     CellEvidence,
     DifferenceHypotheses,
@@ -458,7 +458,7 @@ def restart_errors(case, n_streams):
     """False certificates, wrong intervals and run lengths of many streams that restart."""
     rates, run_length, n_batches = case
     monitor = GapMonitor("demographic_parity", 0.1, run_length=run_length, windows=())
-    settings, rng = check_settings(parameters(monitor)), np.random.default_rng(7)
+    settings, rng = check_settings(monitor.get_params(deep=False)), np.random.default_rng(7)
     levels, gap = settings.levels, rates[0] - rates[1]
     streams = Streams(n_streams, 2, levels, settings.tolerance_position, rng)
     n_restarts, n_alarms = np.zeros(n_streams, dtype=int), 0

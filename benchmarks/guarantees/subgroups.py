@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
-from skfair.audit import find_subgroups
+from skfair.audit import Audit
 
 N_NULLS, N_PLANTED = 500, {5: 40, 20: 20}
 """Searches of a cell without departures, and of one with, by the number of columns."""
@@ -159,13 +159,10 @@ def search_null(rate, n_columns, max_conditions, seed):
     """
     rng = np.random.default_rng(seed)
     columns, outcomes = draw_columns(NULL_SIZE, n_columns, rng), rng.random(NULL_SIZE) < rate
-    report = find_subgroups(
-        None,
-        outcomes,
-        sensitive_features=columns,
-        max_conditions=max_conditions,
-        min_group_size=MIN_GROUP_SIZE,
+    audit = Audit.from_predictions(
+        None, outcomes, sensitive_features=columns, min_group_size=MIN_GROUP_SIZE
     )
+    report = audit.subgroups(max_conditions=max_conditions)
     mask, is_claimed = search_by_tree(columns, outcomes, max_conditions)
     record = {"claim": len(report.subgroups) > 0, "tree": is_claimed}
     return record | {"n": int(report.searches["n_searched"].item())}
@@ -191,7 +188,7 @@ def search_planted(n_columns, n_samples, share, departure, seed):
     columns = draw_columns(n_samples, n_columns, rng)
     planted = plant(columns, share, rng)
     outcomes = rng.random(n_samples) < RATE + departure * planted
-    report = find_subgroups(None, outcomes, sensitive_features=columns)
+    report = Audit.from_predictions(None, outcomes, sensitive_features=columns).subgroups()
     record = {"hit": False, "listed": len(report.subgroups), "wrong": False, "limit": np.nan}
     mask, _ = search_by_tree(columns, outcomes, 2)
     record["tree"] = bool(_similarity(mask, planted) >= TARGET)
@@ -244,9 +241,8 @@ def time_search(seed=0):
     rng = np.random.default_rng(seed)
     columns, outcomes = draw_columns(n_samples, n_columns, rng), rng.random(n_samples) < RATE
     start = process_time()
-    report = find_subgroups(
-        None, outcomes, sensitive_features=columns, max_conditions=max_conditions
-    )
+    audit = Audit.from_predictions(None, outcomes, sensitive_features=columns)
+    report = audit.subgroups(max_conditions=max_conditions)
     seconds = process_time() - start
     return {"seconds": seconds, "n": int(report.searches["n_searched"].item())}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.subprocesses import peak_gigabytes
-from skfair.audit import Audit, FairnessReport
+from skfair.audit import Audit
 
 LEVELS = {"sex": 2, "race": 7, "age": 10, "region": 7, "product": 25}
 """Attributes of the table of counts with their numbers of values: 98,000 rows with outcomes."""
@@ -70,7 +70,7 @@ def measure_rows(n_rows):
     outcome = (rng.random(n_rows) < 0.4).astype(int)
     decision = (rng.random(n_rows) < np.where(groups["sex"] == "f", 0.38, 0.41)).astype(int)
     report = _time(
-        lambda: FairnessReport.from_predictions(outcome, decision, sensitive_features=groups)
+        lambda: Audit.from_predictions(outcome, decision, sensitive_features=groups).report()
     )
     peak = peak_gigabytes()
     table = groups.assign(outcome=outcome, decision=decision)

@@ -12,7 +12,7 @@ from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
-from skfair.audit import FairnessReport, certify
+from skfair.audit import Audit
 from skfair.constraints import CONSTRAINTS
 
 N_SAMPLES, N_CERTIFIED = 1_000_000, 20_000
@@ -64,9 +64,10 @@ def measure(n_samples):
 
 
 def _page(truth, probability, groups):
-    return FairnessReport.from_predictions(
+    audit = Audit.from_predictions(
         truth, (probability > 0.5).astype(int), y_score=probability, sensitive_features=groups
-    ).to_html()
+    )
+    return audit.report().to_html()
 
 
 class _Scores(ClassifierMixin, BaseEstimator):
@@ -93,10 +94,14 @@ class _Scores(ClassifierMixin, BaseEstimator):
 def _certificate(name):
     """Time of a certificate at a tolerance where it needs its exact test."""
     truth, probability, _ = draw_samples(N_CERTIFIED, np.random.default_rng(1))
-    arguments = {"sensitive_features": np.arange(N_CERTIFIED) % 2, "constraint": name}
-    X = probability[:, np.newaxis]
-    limit = certify(_Scores(), X, truth, tolerance=0.9, **arguments).high
-    run = time_call(lambda: certify(_Scores(), X, truth, tolerance=1.001 * limit, **arguments))
+    samples, groups = (probability[:, np.newaxis], truth), np.arange(N_CERTIFIED) % 2
+
+    def certify(tolerance):
+        audit = Audit.from_estimator(_Scores(), *samples, sensitive_features=groups)
+        return audit.certify(name, tolerance)
+
+    limit = certify(0.9).high
+    run = time_call(lambda: certify(1.001 * limit))
     return {"constraint": name, "samples": N_CERTIFIED, "CPU s": run.seconds}
 
 

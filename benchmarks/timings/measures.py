@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from skfair.audit import FairnessReport
+from skfair.audit import Audit
 from skfair.groups import check_groups
 from skfair.metrics import demographic_parity_difference, group_report
 
@@ -31,7 +31,7 @@ class Decisions:
     def time_report(self):
         """Report on a tenth of the decisions, with intervals."""
         y, decisions, groups = self.y[::10], self.decisions[::10], self.groups[::10]
-        FairnessReport.from_predictions(y, decisions, sensitive_features=groups)
+        Audit.from_predictions(y, decisions, sensitive_features=groups).report()
 
 
 class Encoding:

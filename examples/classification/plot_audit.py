@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from skfair.audit import Audit, certify
+from skfair.audit import Audit
 from skfair.plotting import GroupRateDisplay
 from skfair.statistics import required_sample_size
 
@@ -50,7 +50,7 @@ model.fit(X_train, y_train)
 # --------
 # The report begins with three sentences, and lists what the data cannot decide.
 
-audit = Audit.from_estimator(model, X, y, sensitive_features=attributes)
+audit = Audit.from_estimator(model, X, y, sensitive_features=attributes, X_fit=X_train)
 report = audit.report(title="Loans, on held-out applicants")
 print(*report.findings, sep="\n")
 print("\nOpen questions:", *report.open_questions[:2], sep="\n")
@@ -93,8 +93,8 @@ subgroups.plot().ax_.set_title(
 # tolerance, and the required sample size can be planned. This sample would suffice for a tolerance
 # of .1 if the true positive rates were equal. They differ, so the gap is not certified.
 
-held_out = {"sensitive_features": attributes["sex"], "X_fit": X_train}
-certificate = certify(model, X, y, constraint="equal_opportunity", tolerance=0.1, **held_out)
+by_sex = Audit.from_estimator(model, X, y, sensitive_features=attributes["sex"])
+certificate = by_sex.certify("equal_opportunity", tolerance=0.1)
 print(certificate)
 print(f"A tolerance of .1 requires {required_sample_size(0.1, rate=0.8)} samples of each group,")
 print(f"one of .02 requires {required_sample_size(0.02, rate=0.8)}.")

@@ -32,7 +32,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from skfair.audit import FairnessReport, certify
+from skfair.audit import Audit
 from skfair.classification import ConstrainedClassifierCV
 from skfair.datasets import fetch_adult
 from skfair.metrics import demographic_parity_ratio
@@ -84,7 +84,7 @@ plain = clone(pipeline).fit(X_train, y_train)
 # A report on held-out data begins with its findings. Training data would not do: a model that
 # overfits reproduces the outcomes of its training data.
 
-report = FairnessReport.from_estimator(plain, X_test, y_test, sensitive_features=sex_test)
+report = Audit.from_estimator(plain, X_test, y_test, sensitive_features=sex_test).report()
 print(*report.findings, sep="\n")
 
 # %%
@@ -193,14 +193,8 @@ print(sex_test.value_counts().to_dict())
 # The test set was used for no choice so far: not for the fit, and not to choose among models. It is
 # read once:
 
-certificate = certify(
-    fair,
-    X_test,
-    y_test,
-    sensitive_features=sex_test,
-    constraint="demographic_parity",
-    tolerance=0.08,
-)
+audit = Audit.from_estimator(fair, X_test, y_test, sensitive_features=sex_test)
+certificate = audit.certify("demographic_parity", tolerance=0.08)
 print(certificate)
 
 # %%
@@ -236,9 +230,7 @@ with TemporaryDirectory() as name:
     folder = Path(name)
     (folder / "model.pickle").write_bytes(pickle.dumps(fair))
     certificate.to_json(folder / "certificate.json")
-    FairnessReport.from_estimator(fair, X_test, y_test, sensitive_features=sex_test).to_html(
-        folder / "report.html"
-    )
+    audit.report().to_html(folder / "report.html")
     (folder / "monitor.json").write_text(monitor.to_json(), encoding="utf-8")
     restored = pickle.loads((folder / "model.pickle").read_bytes())
     print(*sorted(path.name for path in folder.iterdir()), sep="\n")

@@ -6,20 +6,17 @@ report can be attached to a model card.
 """
 
 from skfair.audit._audit import Audit
-from skfair.audit._certify import certify
 from skfair.audit._claims import Claim, verify
 from skfair.audit._fairness_front import fairness_front
 from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
-from skfair.audit._subgroups import SubgroupReport, find_subgroups
+from skfair.audit._subgroups import SubgroupReport
 
 __all__ = [
     "Audit",
     "Claim",
     "FairnessReport",
     "SensitiveFeatures",
-    "certify",
     "fairness_front",
-    "find_subgroups",
     "verify",
 ]

@@ -77,15 +77,23 @@ class Audit(AuditData):
     ) -> FairnessReport:
         """Rates, errors and gaps by groups, with intervals, on one page.
 
+        Without a target it has the rates that need none: selection rates of decisions, or of each
+        class, and the scoring rate of scores, which is the share above the median of all samples.
+
         Parameters
         ----------
         metrics : list or dict, default=()
-            Further metrics: names, rates, metrics and functions. Functions of single samples are
-            not for counts.
+            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
+            functions. Their gaps count among all gaps of the report. Rates of more than two classes
+            are those of each class. Functions of single samples are not for counts.
         reference : dict, default=None
             Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
+            By default it is the one with the highest selection rate or mean prediction among those
+            that are known and not small. Intervals of comparisons with a named group hold one at a
+            time, and are narrower.
         confidence_level : float, default=0.95
-            Probability with which each interval holds.
+            Probability with which each interval of a group or gap holds, and with which all
+            intervals of comparisons with groups chosen from the data hold together.
         min_published : int, default=None
             Smallest count that may be published. Groups with a count from 1 to one less are left
             out of everything, and as many others as keep their counts from being computed as the
@@ -108,7 +116,12 @@ class Audit(AuditData):
         Raises
         ------
         ValueError
-            As for :meth:`FairnessReport.from_predictions`, and if no group can be published.
+            If groups are too many, a reference does not occur, or no group can be published.
+
+        Warns
+        -----
+        UserWarning
+            If weights are so uneven that intervals are too narrow.
         """
         settings = min_published, check_share(min_share), subgroups, title
         digest = digest_with_salt(self, salt)
@@ -123,18 +136,38 @@ class Audit(AuditData):
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
     ) -> Claim:
-        """Claim that the gap in the population is within a tolerance, as of :func:`certify`.
+        r"""Claim on held-out data that the gap in the population is within a tolerance.
 
-        Rates that count fewer samples than `min_group_size` are not compared, and the claim names
-        their groups.
+        The gap is the largest of many differences, such as the statistical parity differences of
+        all pairs of groups. It is certified if each of them is shown to be within the tolerance at
+        the full confidence level: no correction for their number is needed ([1]_). Differences of
+        rates of unweighted samples in disjoint groups are tested exactly: where Clopper and
+        Pearson's limits do not decide, by Berger and Boos's test. Other limits are those of
+        :func:`skfair.statistics.gap_interval`, and of ratios
+        :func:`skfair.statistics.ratio_interval`, which hold for large samples.
+
+        Of models that break the tolerance at most one in twenty is certified at .95. The level is
+        that of one claim, read once: of 24 monthly ones on the edge of the tolerance at least one
+        is false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
 
         Parameters
         ----------
         constraint : str or Constraint, default="demographic_parity"
-            Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance. Of a table of counts
-            only constraints on decisions can be certified.
+            Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference,
+            aggregate and so on. Of decisions about more than two classes, each class is certified
+            against the rest. Of a regressor, constraints on predictions can be certified
+            ("mean_parity", "loss_parity", partial parity of ranks), but not those on classes or
+            decisions, and of a table of counts only constraints on decisions. Mean losses are of
+            the constraint's loss, as ``LossParity(loss="squared")`` (the squared error) or
+            "absolute" of a regressor, or a callable (scores, target) -> Pointwise. Without one they
+            are of the loss of an estimator of this package, and of the logistic loss of the
+            decision function of other classifiers.
         tolerance : float, default=None
-            Largest gap allowed; None takes that of the constraint, or its ratio.
+            Largest gap allowed in the population; None takes that of the constraint, or its ratio.
+            For rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in
+            units of the target (of a classifier, of its predicted probability, else of its decision
+            function), for losses in units of the loss, for "partial_group_auc" in units of the
+            area.
         confidence_level : float, default=0.95
             Probability with which a model that violates the tolerance is not certified, at least.
         ledger : str or path-like, default=None
@@ -147,11 +180,43 @@ class Audit(AuditData):
         Returns
         -------
         claim : Claim
+            ``print`` shows it as sentences. It names the groups of which a rate counts fewer
+            samples than `min_group_size`, such as positives, which are not compared.
 
         Raises
         ------
         ValueError
-            As for :func:`certify`.
+            If groups are missing, the tolerance or the confidence level is out of range, there is
+            no tolerance or also a ratio, the constraint is not about what is predicted (the error
+            names those that are), the loss of a regressor is not known, or predictions, groups or
+            weights are invalid for the metric.
+        TypeError
+            If a model is neither a classifier nor a regressor.
+
+        Warns
+        -----
+        UserWarning
+            If groups are too small for any claim of rates, or their values too skewed for one of
+            means (the message names them), or if weights are very uneven.
+
+        References
+        ----------
+        .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+           Technometrics 24, 1982.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from skfair.audit import Audit
+        >>> rng = np.random.default_rng(0)
+        >>> X, group = rng.normal(size=(4000, 1)), rng.choice(["a", "b"], size=4000)
+        >>> y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
+        >>> model = LogisticRegression().fit(X[:1000], y[:1000])
+        >>> held_out = {"sensitive_features": group[1000:], "X_fit": X[:1000]}
+        >>> audit = Audit.from_estimator(model, X[1000:], y[1000:], **held_out)
+        >>> audit.certify(tolerance=0.1).verdict
+        'shown'
         """
         return certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
 
@@ -165,21 +230,86 @@ class Audit(AuditData):
         n_bins: int = N_BINS,
         max_listed: int = 10,
     ) -> SubgroupReport:
-        """Subgroups of the sensitive features whose rates depart most, as :func:`find_subgroups`.
+        r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
+
+        Every search has a worst subgroup. This one says which departures are real and at least how
+        large. A subgroup meets up to `max_conditions` conditions on different columns of the
+        sensitive features. A condition is a label of a column of labels, or a range of quantile
+        bins of a column of numbers. It depends on the columns alone, never on outcomes. All
+        subgroups are searched that have `min_group_size` samples which the rate counts, and of
+        which the rest has as many. The first sentence names the groups of single columns of which
+        it counts fewer.
+
+        The departure of a subgroup is its rate minus that of the rest of the samples. The limits of
+        all departures hold together with the probability `confidence_level`, whichever subgroups
+        are read afterwards. With :math:`M_d` subgroups of d conditions, and D numbers of
+        conditions, each of two limits errs with the probability :math:`(1 - c) / (2 D M_d)` at
+        most. They combine Clopper and Pearson's limits of both rates ([1]_, [2]_), which hold in
+        far tails too.
+
+        The short list has the subgroup of the limit furthest from 0, then those of which half lies
+        outside the subgroups listed before, and which depart from the rest there too.
+
+        Decisions are between two classes, and samples independent. With
+        ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
+        "exclude" samples whose value is missing meet no condition on the column.
 
         Parameters
         ----------
-        metrics, max_conditions, direction, confidence_level, n_bins, max_listed
-            As in :func:`find_subgroups`.
+        metrics : str or list of str, default="selection_rate"
+            Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
+            "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
+        max_conditions : {1, 2, 3}, default=2
+            Largest number of conditions of a subgroup.
+        direction : {"both", "above", "below"}, default="both"
+            Whether a subgroup's rate is sought that differs from the rest, is higher, or is lower.
+        confidence_level : float, default=0.95
+            Probability with which all limits hold together.
+        n_bins : int, default=4
+            Number of bins of equally many samples that a column of numbers is divided into.
+        max_listed : int, default=10
+            Largest number of listed subgroups of each metric.
 
         Returns
         -------
         report : SubgroupReport
+            ``print`` shows its findings.
 
         Raises
         ------
         ValueError
-            As for :func:`find_subgroups`, and if samples have unequal weights.
+            If an argument is out of its range, classes are more than two, a column has more than 50
+            labels, has missing values or equals the outcomes or decisions, samples have unequal
+            weights, no subgroup is large enough, or there are more than 5,000,000 subgroups.
+
+        Notes
+        -----
+        ``largest_possible`` is a statement of its own: no subgroup searched departs by more, with
+        the probability `confidence_level`. Both statements are about the subgroups of one search.
+        They do not cover a second search with other bins, columns or numbers of conditions.
+
+        References
+        ----------
+        .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
+           proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
+        .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
+           general approach", Statistics in Medicine 27, 2008.
+
+        Examples
+        --------
+        Young women are selected less often than all others:
+
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from skfair.audit import Audit
+        >>> rng = np.random.default_rng(0)
+        >>> people = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000)})
+        >>> people["age"] = rng.integers(20, 60, size=4000)
+        >>> is_young_woman = (people["sex"] == "f") & (people["age"] < 30)
+        >>> selected = rng.random(4000) < np.where(is_young_woman, 0.2, 0.6)
+        >>> report = Audit.from_predictions(None, selected, sensitive_features=people).subgroups()
+        >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
+        (['sex = f and age <= 29'], True)
         """
         settings = max_conditions, direction, confidence_level, n_bins, max_listed
         return search_audit(self, metrics, *settings)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import Claim, describe_constraint
-from skfair.audit._data import AuditData, mask_unknown
+from skfair.audit._data import mask_unknown
 from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
@@ -23,7 +22,6 @@ from skfair.audit._predictions import (
     bind_hidden_groups,
     check_applies,
     check_can_model,
-    check_fitted_model,
     check_outcomes,
     final_estimator,
     needs_outcomes,
@@ -31,7 +29,6 @@ from skfair.audit._predictions import (
     resolve_constraint,
     resolve_loss_and_unit,
 )
-from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text
 from skfair.constraints import check_applies_to_numbers
@@ -50,15 +47,7 @@ from skfair.statistics import (
     gap_upper_limit,
     required_sample_size,
 )
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
-from skfair.utils._copies import refuse_training_data
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-    from skfair.constraints import Constraint
-
 
 _NEGLIGIBLE_MARGIN = 1e-9
 """Rest of a tolerance that is a rounding error, for which no sample size suffices."""
@@ -80,128 +69,6 @@ class _Limits(NamedTuple):
     n_smallest: int
     certified_tolerance: float | None = None
     required_sample_size: int | None = None
-
-
-def certify(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    y: ArrayLike,
-    *,
-    sensitive_features: MatrixLike | SensitiveFeatures,
-    constraint: str | Constraint = "demographic_parity",
-    tolerance: float | None = None,
-    confidence_level: float = 0.95,
-    sample_weight: ArrayLike | None = None,
-    pos_label: Label | None = None,
-    min_group_size: int = 30,
-    X_fit: MatrixLike | None = None,
-) -> Claim:
-    r"""Certify on held-out data that a model's gap in the population is within a tolerance.
-
-    The gap is the largest of many differences, such as the statistical parity differences of all
-    pairs of groups. It is certified if each of them is shown to be within the tolerance at the full
-    confidence level: no correction for their number is needed ([1]_). Differences of rates of
-    unweighted samples in disjoint groups are tested exactly: where Clopper and Pearson's limits do
-    not decide, by Berger and Boos's test. Other limits are those of
-    :func:`skfair.statistics.gap_interval`, and of ratios :func:`skfair.statistics.ratio_interval`,
-    which hold for large samples.
-
-    Of models that break the tolerance at most one in twenty is certified at .95. The level is that
-    of one claim, read once: of 24 monthly ones on the edge of the tolerance at least one is
-    false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
-    Predictions of any model are certified by :meth:`Audit.certify`.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted classifier or regressor of any package. For constraints on decisions about more
-        than two classes, each class is certified against the rest.
-    X : array-like of shape (n_samples, n_features)
-        Held-out data, used in no step of the model's making: neither for the fit, nor for the
-        choice among models.
-    y : array-like of shape (n_samples,)
-        True classes or targets.
-    sensitive_features : array-like, sparse matrix or SensitiveFeatures
-        Group of each sample, or what is known of it.
-    constraint : str or Constraint, default="demographic_parity"
-        Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance with its reference, aggregate
-        and so on. For a regressor, constraints on predictions can be certified ("mean_parity",
-        "loss_parity", partial parity of ranks), but not those on classes or decisions. Mean losses
-        are of the constraint's loss, as ``LossParity(loss="squared")`` (the squared error) or
-        "absolute" of a regressor, or a callable (scores, target) -> Pointwise. Without one they are
-        of the loss of an estimator of this package, and of the logistic loss of the decision
-        function of other classifiers.
-    tolerance : float or None, default=None
-        Largest gap allowed in the population; None takes that of the constraint, or its ratio. For
-        rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in units of
-        the target (of a classifier, of its predicted probability, else of its decision function),
-        for losses in units of the loss, for "partial_group_auc" in units of the area.
-    confidence_level : float, default=0.95
-        Probability with which a model that violates the tolerance is not certified, at least.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights, such as inverse probabilities of having been drawn.
-    pos_label : label, default=None
-        The class that means success; None as in :func:`skfair.metrics.get_scorer`.
-    min_group_size : int, default=30
-        Samples that the rate of a group must count to be compared, such as positives, unless the
-        constraint has a number of its own. The claim names the others.
-    X_fit : array-like of shape (n_fitted, n_features), default=None
-        Features of the training data, if available: rows of X that are among them are reported.
-
-    Returns
-    -------
-    claim : Claim
-        ``print`` shows it as sentences.
-
-    Raises
-    ------
-    ValueError
-        If groups are missing, the tolerance or the confidence level is out of range, there is no
-        tolerance or also a ratio, X is the training data, the constraint is not about what the
-        estimator predicts (the error names those that are), the loss of a regressor is not known,
-        or predictions, groups or weights are invalid for the metric.
-    TypeError
-        If the estimator is neither a classifier nor a regressor.
-
-    Warns
-    -----
-    UserWarning
-        If groups are too small for any claim of rates, or their values too skewed for one of
-        means (the message names them); if some rows of X are in `X_fit`; if weights are very
-        uneven; if samples look like several of one person or household, which are not independent.
-
-    References
-    ----------
-    .. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
-       24, 1982.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from skfair.audit import certify
-    >>> rng = np.random.default_rng(0)
-    >>> X, group = rng.normal(size=(4000, 1)), rng.choice(["a", "b"], size=4000)
-    >>> y = (X[:, 0] + rng.logistic(size=4000) > 0).astype(int)
-    >>> model = LogisticRegression().fit(X[:1000], y[:1000])
-    >>> held_out = {"sensitive_features": group[1000:], "X_fit": X[:1000]}
-    >>> certify(model, X[1000:], y[1000:], tolerance=0.1, **held_out).verdict
-    'shown'
-    """
-    check_fitted_model(estimator)
-    resolved = resolve_constraint(constraint)
-    check_applies(resolved, estimator)
-    refuse_training_data(X, X_fit)
-    audit = AuditData.from_estimator(
-        estimator,
-        X,
-        y,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        pos_label=pos_label,
-        min_group_size=min_group_size,
-    )
-    return certify_audit(audit, resolved, tolerance, confidence_level)
 
 
 def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):

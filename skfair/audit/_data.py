@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair.audit._estimators import find_positive_label, infer_task
-from skfair.audit._files import (
-    check_columns,
+from skfair.audit._files import check_columns, file_digest, read_columns
+from skfair.audit._predictions import predict_columns
+from skfair.audit._reading import (
     check_complete_column,
+    check_counts,
     check_same_notation,
-    file_digest,
     find_label,
     parse_column,
     place_outcomes,
-    read_columns,
     read_outcomes,
+    refuse_headings_and_totals,
 )
-from skfair.audit._predictions import predict_columns
 from skfair.audit._report_input import (
     check_group_size,
     sums_suffice,
@@ -41,6 +41,7 @@ from skfair.metrics._group_report import Metrics, check_strata
 from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error
+from skfair.utils._copies import refuse_training_data
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
@@ -59,7 +60,7 @@ class FittedModel(NamedTuple):
 
 
 class AuditData:
-    """Predictions and groups, checked once; the base of `Audit`, whose questions the doors ask.
+    """Predictions and groups, checked once; the base of `Audit`, which asks the questions.
 
     ``samples`` are groups and weights, ``columns`` predictions "y_pred", outcomes "y_true" and
     scores "y_score", as far as there are any, and ``known`` is what is known of groups. Where some
@@ -189,20 +190,26 @@ class AuditData:
             then of the other samples, and selection rates of all.
         y_pred : array-like of shape (n_samples,) or None
             Predicted classes or values; None if decisions are made of scores, see :meth:`top`.
+            Without `y_true` numbers with decimals are scores.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`.
+            :class:`SensitiveFeatures`. In reports columns of more than 30 numbers, such as ages,
+            are divided into four bins of equally many samples.
         y_score : array-like of shape (n_samples,), default=None
             Scores of the positive class. They count as probabilities, and have a calibration, if
             all are in [0, 1].
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sampling weights. Numbers of samples are no weights: pass these to
+            Non-negative sampling weights, such as inverse probabilities of having been drawn; a
+            sample of weight zero counts as absent. Intervals rest on effective sample sizes, as in
+            :func:`skfair.statistics.gap_interval`. Numbers of samples are no weights: pass these to
             :meth:`from_counts`.
         control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
-            Stratum of each sample, within which reports compare groups too.
+            Stratum of each sample, such as an occupation, within which reports compare groups too,
+            under names such as "sex | region = north".
         pos_label : label, default=None
-            The class that means success; None takes 1 if the labels are 0 and 1, -1 and 1 or
+            The class that means success; of more than two it is compared with all others, and None
+            reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1 or
             booleans.
         min_group_size : int, default=30
             Samples that the rate of a group must count to be compared.
@@ -216,13 +223,14 @@ class AuditData:
         Raises
         ------
         ValueError
-            If inputs differ in length or in their pandas index, or hold missing values, or there
-            are neither predictions nor scores.
+            If inputs differ in length or in their pandas index, or hold missing values, predictions
+            are of another type than the truth, there are integers without a target, or neither
+            predictions nor scores.
 
         Warns
         -----
         UserWarning
-            If weights look like numbers of samples.
+            If weights look like numbers of samples, or a label like the mark of an unknown group.
         """
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
@@ -247,6 +255,7 @@ class AuditData:
         pos_label: Label | None = None,
         min_group_size: int = 30,
         source: dict[str, str] | None = None,
+        X_fit: MatrixLike | None = None,
     ) -> Self:
         """Audit of a fitted classifier, regressor or clusterer on held-out data.
 
@@ -257,11 +266,14 @@ class AuditData:
             ``predict_proba`` or ``decision_function`` of a classifier of two classes, with the
             sensitive features if it requires them.
         X : array-like of shape (n_samples, n_features)
-            Held-out data.
+            Held-out data, used in no step of the model's making: neither for the fit, nor for the
+            choice among models.
         y : array-like of shape (n_samples,), default=None
             True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
             As in :meth:`from_predictions`.
+        X_fit : array-like of shape (n_fitted, n_features), default=None
+            Features of the training data, if available: rows of X that are among them are reported.
 
         Returns
         -------
@@ -269,11 +281,20 @@ class AuditData:
 
         Raises
         ------
+        TypeError
+            If the estimator has no ``fit`` or ``predict``.
         sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
+            If it is not fitted.
         ValueError
-            As for :meth:`from_predictions`.
+            As for :meth:`from_predictions`, and if most rows of X are in `X_fit`.
+
+        Warns
+        -----
+        UserWarning
+            If some rows of X are in `X_fit`, or samples look like several of one person or
+            household, which are not independent.
         """
+        refuse_training_data(X, X_fit)
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
@@ -432,6 +453,7 @@ class AuditData:
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
+        refuse_headings_and_totals(table, path)
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
         y_true = read_outcomes(table, outcome, y_pred)
@@ -561,21 +583,6 @@ def _as_list(names):
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
-
-
-def check_counts(column, name):
-    """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
-    counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-    is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
-    if not is_count.all():
-        wrong = column.tolist()[int((~is_count).argmax())]
-        raise ValueError(
-            f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
-            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
-        )
-    if not counts.any():
-        raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")
-    return counts
 
 
 def mask_unknown(groups):

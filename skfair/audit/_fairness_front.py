@@ -169,7 +169,7 @@ def _check_decisions(constraint, estimator):
         raise ValueError(
             f"A front pools decisions of a classifier, but {type(estimator).__name__} predicts "
             "numbers or clusters. For a regressor pass fits at several tolerances "
-            f"to skfair.audit.certify, with one of {applicable_constraint_names('numbers')}."
+            f"to skfair.audit.Audit.certify, with one of {applicable_constraint_names('numbers')}."
         )
 
 

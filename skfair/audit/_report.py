@@ -8,11 +8,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._bins import bin_groups
-from skfair.audit._data import AuditData
 from skfair.audit._estimators import (
     hidden_group_estimators,
     metric_estimators,
@@ -47,19 +45,14 @@ from skfair.audit._sections import (
     report_sections,
     summary_sections,
 )
-from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, stratify
 from skfair.metrics._group_metrics import to_numbers
-from skfair.metrics._group_report import Metrics
 from skfair.statistics import check_level, estimate_means
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from skfair.statistics import Interval
 
 
@@ -67,8 +60,8 @@ if TYPE_CHECKING:
 class FairnessReport(PageReport):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
-    Made by :meth:`from_estimator` or :meth:`from_predictions`, for classifiers of two or more
-    classes, regressors and clusterings. Groups are those of every single protected attribute, and
+    Made by :meth:`Audit.report`, for classifiers of two or more classes, regressors and
+    clusterings. Groups are those of every single protected attribute, and
     the intersections of all. The gap of the selection rate is the statistical parity difference.
     Ratios of it are the impact ratios of the four-fifths (80 %) rule on adverse impact (disparate
     impact). Decisions and scores without outcomes have reports too, and summaries of bias audits.
@@ -141,10 +134,10 @@ class FairnessReport(PageReport):
 
     Examples
     --------
-    >>> from skfair.audit import FairnessReport
+    >>> from skfair.audit import Audit
     >>> y_true, y_pred = [1, 0, 1, 0] * 100, [1, 0, 1, 1] * 50 + [1, 0, 0, 0] * 50
     >>> sex = ["m"] * 200 + ["f"] * 200
-    >>> report = FairnessReport.from_predictions(y_true, y_pred, sensitive_features=sex)
+    >>> report = Audit.from_predictions(y_true, y_pred, sensitive_features=sex).report()
     >>> report.gaps.loc[report.gaps["metric"] == "selection_rate", "gap"].item()
     0.5
     """
@@ -172,145 +165,6 @@ class FairnessReport(PageReport):
     def attributes(self) -> list[str]:
         """Names of the groupings: every attribute, and all together."""
         return [name for name in self.frame["attribute"].unique().tolist() if name != OVERALL]
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: MatrixLike | SensitiveFeatures,
-        sample_weight: ArrayLike | None = None,
-        control_features: MatrixLike | None = None,
-        pos_label: Label | None = None,
-        min_group_size: int = 30,
-        metrics: Metrics = (),
-        reference: dict | None = None,
-        confidence_level: float = 0.95,
-    ) -> Self:
-        """Report of a fitted model on held-out data.
-
-        Parameters
-        ----------
-        estimator, X, y, sensitive_features, sample_weight, control_features, pos_label
-            As in :meth:`Audit.from_estimator`.
-        min_group_size, metrics, reference, confidence_level
-            As in :meth:`from_predictions`.
-
-        Returns
-        -------
-        report : FairnessReport
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the estimator is not fitted.
-        ValueError
-            As for :meth:`from_predictions`.
-        """
-        audit = AuditData.from_estimator(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            control_features=control_features,
-            pos_label=pos_label,
-            min_group_size=min_group_size,
-        )
-        return report_audit(audit, metrics, reference, confidence_level)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | None,
-        y_pred: ArrayLike | None,
-        *,
-        sensitive_features: MatrixLike | SensitiveFeatures,
-        y_score: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        control_features: MatrixLike | None = None,
-        pos_label: Label | None = None,
-        min_group_size: int = 30,
-        metrics: Metrics = (),
-        reference: dict | None = None,
-        confidence_level: float = 0.95,
-    ) -> Self:
-        """Report of any predictions, as of :meth:`Audit.from_predictions` and :meth:`Audit.report`.
-
-        Without a target it has the rates that need none: selection rates of decisions, or of each
-        class, and the scoring rate of scores, which is the share above the median of all samples.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or None
-            True classes or values; None for decisions or scores whose outcomes are not known.
-            Single ones may be missing, as in :meth:`Audit.from_predictions`.
-        y_pred : array-like of shape (n_samples,) or None
-            Predicted classes or values. Without a target numbers with decimals are scores. None if
-            there are only scores.
-        sensitive_features : array-like, sparse matrix or SensitiveFeatures
-            Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
-            of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`. Columns of more than 30 numbers, such as ages, are divided
-            into four bins of equally many samples, as by :func:`find_subgroups`.
-        y_score : array-like of shape (n_samples,), default=None
-            Scores of the positive class, for areas under curves. They count as probabilities, and
-            have a calibration, if all are in [0, 1].
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative sampling weights; a sample of weight zero counts as absent. Intervals
-            rest on effective sample sizes, as in :func:`skfair.statistics.gap_interval`.
-        control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
-            Stratum of each sample, such as an occupation. Groups by each attribute are compared
-            within each stratum too, under names such as "sex | region = north".
-        pos_label : label, default=None
-            The class that means success; of more than two it is compared with all others, and None
-            reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1
-            or booleans.
-        min_group_size : int, default=30
-            Samples of a rate below which a group is marked as small, and left out of gaps.
-        metrics : list or dict, default=()
-            Further metrics, as in :func:`skfair.metrics.group_report`: names, rates, metrics and
-            functions. Their gaps count among all gaps of the report. Rates of more than two classes
-            are those of each class.
-        reference : dict, default=None
-            Group that the others are compared with, by attribute, such as ``{"sex": "male"}``.
-            By default it is the one with the highest selection rate or mean prediction among those
-            that are known and not small. Intervals of comparisons with a named group hold one at a
-            time, and are narrower.
-        confidence_level : float, default=0.95
-            Probability with which each interval of a group or gap holds, and with which all
-            intervals of comparisons with groups chosen from the data hold together.
-
-        Returns
-        -------
-        report : FairnessReport
-
-        Raises
-        ------
-        ValueError
-            If inputs differ in length or in their pandas index, hold missing values, predictions
-            are of another type than the truth, groups are too many, a reference does not occur,
-            or there are integers without a target.
-
-        Warns
-        -----
-        UserWarning
-            If weights are so uneven that intervals are too narrow, or a label looks like an unknown
-            group.
-        """
-        audit = AuditData.from_predictions(
-            y_true,
-            y_pred,
-            sensitive_features=sensitive_features,
-            y_score=y_score,
-            sample_weight=sample_weight,
-            control_features=control_features,
-            pos_label=pos_label,
-            min_group_size=min_group_size,
-        )
-        return report_audit(audit, metrics, reference, confidence_level)
 
     @property
     def findings(self) -> list[str]:
@@ -376,10 +230,10 @@ class FairnessReport(PageReport):
 
         Examples
         --------
-        >>> from skfair.audit import FairnessReport
+        >>> from skfair.audit import Audit
         >>> decisions = [1] * 48 + [0] * 72 + [1] * 60 + [0] * 40
         >>> sex = ["f"] * 120 + ["m"] * 100
-        >>> report = FairnessReport.from_predictions(None, decisions, sensitive_features=sex)
+        >>> report = Audit.from_predictions(None, decisions, sensitive_features=sex).report()
         >>> table = report.adverse_impact().set_index("group")
         >>> print(f"{table.loc['f', 'impact_ratio']:.3f}", int(table.loc["f", "shortfall"]))
         0.667 24
@@ -526,11 +380,11 @@ def report_audit(
     metrics,
     reference,
     confidence_level,
-    min_published=None,
-    min_share=0.02,
-    subgroups=None,
-    title="Fairness report",
-    digest=None,
+    min_published,
+    min_share,
+    subgroups,
+    title,
+    digest,
 ):
     """The report of an audit, as :meth:`Audit.report`."""
     level, known = check_level(confidence_level), audit.known

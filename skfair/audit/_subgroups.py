@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy import special
 
-from skfair.audit._bins import N_BINS, cut_numbers, range_text
-from skfair.audit._data import AuditData
+from skfair.audit._bins import cut_numbers, range_text
 from skfair.audit._estimators import (
     REPORTED_RATES,
     binary_metrics,
     select_known_outcomes,
 )
 from skfair.audit._formats import Report, collect_facts
-from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
@@ -34,7 +30,6 @@ from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.plotting._groups import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits
-from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, is_int
 
 if TYPE_CHECKING:
@@ -406,7 +401,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
 class SubgroupReport(Report):
     """Subgroups whose rates differ from the rest, with limits that hold for all of them.
 
-    Made by :func:`find_subgroups`, which describes the statements.
+    Made by :meth:`Audit.subgroups`, which describes the statements.
 
     Attributes
     ----------
@@ -434,11 +429,11 @@ class SubgroupReport(Report):
 
     Examples
     --------
-    >>> from skfair.audit import find_subgroups
-    >>> report = find_subgroups(
+    >>> from skfair.audit import Audit
+    >>> audit = Audit.from_predictions(
     ...     None, [1, 0] * 200 + [1, 1] * 200, sensitive_features=["f"] * 400 + ["m"] * 400
     ... )
-    >>> report.subgroups[["n", "estimate", "rest_estimate"]].round(2).to_numpy().tolist()
+    >>> audit.subgroups().subgroups[["n", "estimate", "rest_estimate"]].round(2).to_numpy().tolist()
     [[400.0, 0.5, 1.0]]
     """
 
@@ -535,119 +530,6 @@ class SubgroupReport(Report):
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
 
 
-def find_subgroups(
-    y_true: ArrayLike | None,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike | SensitiveFeatures,
-    metrics: str | Sequence[str] = "selection_rate",
-    max_conditions: int = 2,
-    direction: Literal["both", "above", "below"] = "both",
-    confidence_level: float = 0.95,
-    min_group_size: int = 30,
-    n_bins: int = N_BINS,
-    max_listed: int = 10,
-    pos_label: Label | None = None,
-) -> SubgroupReport:
-    r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
-
-    Every search has a worst subgroup. This one says which departures are real and at least how
-    large. A subgroup meets up to `max_conditions` conditions on different columns. A condition is a
-    label of a column of labels, or a range of quantile bins of a column of numbers. It depends on
-    the columns alone, never on outcomes. All subgroups are searched that have enough samples, and
-    of which the rest has enough.
-
-    The departure of a subgroup is its rate minus that of the rest of the samples. The limits of all
-    departures hold together with the probability `confidence_level`, whichever subgroups are read
-    afterwards. With :math:`M_d` subgroups of d conditions, and D numbers of conditions, each of two
-    limits errs with the probability :math:`(1 - c) / (2 D M_d)` at most. They combine Clopper and
-    Pearson's limits of both rates ([1]_, [2]_), which hold in far tails too.
-
-    The short list has the subgroup of the limit furthest from 0, then those of which half lies
-    outside the subgroups listed before, and which depart from the rest there too.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        True classes; None if they are not known, for the selection rate. Single ones may be
-        missing: rates that need an outcome are then of the other samples.
-    y_pred : array-like of shape (n_samples,)
-        Decisions between two classes, for held-out samples that are independent.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns)
-        Columns whose conditions are searched; a DataFrame names them. With
-        ``SensitiveFeatures(columns, missing="group")`` being missing is a condition, and with
-        "exclude" samples whose value is missing meet no condition on the column.
-    metrics : str or list of str, default="selection_rate"
-        Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
-        "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
-    max_conditions : {1, 2, 3}, default=2
-        Largest number of conditions of a subgroup.
-    direction : {"both", "above", "below"}, default="both"
-        Whether a subgroup's rate is sought that differs from the rest, is higher, or is lower.
-    confidence_level : float, default=0.95
-        Probability with which all limits hold together.
-    min_group_size : int, default=30
-        Samples that the rate of a subgroup must count, and that of the rest. The first sentence
-        names the groups of single columns of which it counts fewer.
-    n_bins : int, default=4
-        Number of bins of equally many samples that a column of numbers is divided into.
-    max_listed : int, default=10
-        Largest number of listed subgroups of each metric.
-    pos_label : label, default=None
-        The class that means success, as in :func:`skfair.metrics.get_scorer`.
-
-    Returns
-    -------
-    report : SubgroupReport
-        ``print`` shows its findings.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, classes are more than two, a column has more than 50
-        labels, has missing values or equals `y_true` or `y_pred`, no subgroup is large enough, or
-        there are more than 5,000,000 subgroups.
-
-    Notes
-    -----
-    ``largest_possible`` is a statement of its own: no subgroup searched departs by more, with the
-    probability `confidence_level`. Both statements are about the subgroups of one search. They do
-    not cover a second search with other bins, columns or numbers of conditions.
-
-    References
-    ----------
-    .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
-       proportions: comparison of eleven methods", Statistics in Medicine 17, 1998.
-    .. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a
-       general approach", Statistics in Medicine 27, 2008.
-
-    Examples
-    --------
-    Young women are selected less often than all others:
-
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from skfair.audit import find_subgroups
-    >>> rng = np.random.default_rng(0)
-    >>> people = pd.DataFrame({"sex": rng.choice(["f", "m"], 4000)})
-    >>> people["age"] = rng.integers(20, 60, size=4000)
-    >>> is_young_woman = (people["sex"] == "f") & (people["age"] < 30)
-    >>> selected = rng.random(4000) < np.where(is_young_woman, 0.2, 0.6)
-    >>> report = find_subgroups(None, selected, sensitive_features=people)
-    >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
-    (['sex = f and age <= 29'], True)
-    """
-    audit = AuditData.from_columns(
-        {"y_pred": y_pred, "y_true": y_true},
-        as_sensitive_features(sensitive_features),
-        task="classification",
-        pos_label=pos_label,
-        min_group_size=min_group_size,
-    )
-    settings = max_conditions, direction, confidence_level, n_bins, max_listed
-    return search_audit(audit, metrics, *settings)
-
-
 def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_bins, max_listed):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level, missing = check_level(confidence_level), audit.known.treatment
@@ -723,8 +605,8 @@ def _check_metrics(metrics, columns):
         if name not in REPORTED_RATES:
             raise argument_error(
                 f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
-                "another quantity as decisions, such as find_subgroups(None, losses > 1, ...) for "
-                "a share of large losses; certify its gap between known groups."
+                "another quantity as decisions, such as Audit.from_predictions(None, losses > 1, "
+                "...) for a share of large losses; certify its gap between known groups."
             )
         if "y_true" not in columns and name != "selection_rate":
             raise argument_error(

@@ -15,13 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
-from skfair.cluster._base import ROUNDING, Route, warn_of_duplicates
+from skfair.cluster._base import (
+    GROUP_SHARE_PARAMETERS,
+    ROUNDING,
+    Route,
+    status_attributes,
+    warn_of_duplicates,
+)
 from skfair.cluster.kmeans._alternating import AlternatingFront
-from skfair.cluster.kmeans._assignment import RunSettings, make_run_settings
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
+from skfair.cluster.kmeans._starts import RunSettings, make_run_settings
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
-from skfair.cluster.spectral._problem import make_problem, ncut_path
+from skfair.cluster.spectral._problem import make_problem
+from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
@@ -116,6 +123,8 @@ class ParetoFront(Record):
         n_moves = np.concatenate([np.arange(length) for length in lengths])
         rows = np.flatnonzero(non_dominated_mask(cost, ratio))
         rows = rows[np.argsort(cost[rows], kind="stable")]
+        # Ratios that differ by rounding are equal: the cheaper point stays.
+        rows = rows[np.diff(ratio[rows], prepend=-1.0) > ROUNDING]
         positions = np.column_stack([of_route[rows], n_moves[rows]])
         measured = np.empty((len(BALANCE_METRICS), len(rows)))
         for r in np.unique(positions[:, 0]):
@@ -349,8 +358,7 @@ def cluster_front(
         What rises along the front, as ``min_balance`` and ``min_share_ratio`` of
         :class:`FairKMeans` bound it. The alternating algorithm knows balance alone.
     algorithm : {"homotopy", "alternating"}, Homotopy or AlternatingFront, default="homotopy"
-        Of k-means; "alternating" is Algorithm 3 of [1]_, which does not aim at bounds on shares
-        and sizes.
+        Of k-means; "alternating" is Algorithm 3 of [1]_, which takes no bounds on shares and sizes.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights of k-means; samples of weight 0 count as absent.
 
@@ -409,17 +417,37 @@ def cluster_front(
             "algorithm='alternating' does not control ratios of shares, so metric must be "
             "'balance', got 'share_ratio'. Use algorithm='homotopy' for it."
         )
+    bounds = [f"{name}={getattr(estimator, name)}" for name in BOUNDS if _has(estimator, name)]
+    if bounds and isinstance(algorithm, AlternatingFront):
+        raise ValueError(
+            f"algorithm='alternating' does not keep bounds on sizes and shares, got "
+            f"{join_names(bounds)}. Use algorithm='homotopy' with them."
+        )
     columns = {"sensitive_features": sensitive_features}
     if has_fit_parameter(estimator, "sample_weight"):
         columns["sample_weight"] = sample_weight
     elif sample_weight is not None:
         raise TypeError(f"{type(estimator).__name__} takes no sample_weight; leave it out.")
+    if _has(estimator, "n_landmarks"):
+        raise ValueError(
+            f"n_landmarks must be None in a front, got {estimator.n_landmarks}: its search needs "
+            "the affinity of all pairs. Pass a subsample, or fit the estimator at one min_balance."
+        )
     # The front draws from the random state of the estimator, which a clone copies.
     varied = {"min_balance": None, "min_share_ratio": None}
     estimator = clone(estimator).set_params(**varied, random_state=estimator.random_state)
     kind = algorithm, *kinds[type(estimator)]
     with single_threaded_blas():
         return _compute_front(estimator, X, columns, n_levels, kind, metric)
+
+
+def _has(estimator, name):
+    """Whether the estimator has a value of a parameter, other than None."""
+    return getattr(estimator, name, None) is not None
+
+
+BOUNDS = ("min_cluster_size", "max_cluster_size", *GROUP_SHARE_PARAMETERS)
+"""Parameters of `FairKMeans` that every clustering of a front keeps."""
 
 
 FRONT_ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingFront}
@@ -495,7 +523,8 @@ def _measure_ratios(data, n_clusters, route, n_moves):
 def _build_estimator(estimator, data, metric, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
-    vars(point).update(data.label_attributes(point, labels) | {"status_": "feasible", "n_iter_": 0})
+    fitted = data.label_attributes(point, labels)
+    vars(point).update(fitted | status_attributes(fitted, "feasible", False) | {"n_iter_": 0})
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(estimator, name):
             setattr(point, name, getattr(estimator, name))
@@ -518,9 +547,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the metric.
     requirements = data.requirements._replace(**{metric: 1.0})
-    limits = requirements.limits(
-        problem.group_weights, problem.limits.intersections, data.largest_weight
-    )
+    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     routes = algorithm._front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
@@ -543,7 +570,11 @@ def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, metr
     embedding = problem.embedding.embedding
     searches = ncut_path(problem, embedding, runs, random_state, n_levels or 20)
     limits = problem.requirements._replace(**{metric: 1.0}).limits(problem.groups.counts)
-    return [
-        Route.from_labels(search.labels, search.ncut, search.scaled_balance(limits))
-        for search in searches
-    ]
+    routes = []
+    for search in searches:
+        # Each keeps the ratio that it has reached.
+        reached = limits._replace(level=search.scaled_balance(limits))
+        search = search.search_within(reached).iterate_within(reached, problem, random_state)
+        ratio = search.scaled_balance(limits)
+        routes.append(Route.from_labels(search.labels, search.ncut, ratio))
+    return routes

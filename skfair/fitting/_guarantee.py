@@ -29,7 +29,8 @@ data's gap at a fixed model. Each sample is used for a test once and for trainin
 first order, the population's gap of the last fit exceeds the measured gap by the same e at every
 tolerance, and a guarantee is false only if e is too large, whichever tolerance or point of a plane
 was chosen. The difference between the models is an error of second order: `_ERROR_FACTORS` allow
-for it.
+for it. Over the points of planes e differs more, and the chosen point has a large one:
+`_SELECTION_BIAS` allows for that.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
@@ -40,7 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from skfair.constraints._bound import make_posterior
 from skfair.fitting._planes import PlainFit, find_planes
@@ -63,11 +64,16 @@ _REFUSED_ERROR_FACTOR = 1.3
 """Further factor of standard errors where the level is not reached: the search has then chosen the
 luckiest of fits, none of which has the margin that allows for it."""
 
+_SELECTION_BIAS = 0.6
+"""Standard errors by which the gap of a point that is chosen in planes exceeds the counted gap: of
+thousands of points, one is chosen whose samples are favourable."""
+
 _AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
-_FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
-"""Fall of an out-of-fold gap per unit of the training gap, before it is measured, by statistic."""
+_FIRST_SLOPE_OF_LOSSES = 0.6
+"""Fall of an out-of-fold gap of losses per unit of the training gap, before it is measured. Gaps of
+decisions, ranks and means of scores fall by as much as the training gap."""
 
 _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 """Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
@@ -203,6 +209,12 @@ def _slopes(rounds):
     return slopes
 
 
+def _first_slope(sums):
+    """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
+    is_loss = sums.metric_input == "values" and not sums.is_linear
+    return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
+
+
 class _Evidence:
     """Posteriors of the population's gaps, from decisions about samples left out.
 
@@ -210,12 +222,13 @@ class _Evidence:
     models without them. `training` are the mean gaps of the fits on their own training data, and
     `hidden` is by how much pooling makes gaps smaller. Apart from sampling noise, which the
     posteriors have, the population's gaps are taken to be the sum of those of the decisions and the
-    hidden ones, and no less than in training.
+    hidden ones, and no less than in training. Of many models, the chosen one has larger gaps by a
+    `selection_bias` in standard errors.
     """
 
-    def __init__(self, constraint, tolerances, candidate, scores, training, clusters, hidden=0.0):
-        self.constraint, self.tolerances, self.candidate = constraint, tolerances, candidate
-        self.scores, self.training = scores, training
+    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, selection_bias=0.0):
+        self.constraint, (self.tolerances, self.candidate) = constraint, fit
+        self.scores, self.training, self.selection_bias = scores, training, selection_bias
         self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
@@ -226,7 +239,7 @@ class _Evidence:
         )
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
         self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in constraint]
-        self.first_slopes = np.array([_FIRST_SLOPES[one.sums.metric_input] for one in constraint])
+        self.first_slopes = np.array([_first_slope(one.sums) for one in constraint])
         self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])
@@ -287,14 +300,16 @@ class _Evidence:
         """
         multiples = np.divide(self.multiples, error_factor**2)
         rows = zip(self.posteriors, self._gap_factors(training), multiples, strict=True)
-        probabilities = [one.probability(factor, multiple) for one, factor, multiple in rows]
-        return max(0.0, 1.0 - sum(1.0 - probability for probability in probabilities))
+        counted = [one.probability(factor, multiple) for one, factor, multiple in rows]
+        probabilities = ndtr(ndtri(counted) - self.selection_bias)
+        return max(0.0, 1.0 - float((1.0 - probabilities).sum()))
 
     def limits(self, training, level):
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
         factors = self._gap_factors(training)
         rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
-        return np.array([_find_limit(*row, level) for row in rows])
+        counted = _counted_level(level, self.selection_bias)
+        return np.array([_find_limit(*row, counted) for row in rows])
 
     def _gap_factors(self, training):
         """Gaps of a fit of these training gaps, relative to pooled ones, (n_constraints,).
@@ -312,10 +327,11 @@ class _Evidence:
         The gap is assumed to be optimism, which is inversely proportional to the size.
         """
         rows = list(zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True))
+        counted = _counted_level(level, self.selection_bias)
 
         def are_certain(multiple):
             return all(
-                posterior.probability(factor / multiple, multiple * effective) >= level
+                posterior.probability(factor / multiple, multiple * effective) >= counted
                 for posterior, factor, effective in rows
             )
 
@@ -328,6 +344,11 @@ class _Evidence:
             middle = np.sqrt(too_small * enough)
             too_small, enough = (too_small, middle) if are_certain(middle) else (middle, enough)
         return float(enough)
+
+
+def _counted_level(level, selection_bias):
+    """The probability of a counted gap that leaves the level to a gap with a selection bias."""
+    return float(ndtr(ndtri(level) + selection_bias))
 
 
 def _largest_certain_gap(posterior, pooled, expected, multiple, level):
@@ -439,7 +460,7 @@ class _Refits:
             lost = training - self.constraint.gaps(inside)
             hidden = np.where(self.ranks, np.maximum(0.0, lost), 0.0)
         fit = tolerances, candidate
-        return _Evidence(self.constraint, *fit, outside, training, self.clusters, hidden)
+        return _Evidence(self.constraint, fit, outside, training, self.clusters, hidden)
 
     def shrink(self, evidence, excess):
         """The evidence of a candidate whose scores are so small that gaps fall by their excess.
@@ -478,7 +499,8 @@ class _Refits:
         if not plain.can_reach(confidence):
             return []
         planes = list(find_planes(self.fitter.problem, plain_fit))
-        margins = tolerances - self._certain_gaps(plain, plain.excess(aim))
+        excess = plain.excess(_counted_level(aim, _SELECTION_BIAS))
+        margins = tolerances - self._certain_gaps(plain, excess)
         margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
         moves = []
@@ -529,17 +551,17 @@ class _Refits:
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
         tolerances = training + _ROUNDING
-        return self._make_evidence(candidate, scores, tolerances, hidden)
+        return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_BIAS)
 
     def _certain_gaps(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""
         return np.clip(evidence.pooled - excess, 0.0, self.constraint.tolerances)
 
-    def _make_evidence(self, candidate, scores, tolerances, hidden=0.0):
+    def _make_evidence(self, candidate, scores, tolerances, *selection):
         """The evidence of one candidate and its scores of samples left out."""
         training = self.constraint.gaps(candidate.scores)
         fit = tolerances, candidate
-        return _Evidence(self.constraint, *fit, scores, training, self.clusters, hidden)
+        return _Evidence(self.constraint, fit, scores, training, self.clusters, *selection)
 
     def count_errors(self, evidence):
         """The weighted share of wrong decisions about samples left out."""

@@ -294,8 +294,8 @@ _LARGEST = "largest possible"
 class SubgroupDisplay(Display):
     """Forest plot of subgroups: the departure of each from the rest, with limits.
 
-    Made by the method ``plot`` of what :func:`skfair.audit.find_subgroups` returns. `table` has the
-    listed subgroups of one metric.
+    Made by the method ``plot`` of what :meth:`skfair.audit.Audit.subgroups` returns. `table` has
+    the listed subgroups of one metric.
 
     The limits hold for all subgroups that were searched together. Next to each one are its rate,
     that of the rest, and its number of samples. Dashed lines mark the largest departure that any

@@ -49,7 +49,7 @@ def required_sample_size(
 ) -> int:
     r"""Compute how many samples of each group a claim, or a guaranteed fit, needs.
 
-    For a claim by `skfair.audit.certify` it is the smallest size n at which a model whose
+    For a claim by `skfair.audit.Audit.certify` it is the smallest size n at which a model whose
     groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
     power. If each group can expect 40 successes and 40 failures, it follows from the normal
     approximation:
@@ -111,8 +111,8 @@ def required_sample_size(
         Probability that the claim is shown, or that a fit is guaranteed; with a pilot, that it
         is guaranteed and loses at most `max_accuracy_loss`.
     purpose : {"certificate", "fit"}, default="certificate"
-        "certificate": held-out samples for `skfair.audit.certify`. "fit": training samples of a
-        classifier with ``confidence_level``.
+        "certificate": held-out samples for `skfair.audit.Audit.certify`. "fit": training samples
+        of a classifier with ``confidence_level``.
     pilot : FitPilot, default=None
         In place of a tolerance, data and classifier of a plan for ``purpose="fit"``. The
         constraint, groups, rates and confidence level are those of the pilot.
@@ -134,7 +134,7 @@ def required_sample_size(
 
     See Also
     --------
-    skfair.audit.certify : Makes claims.
+    skfair.audit.Audit.certify : Makes claims.
     FitPilot : Draws fits of a size, and states the accuracy that remains.
 
     Examples
@@ -315,8 +315,8 @@ def _probability_of_ranges(smallest, largest, n, n_groups, rate):
 def _largest_accepted_counts(n, smallest, tolerance, level):
     """For each smallest count, the largest count next to it that is certified, or -1.
 
-    The rule is that of `skfair.audit.certify`: a pair passes if Clopper and Pearson's limits of
-    both rates show it, or if Newcombe's limit and the exact test do.
+    The rule is that of `skfair.audit.Audit.certify`: a pair passes if Clopper and Pearson's limits
+    of both rates show it, or if Newcombe's limit and the exact test do.
     """
     counts = np.arange(n + 1)
     rates, base = counts[:, np.newaxis] / n, smallest / n
@@ -382,7 +382,7 @@ def minimum_rate_power(n, minimum, n_groups, rate, level):
 def ratio_power(n, ratio, n_groups, rate, level):
     """Probability that groups of n samples and equal rates are certified to have the ratio.
 
-    As in `certificate_power`; the rule of `skfair.audit.certify` is that of `LogRates`.
+    As in `certificate_power`; the rule of `skfair.audit.Audit.certify` is that of `LogRates`.
     """
     first, last = stats.binom.ppf(
         (_NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2), n, rate

@@ -3,11 +3,12 @@
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from skfair.audit import Audit, SensitiveFeatures, certify
+from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._sensitive_features import as_sensitive_features
 
 _OF_GROUPS = {"missing", "unknown", "X", "odds_ratio"}
 _OF_DATA = {"sample_weight", "control_features", "task", "pos_label", "min_group_size", "source"}
+_OF_MODEL = _OF_DATA - {"task"} | {"X_fit"}
 
 
 def make_audit(y_true, y_pred, *, y_score=None, y_proba=None, sensitive_features=None, **settings):
@@ -37,14 +38,33 @@ def report_predictions(
     return (audit if k is None else audit.top(k)).report(**settings)
 
 
-def certify_model(estimator, X, y, **settings):
-    """The certificate of a model whose groups may not all be known."""
+def search_predictions(y_true, y_pred, **settings):
+    """The subgroups of decisions that depart most."""
+    audit, settings = make_audit(y_true, y_pred, **{"task": "classification"} | settings)
+    return audit.subgroups(**settings)
+
+
+def audit_model(estimator, X, y, *, sensitive_features=None, **settings):
+    """The audit of a model whose groups may not all be known, and the settings of its answers."""
     known = {name: settings.pop(name) for name in _OF_GROUPS & set(settings)}
     known["probabilities"] = settings.pop("group_probabilities", None)
-    groups = settings.pop("sensitive_features", None)
+    groups = sensitive_features
     if any(value is not None for value in known.values()):
         groups = SensitiveFeatures(groups, **known)
-    return certify(estimator, X, y, sensitive_features=groups, **settings)
+    data = {name: settings.pop(name) for name in _OF_MODEL & set(settings)}
+    return Audit.from_estimator(estimator, X, y, sensitive_features=groups, **data), settings
+
+
+def report_model(estimator, X, y=None, **settings):
+    """The report of a model."""
+    audit, settings = audit_model(estimator, X, y, **settings)
+    return audit.report(**settings)
+
+
+def certify_model(estimator, X, y, **settings):
+    """The claim about a model."""
+    audit, settings = audit_model(estimator, X, y, **settings)
+    return audit.certify(**settings)
 
 
 def certify_predictions(y_true, y_pred, **settings):

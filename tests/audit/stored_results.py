@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skfair.audit import find_subgroups
 from skfair.constraints import (
     DemographicParity,
     EqualizedOdds,
@@ -28,6 +27,7 @@ from tests.audit.doors import (
     compare_models,
     compare_periods,
     report_predictions,
+    search_predictions,
 )
 
 FILE = Path(__file__).with_name("stored_results.json")
@@ -98,7 +98,7 @@ def make_tables(seed):
     tables |= {"changes of models": models.frame, "gaps of models": models.gaps}
     tables["moves"] = models.moves
     ages = np.random.default_rng(seed).integers(18, 65, len(y_true))
-    result = find_subgroups(
+    result = search_predictions(
         y_true,
         decisions,
         sensitive_features=groups.assign(age=ages),

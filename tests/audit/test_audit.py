@@ -12,11 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.audit import (
     Audit,
-    FairnessReport,
     SensitiveFeatures,
     _data,
-    certify,
-    find_subgroups,
 )
 from skfair.groups import check_groups
 from skfair.metrics import group_report
@@ -25,7 +22,9 @@ from tests.audit.doors import (
     certify_predictions,
     compare_models,
     compare_periods,
+    report_model,
     report_predictions,
+    search_predictions,
 )
 from tests.audit.stored_results import CONSTRAINTS, draw_data
 
@@ -159,7 +158,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
     names = [*names, "age"]
     size = {"min_group_size": 10}  # of which each table has some
-    plain = find_subgroups(
+    plain = search_predictions(
         table["y"], table["d"], sensitive_features=table[names], metrics=GROUP_METRICS, **size
     )
     for make in (audit_rows, audit_counts):
@@ -264,7 +263,7 @@ def test_models_are_audited():
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     model = LogisticRegression().fit(X, y)
     audit = Audit.from_estimator(model, X, y, sensitive_features=groups)
-    plain = FairnessReport.from_estimator(model, X, y, sensitive_features=groups)
+    plain = report_model(model, X, y, sensitive_features=groups)
     assert audit.report().to_json() == plain.to_json()
     regressor = LinearRegression().fit(X, X[:, 0])
     audit = Audit.from_estimator(regressor, X, X[:, 0], sensitive_features=groups)
@@ -394,8 +393,8 @@ def test_public_functions_that_take_data_have_few_parameters():
     """Of an audit there is one set of data arguments, and of each question few settings."""
     functions = [
         *(Audit.from_predictions, Audit.from_estimator, Audit.from_file, Audit.from_counts),
-        *(FairnessReport.from_predictions, FairnessReport.from_estimator, SensitiveFeatures),
-        *(certify, find_subgroups, GapMonitor(None, 0.1).update),
+        *(Audit.report, Audit.certify, Audit.subgroups, Audit.compare, SensitiveFeatures),
+        GapMonitor(None, 0.1).update,
     ]
     numbers = [len(inspect.signature(function).parameters) for function in functions]
     assert sum(numbers) <= 90 and max(numbers) <= 12

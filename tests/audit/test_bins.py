@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Audit, FairnessReport, SensitiveFeatures, find_subgroups
+from skfair.audit import Audit, FairnessReport, SensitiveFeatures
+from tests.audit.doors import report_predictions, search_predictions
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -23,7 +24,7 @@ def rates(report, attribute="age"):
 def test_bins_of_equally_many_numbers_by_hand():
     """Of 1 to 40 the quarters end at 10, 20 and 30."""
     numbers = np.arange(1, 41).repeat(3)
-    report = FairnessReport.from_predictions(
+    report = report_predictions(
         None, numbers % 10 == 0, sensitive_features=pd.DataFrame({"age": numbers})
     )
     assert rates(report)["n"].to_dict() == {
@@ -38,8 +39,8 @@ def test_bins_of_equally_many_numbers_by_hand():
 @pytest.mark.filterwarnings("error")
 def test_bins_are_those_of_a_search():
     columns = {"sensitive_features": TABLE}
-    report = FairnessReport.from_predictions(None, DECISIONS, **columns)
-    flagged = find_subgroups(None, DECISIONS, **columns, max_conditions=1).flagged
+    report = report_predictions(None, DECISIONS, **columns)
+    flagged = search_predictions(None, DECISIONS, **columns, max_conditions=1).flagged
     by_text = flagged.set_index("subgroup")[["n", "estimate"]]
     common = by_text.index.intersection(rates(report).index)
     assert len(common) >= 2 and rates(report)["n"].sum() == N
@@ -53,10 +54,10 @@ def test_bins_are_those_of_a_search():
 
 def test_few_numbers_and_texts_are_groups():
     coarse = TABLE.assign(age=TABLE["age"] // 10)
-    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=coarse)
+    report = report_predictions(None, DECISIONS, sensitive_features=coarse)
     assert set(rates(report).index) == {"1", "2", "3", "4", "5", "6", "7"}
     texts = TABLE.assign(age=TABLE["age"].astype(str))
-    report = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=texts)
+    report = report_predictions(None, DECISIONS, sensitive_features=texts)
     assert len(rates(report)) == 62
 
 
@@ -65,7 +66,7 @@ def test_missing_numbers_are_in_no_bin():
     known = SensitiveFeatures(ages.to_frame(), unknown=[-1])
     report = Audit.from_predictions(None, DECISIONS, sensitive_features=known).report()
     assert report.n_missing == {"age": N // 4} and rates(report)["n"].sum() == N - N // 4
-    complete = FairnessReport.from_predictions(
+    complete = report_predictions(
         None,
         DECISIONS[np.arange(N) % 4 > 0],
         sensitive_features=TABLE[["age"]][np.arange(N) % 4 > 0],
@@ -76,7 +77,7 @@ def test_missing_numbers_are_in_no_bin():
 def test_counts_have_the_bins_of_their_samples():
     table = TABLE.assign(d=DECISIONS).value_counts().rename("n").reset_index()
     audit = Audit.from_counts(table, counts="n", sensitive_features=["sex", "age"], y_pred="d")
-    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=TABLE)
+    samples = report_predictions(None, DECISIONS, sensitive_features=TABLE)
     pd.testing.assert_frame_equal(rates(audit.report()), rates(samples))
 
 
@@ -85,7 +86,7 @@ def test_commands_have_the_same_bins(tmp_path, capsys):
     columns = ["--prediction", "d", "--sensitive", "sex", "age", "--json", "-"]
     main(["report", str(tmp_path / "people.csv"), *columns])
     report = FairnessReport.from_json(capsys.readouterr().out)
-    samples = FairnessReport.from_predictions(None, DECISIONS, sensitive_features=TABLE)
+    samples = report_predictions(None, DECISIONS, sensitive_features=TABLE)
     pd.testing.assert_frame_equal(rates(report), rates(samples))
     main(["subgroups", str(tmp_path / "people.csv"), *columns, "--max-conditions", "1"])
     subgroups = json.loads(capsys.readouterr().out)["flagged"]["subgroup"]

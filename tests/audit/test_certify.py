@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import Audit, _certify, certify, fairness_front
+from skfair.audit import Audit, _certify, fairness_front
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -42,7 +42,7 @@ from skfair.statistics import (
     ratio_interval,
     required_sample_size,
 )
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_model, certify_predictions
 from tests.gap_clients import LossRatio, SquareParity
 
 RNG = np.random.default_rng(0)
@@ -72,7 +72,7 @@ CERTIFIABLE |= {
 
 
 def certify_held_out(**settings):
-    return certify(MODEL, *FRESH, **({"sensitive_features": FRESH_GROUP} | settings))
+    return certify_model(MODEL, *FRESH, **({"sensitive_features": FRESH_GROUP} | settings))
 
 
 @pytest.mark.parametrize("name", CERTIFIABLE)
@@ -172,7 +172,9 @@ def test_a_certified_distance_from_the_overall_rate_is_seldom_false(rates, aggre
 def test_nothing_is_certified_of_rates_of_zero():
     none_selected = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
     groups = {"sensitive_features": FRESH_GROUP}
-    certificate = certify(none_selected, *FRESH, constraint=DemographicParity(ratio=0.8), **groups)
+    certificate = certify_model(
+        none_selected, *FRESH, constraint=DemographicParity(ratio=0.8), **groups
+    )
     assert (certificate.estimate, certificate.low, certificate.is_shown) == (1.0, 0.0, False)
 
 
@@ -235,7 +237,7 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
     for hits in np.ndindex(certified.shape):
         decisions, groups = _decisions(hits, n)
         y = np.arange(len(groups)) % 2
-        certified[hits] = certify(
+        certified[hits] = certify_model(
             FIXED,
             decisions,
             y,
@@ -255,20 +257,20 @@ def test_certificates_are_wrong_in_five_percent_at_most(n, difference, monkeypat
 def test_the_required_sample_size_is_named_and_suffices():
     decisions, groups = _decisions((40, 40), (200, 200))
     y = np.arange(400) % 2
-    certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
+    certificate = certify_model(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05)
     assert not certificate.is_shown
     assert certificate.required_sample_size == required_sample_size(0.05, rate=0.2)
     assert f"{certificate.required_sample_size:,} samples of each group suffice" in str(certificate)
     n = 4 * certificate.required_sample_size
     decisions, groups = _decisions((n // 5, n // 5), (n, n))
     y = np.arange(2 * n) % 2
-    assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).is_shown
+    assert certify_model(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).is_shown
 
 
 def test_the_required_sample_size_is_per_group_and_not_per_cell():
     decisions, groups = _decisions((50, 50), (100, 100))
     settings = {"sensitive_features": groups, "tolerance": 0.1, "constraint": "equalized_odds"}
-    certificate = certify(FIXED, decisions, np.arange(200) % 2, **settings)
+    certificate = certify_model(FIXED, decisions, np.arange(200) % 2, **settings)
     assert certificate.estimate == 0.0 and certificate.required_sample_size == required_sample_size(
         0.1, n_groups=2
     )
@@ -278,7 +280,7 @@ def test_the_required_sample_size_is_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
     decisions, groups = _decisions((0, 0), (50, 50))
     with pytest.warns(UserWarning, match="fewer than 59"):
-        certificate = certify(
+        certificate = certify_model(
             FIXED, decisions, np.arange(100) % 2, sensitive_features=groups, tolerance=0.05
         )
     assert not certificate.is_shown
@@ -286,13 +288,13 @@ def test_the_required_sample_size_is_exact_at_small_rates():
     n = certificate.required_sample_size
     decisions, groups = _decisions((0, 0), (n, n))
     y = np.arange(2 * n) % 2
-    assert certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).is_shown
+    assert certify_model(FIXED, decisions, y, sensitive_features=groups, tolerance=0.05).is_shown
 
 
 def test_a_gap_above_the_tolerance_has_no_required_sample_size():
     decisions, groups = _decisions((60, 20), (100, 100))
     y = np.arange(200) % 2
-    certificate = certify(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
+    certificate = certify_model(FIXED, decisions, y, sensitive_features=groups, tolerance=0.1)
     assert certificate.is_contradicted and certificate.required_sample_size is None
     assert "suffice" not in str(certificate)
 
@@ -300,15 +302,15 @@ def test_a_gap_above_the_tolerance_has_no_required_sample_size():
 def test_a_failed_certificate_states_what_these_data_certify():
     decisions, groups = _decisions((40, 50), (200, 200))
     data = FIXED, decisions, np.arange(400) % 2
-    failed = certify(*data, sensitive_features=groups, tolerance=0.1)
+    failed = certify_model(*data, sensitive_features=groups, tolerance=0.1)
     shown = failed.shown_threshold
     assert failed.high <= shown <= 0.15 and not failed.is_shown
     assert f"What is shown: at most {100 * shown:.3g} percentage points." in str(failed)
-    again = certify(*data, sensitive_features=groups, tolerance=shown)
+    again = certify_model(*data, sensitive_features=groups, tolerance=shown)
     assert again.is_shown and again.shown_threshold is None
     # The tests of this certificate certify nothing that is much smaller.
     lower = shown - 0.02 * (shown - failed.high) - 0.001
-    assert not certify(*data, sensitive_features=groups, tolerance=lower).is_shown
+    assert not certify_model(*data, sensitive_features=groups, tolerance=lower).is_shown
     content = json.loads(failed.to_json())
     assert content["shown_threshold"] == shown and content["text"] == str(failed)
     assert content["format"] == "skfair.Claim" and content["verdict"] == "open"
@@ -324,7 +326,7 @@ def test_the_tolerance_that_would_be_certified_is_seldom_exceeded(monkeypatch):
         warnings.simplefilter("ignore", UserWarning)  # of small groups
         for i, j in np.ndindex(stated.shape):
             decisions, groups = _decisions((i, j), (n, n))
-            certificate = certify(
+            certificate = certify_model(
                 FIXED,
                 decisions,
                 np.arange(2 * n) % 2,
@@ -355,14 +357,16 @@ def test_nothing_is_certified_without_a_selection():
     """Half a success stands for none, and its lower limit is 0: no ratio above 0 is shown."""
     decisions, groups = _decisions((0, 0), (50, 50))
     data = FIXED, decisions, np.arange(100) % 2
-    failed = certify(*data, sensitive_features=groups, constraint=DemographicParity(ratio=0.8))
+    failed = certify_model(
+        *data, sensitive_features=groups, constraint=DemographicParity(ratio=0.8)
+    )
     assert failed.shown_threshold is None and "What is shown" not in str(failed)
 
 
 def test_a_gap_at_the_tolerance_has_no_required_sample_size():
     decisions, groups = _decisions((4000, 4100), (10000, 10000))
     data = FIXED, decisions, np.arange(20000) % 2
-    failed = certify(*data, sensitive_features=groups, tolerance=0.01)
+    failed = certify_model(*data, sensitive_features=groups, tolerance=0.01)
     assert failed.required_sample_size is None and failed.n_smallest is None
 
 
@@ -371,7 +375,7 @@ def test_a_failed_ratio_states_how_many_more_samples_it_takes(hits):
     decisions, groups = _decisions(hits, (400, 400))
     four_fifths = {"constraint": DemographicParity(ratio=0.8)}
     data = FIXED, decisions, np.arange(800) % 2
-    failed = certify(*data, sensitive_features=groups, **four_fifths)
+    failed = certify_model(*data, sensitive_features=groups, **four_fifths)
     observed = hits[0] / hits[1]
     n = required_sample_size(ratio=0.8 / observed, rate=hits[0] / 400)
     assert failed.required_sample_size == n > failed.n_smallest == 400
@@ -379,7 +383,7 @@ def test_a_failed_ratio_states_how_many_more_samples_it_takes(hits):
     # With so many samples, and the same rates, it is certified.
     decisions, groups = _decisions([hit * n // 400 for hit in hits], (n, n))
     data = FIXED, decisions, np.arange(2 * n) % 2
-    assert certify(*data, sensitive_features=groups, **four_fifths).is_shown
+    assert certify_model(*data, sensitive_features=groups, **four_fifths).is_shown
 
 
 def test_the_attributes_of_several_classes_are_those_of_the_worst_one():
@@ -397,10 +401,12 @@ def test_groups_that_are_too_small_are_named_with_the_number_needed():
     decisions, groups = _decisions((10, 10, 1), (100, 100, 20))
     data = FIXED, decisions, np.arange(220) % 2
     with pytest.warns(UserWarning, match=r"fewer than 59 samples.*: 2 \(20\)"):
-        certificate = certify(*data, sensitive_features=groups, tolerance=0.05, min_group_size=20)
+        certificate = certify_model(
+            *data, sensitive_features=groups, tolerance=0.05, min_group_size=20
+        )
     assert not certificate.is_shown
     with pytest.warns(UserWarning, match=r"fewer than min_group_size=30"):
-        certificate = certify(*data, sensitive_features=groups, tolerance=0.05)
+        certificate = certify_model(*data, sensitive_features=groups, tolerance=0.05)
     assert certificate.left_out == ("2",)
 
 
@@ -411,7 +417,7 @@ def test_the_number_that_is_named_is_right():
 
 def test_regressors():
     model = LinearRegression().fit(X[:300], X[:300, 0] * 2.0)
-    certificate = certify(
+    certificate = certify_model(
         model, X, X[:, 0] * 2.0, sensitive_features=GROUP, constraint="mean_parity", tolerance=1.0
     )
     means = pd.Series(model.predict(X)).groupby(GROUP).mean()
@@ -435,7 +441,7 @@ def test_samples_of_weight_zero_are_absent():
     certificate_below = weights > 0
     constraint = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     certificate = certify_held_out(tolerance=0.3, sample_weight=weights, constraint=constraint)
-    alone = certify(
+    alone = certify_model(
         MODEL,
         FRESH[0][certificate_below],
         FRESH[1][certificate_below],
@@ -538,19 +544,21 @@ def test_each_of_many_classes_is_certified_against_the_rest():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
     model = LogisticRegression().fit(X[:300], three[:300])
     settings = {"sensitive_features": FRESH_GROUP, "tolerance": 0.5}
-    certificate = certify(model, X[300:], three[300:], **settings)
-    alone = [certify(model, X[300:], three[300:], pos_label=label, **settings) for label in "xyz"]
+    certificate = certify_model(model, X[300:], three[300:], **settings)
+    alone = [
+        certify_model(model, X[300:], three[300:], pos_label=label, **settings) for label in "xyz"
+    ]
     assert certificate.is_shown and certificate.is_exact
     assert certificate.high == max(one.high for one in alone)
     shares = pd.crosstab(FRESH_GROUP, model.predict(X[300:]), normalize="index")
     assert certificate.estimate == pytest.approx(np.ptp(shares, axis=0).max())
     settings["tolerance"] = (alone[0].high + certificate.high) / 2  # one of them does not keep it
-    assert not certify(model, X[300:], three[300:], **settings).is_shown
+    assert not certify_model(model, X[300:], three[300:], **settings).is_shown
 
 
 def test_the_error_about_other_models_names_the_function_for_them():
     with pytest.raises(TypeError, match="pass the predictions"):
-        certify(object(), *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
+        certify_model(object(), *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
 
 
 def test_certificates_name_a_gap_that_the_exact_test_does_not_confirm():
@@ -565,7 +573,7 @@ def test_losses_too_skewed_for_their_number_are_warned_of():
     params = {"sensitive_features": GROUP[rows], "tolerance": 1.0, "min_group_size": 20}
     params["constraint"] = LossParity(loss="squared")
     with pytest.warns(UserWarning, match="too skewed for so few samples, or all equal: .*'b' "):
-        certify(model, X[rows], target, **params)
+        certify_model(model, X[rows], target, **params)
 
 
 REGRESSOR = LinearRegression().fit(X[:300], 10 * X[:300, 0])
@@ -573,7 +581,9 @@ TARGET = 10 * X[300:, 0] + RNG.normal(size=N - 300) * np.where(FRESH_GROUP == "a
 
 
 def certify_numbers(model=REGRESSOR, **settings):
-    return certify(model, FRESH[0], TARGET, **({"sensitive_features": FRESH_GROUP} | settings))
+    return certify_model(
+        model, FRESH[0], TARGET, **({"sensitive_features": FRESH_GROUP} | settings)
+    )
 
 
 @pytest.mark.parametrize(
@@ -593,7 +603,7 @@ def test_targets_of_a_regressor_are_numbers():
     words = np.where(TARGET > 0, "high", "low")
     params = {"sensitive_features": FRESH_GROUP, "constraint": LossParity(loss="squared")}
     with pytest.raises(ValueError, match="y must be numbers.* but holds"):
-        certify(REGRESSOR, FRESH[0], words, tolerance=0.1, **params)
+        certify_model(REGRESSOR, FRESH[0], words, tolerance=0.1, **params)
 
 
 def test_losses_of_a_regressor_are_those_that_are_named():
@@ -642,7 +652,7 @@ def test_a_certificate_names_its_units():
 def test_a_classifier_of_skfair_is_certified_by_the_loss_of_its_fit():
     model = ConstrainedERMClassifier("loss_parity", loss="hinge")
     model.fit(*FRESH, sensitive_features=FRESH_GROUP)
-    certificate = certify(
+    certificate = certify_model(
         model, *FRESH, sensitive_features=FRESH_GROUP, constraint="loss_parity", tolerance=1.0
     )
     assert certificate.estimate == pytest.approx(model.constraint_report_["gap"].iloc[0])
@@ -656,15 +666,15 @@ def test_losses_have_known_names():
 def test_models_without_the_scores_that_are_compared_are_refused():
     forest = RandomForestClassifier(5, random_state=0).fit(X[:300], Y[:300])
     with pytest.raises(ValueError, match="has no decision_function. Pass .*demographic_parity"):
-        certify(
+        certify_model(
             forest, *FRESH, sensitive_features=FRESH_GROUP, constraint="loss_parity", tolerance=1
         )
     clusters = KMeans(2, n_init=1, random_state=0).fit(X[:300])
     with pytest.raises(TypeError, match="KMeans has no classes_ and is no regressor"):
-        certify(clusters, *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
+        certify_model(clusters, *FRESH, sensitive_features=FRESH_GROUP, tolerance=0.1)
     three = LogisticRegression().fit(X[:300], (X[:300, 0] > 0).astype(int) + (X[:300, 0] > 1))
     with pytest.raises(ValueError, match="knows 3 classes"):
-        certify(
+        certify_model(
             three, *FRESH, sensitive_features=FRESH_GROUP, constraint="mean_parity", tolerance=1
         )
 
@@ -689,7 +699,9 @@ def test_squares_of_numbers_are_those_of_predictions_as_they_are(model):
     group, y = np.arange(400) % 2, 3.0 * X[:, 0] + 5.0
     settings = {"sensitive_features": group, "constraint": SquareParity(), "tolerance": 50.0}
     plain = clone(model).fit(X[:200], y[:200])
-    certificate = certify(plain, X[200:], y[200:], **settings | {"sensitive_features": group[200:]})
+    certificate = certify_model(
+        plain, X[200:], y[200:], **settings | {"sensitive_features": group[200:]}
+    )
     squares = pd.Series(plain.predict(X[200:]) ** 2).groupby(group[200:]).mean()
     assert certificate.estimate == pytest.approx(np.ptp(squares))
     assert certificate.unit == "units of what is averaged"
@@ -705,6 +717,17 @@ def test_a_gap_of_ones_own_is_not_certified_by_the_limits_of_another():
 
     with pytest.raises(ValueError, match="linear_forms of TripleRange must have the gap"):
         certify_held_out(constraint=TripleParity(), tolerance=0.9)
+
+
+def test_a_gap_that_no_sentence_states_is_not_claimed():
+    class LargeGroupsRange(RangeGap):
+        pass
+
+    class LargeGroupsParity(DemographicParity):
+        gap, metric = LargeGroupsRange, None
+
+    with pytest.raises(ValueError, match="No sentence says what the gap LargeGroupsRange of Large"):
+        certify_held_out(constraint=LargeGroupsParity(), tolerance=0.9)
 
 
 @pytest.mark.parametrize("n", [50, 400])
@@ -755,7 +778,7 @@ def test_a_model_predicts_once(constraint):
     y = (X[:, 0] > 0).astype(int)
     model = CountingClassifier().fit(X, y)
     CountingClassifier.calls.clear()
-    certify(model, X, y, sensitive_features=groups, constraint=constraint, tolerance=0.5)
+    certify_model(model, X, y, sensitive_features=groups, constraint=constraint, tolerance=0.5)
     assert CountingClassifier.calls == {"predict": 1, "predict_proba": 1}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import SensitiveFeatures, certify
+from skfair.audit import SensitiveFeatures
 from skfair.constraints import DemographicParity, EqualOpportunity
 from skfair.statistics import gap_interval
 from tests.audit.doors import certify_model
@@ -59,7 +59,7 @@ def test_the_certificate_states_its_assumption():
     assert not nothing.is_shown and nothing.assumption == "whatever the missing groups are"
     assert nothing.required_sample_size is None and nothing.n_smallest is None
     assert '"assumption": "whatever' in nothing.to_json()
-    assert certify(MODEL, X, Y, sensitive_features=SEX, tolerance=0.3).assumption == ""
+    assert certify_model(MODEL, X, Y, sensitive_features=SEX, tolerance=0.3).assumption == ""
 
 
 def test_ratios_and_several_cells():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from skfair.audit import FairnessReport, certify
 from skfair.cluster import FairKMeans
+from tests.audit.doors import certify_model, report_model
 
 
 def draw_households(rng, n=900):
@@ -17,14 +17,14 @@ def draw_households(rng, n=900):
     return X, y, rng.integers(2, size=n)
 
 
-@pytest.mark.parametrize("make", [certify, FairnessReport.from_estimator])
+@pytest.mark.parametrize("make", [certify_model, report_model])
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearRegression()])
 def test_members_of_households_are_warned_of(make, model):
     rng = np.random.default_rng(0)
     X, y, group = draw_households(rng)
     model.fit(*draw_households(rng)[:2])
-    settings = {"tolerance": 0.9} if make is certify else {}
-    if make is certify and isinstance(model, LinearRegression):
+    settings = {"tolerance": 0.9} if make is certify_model else {}
+    if make is certify_model and isinstance(model, LinearRegression):
         settings |= {"constraint": "mean_parity"}
     order = rng.permutation(len(y))
     for rows in (slice(None), order):
@@ -41,4 +41,4 @@ def test_clusterings_are_not_warned_of():
     model = FairKMeans(2, random_state=0).fit(X, sensitive_features=group)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FairnessReport.from_estimator(model, X, sensitive_features=group)
+        report_model(model, X, sensitive_features=group)

@@ -14,7 +14,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
-from skfair.audit import FairnessReport
+from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
 from skfair.statistics import (
@@ -25,7 +25,7 @@ from skfair.statistics import (
     pairwise_contrasts,
     ratio_interval,
 )
-from tests.audit.doors import report_predictions
+from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)
 N = 1200
@@ -145,29 +145,25 @@ def test_a_passed_metric():
 
 
 def test_reports_of_estimators_are_those_of_their_predictions():
-    report = FairnessReport.from_estimator(MODEL, X, Y, sensitive_features=ATTRIBUTES)
+    report = report_model(MODEL, X, Y, sensitive_features=ATTRIBUTES)
     pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
-    margins = FairnessReport.from_estimator(
-        LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES
-    )
+    margins = report_model(LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES)
     assert "roc_auc" in set(margins.frame["metric"])
     assert "calibration_error" not in set(margins.frame["metric"])
     with pytest.raises(NotFittedError):
-        FairnessReport.from_estimator(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
+        report_model(LogisticRegression(), X, Y, sensitive_features=ATTRIBUTES)
 
 
 def test_text_labels():
     words = np.array(["no", "yes"])
     model = LogisticRegression().fit(X, words[Y])
-    report = FairnessReport.from_estimator(
-        model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes"
-    )
+    report = report_model(model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes")
     pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
 
 
 def test_many_classes():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
-    report = FairnessReport.from_estimator(
+    report = report_model(
         LogisticRegression().fit(X, three), X, three, sensitive_features=ATTRIBUTES
     )
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
@@ -179,7 +175,7 @@ def test_many_classes():
 def test_regressions():
     truth = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X, truth)
-    report = FairnessReport.from_estimator(model, X, truth, sensitive_features=ATTRIBUTES)
+    report = report_model(model, X, truth, sensitive_features=ATTRIBUTES)
     female = (ATTRIBUTES["sex"] == "f").to_numpy()
     errors = (model.predict(X) - truth)[female]
     assert cell(report, "sex", "f", "mean_error")["estimate"] == pytest.approx(errors.mean())
@@ -206,7 +202,7 @@ def test_impact_ratios_are_by_each_attribute_and_by_both():
 
 
 def test_clusterings():
-    report = FairnessReport.from_estimator(
+    report = report_model(
         KMeans(3, n_init=1, random_state=0).fit(X), X, sensitive_features=ATTRIBUTES
     )
     assert report.task == "clustering" and "balance" in report.findings[-1]
@@ -566,3 +562,16 @@ def test_a_copied_and_a_pickled_report_are_the_same():
     report = make_report()
     for again in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
         assert again.to_json() == report.to_json()
+
+
+def test_samples_without_a_group_are_counted_in_the_first_sentence():
+    rng = np.random.default_rng(3)
+    group = rng.choice(["a", "b", None], 500, p=[0.4, 0.4, 0.2])
+    known = SensitiveFeatures(group, missing="exclude")
+    decisions = rng.integers(2, size=500)
+    first = Audit.from_predictions(None, decisions, sensitive_features=known).report().findings[0]
+    n_unknown = int(pd.isna(group).sum())
+    assert first == (
+        f"500 samples were audited (selection rate {100 * decisions.mean():.3g} %), "
+        f"{500 - n_unknown} of them in 2 groups by attribute 1; {n_unknown} have no recorded group."
+    )

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import FairnessReport, SensitiveFeatures
-from tests.audit.doors import report_predictions
+from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)
 N = 6000
@@ -75,7 +75,7 @@ def test_decisions_without_outcomes_and_models():
     assert report.frame["metric"].unique().tolist() == ["selection_rate"]
     model = LogisticRegression().fit(X, Y)
     groups = SensitiveFeatures(HIDDEN, missing="at_random")
-    fitted = FairnessReport.from_estimator(model, X, Y, sensitive_features=groups)
+    fitted = report_model(model, X, Y, sensitive_features=groups)
     assert fitted.assumption == report.assumption
 
 

@@ -6,9 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from skfair.audit import FairnessReport
 from skfair.statistics import balance_limit, gap_interval, ratio_interval
-from tests.audit.doors import report_predictions
+from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -107,14 +106,12 @@ def test_quantities_without_a_target():
 def test_models_without_outcomes():
     X = SCORES[:, np.newaxis]
     model = LogisticRegression().fit(X, DECISIONS)
-    report = FairnessReport.from_estimator(model, X, sensitive_features=SEX)
+    report = report_model(model, X, sensitive_features=SEX)
     assert set(report.frame["metric"]) == {"selection_rate", "mean_probability", "scoring_rate"}
     assert rows(report).loc[("selection_rate", "f"), "estimate"] == pytest.approx(
         model.predict(X)[SEX == "f"].mean()
     )
-    report = FairnessReport.from_estimator(
-        LinearRegression().fit(X, DECISIONS), X, sensitive_features=SEX
-    )
+    report = report_model(LinearRegression().fit(X, DECISIONS), X, sensitive_features=SEX)
     assert report.task == "regression"
 
 

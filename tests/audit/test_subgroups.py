@@ -13,9 +13,8 @@ from scipy import sparse, stats
 
 from skfair.__main__ import main
 from skfair.audit import _subgroups as search
-from skfair.audit import find_subgroups
 from skfair.statistics import clopper_pearson_limits
-from tests.audit.doors import report_predictions
+from tests.audit.doors import report_predictions, search_predictions
 
 
 def make_table(n, rng, n_columns=5):
@@ -99,7 +98,7 @@ def test_missing_values_are_a_condition_or_meet_none():
     table, values = make_table(400, rng, 2), rng.random(400) < 0.5
     table.loc[:99, "c1"], table.loc[50:149, "c0"] = np.nan, None
     with pytest.raises(ValueError, match="attribute 'c0' .* has 100 missing value"):
-        find_subgroups(None, values, sensitive_features=table)
+        search_predictions(None, values, sensitive_features=table)
     group = family_of(table, values, 1, missing="group")
     sizes = {group.text(i): group.n[i] for i in range(len(group.n))}
     assert sizes["c0 is missing"] == sizes["c1 is missing"] == 100
@@ -139,9 +138,9 @@ def test_no_subgroup_is_lost_by_screening_and_p_values_go_with_limits(seed, monk
     rng = np.random.default_rng(seed)
     table = make_table(3000, rng)
     values = rng.random(3000) < np.where(table["c0"] == "1", 0.1 + 0.1 * seed, 0.05)
-    screened = find_subgroups(None, values, sensitive_features=table).to_frame(all=True)
+    screened = search_predictions(None, values, sensitive_features=table).to_frame(all=True)
     monkeypatch.setattr(search, "_SCREENING_SHARE", 0.0)
-    full = find_subgroups(None, values, sensitive_features=table).to_frame(all=True)
+    full = search_predictions(None, values, sensitive_features=table).to_frame(all=True)
     pd.testing.assert_frame_equal(screened, full)
     assert len(full) > 3 and ((full["low"] > 0) | (full["high"] < 0)).all()
     assert (full["p_value"] <= 0.05).all()
@@ -149,7 +148,7 @@ def test_no_subgroup_is_lost_by_screening_and_p_values_go_with_limits(seed, monk
     row = full.iloc[-1]
     for factor, n_flagged in ((1.01, True), (0.99, False)):
         level = 1.0 - factor * row["p_value"]
-        again = find_subgroups(None, values, sensitive_features=table, confidence_level=level)
+        again = search_predictions(None, values, sensitive_features=table, confidence_level=level)
         assert (row["subgroup"] in set(again.flagged["subgroup"])) == n_flagged
 
 
@@ -162,7 +161,7 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
     _, low, high = search.departure_limits(family.n, family.hits, family.total, 0.1)
     largest = {"above": high.max(), "below": -low.min()}
     largest["both"] = max(largest.values())
-    report = find_subgroups(
+    report = search_predictions(
         None,
         values,
         sensitive_features=table,
@@ -178,21 +177,21 @@ def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
     rng = np.random.default_rng(seed)
     table, truth = make_table(500, rng, 3), rng.integers(2, size=500)
     decisions = (rng.random(500) < np.where(table["c0"] == "1", 0.8, 0.3)).astype(int)
-    report = find_subgroups(truth, decisions, sensitive_features=table, metrics=metric)
+    report = search_predictions(truth, decisions, sensitive_features=table, metrics=metric)
     order = rng.permutation(500)
-    shuffled = find_subgroups(
+    shuffled = search_predictions(
         truth[order],
         decisions[order],
         sensitive_features=table.iloc[order].reset_index(drop=True),
         metrics=metric,
     )
     pd.testing.assert_frame_equal(report.flagged, shuffled.flagged)
-    columns = find_subgroups(
+    columns = search_predictions(
         truth, decisions, sensitive_features=table[table.columns[::-1]], metrics=metric
     )
     assert sorted(columns.flagged["low"]) == pytest.approx(sorted(report.flagged["low"]))
     assert columns.searches["largest_possible"].equals(report.searches["largest_possible"])
-    flipped = find_subgroups(truth, 1 - decisions, sensitive_features=table, metrics=metric)
+    flipped = search_predictions(truth, 1 - decisions, sensitive_features=table, metrics=metric)
     assert flipped.flagged["subgroup"].tolist() == report.flagged["subgroup"].tolist()
     assert flipped.flagged["low"].to_numpy() == pytest.approx(-report.flagged["high"].to_numpy())
 
@@ -202,12 +201,12 @@ def test_metrics_share_the_error_and_are_searched_where_they_are_defined():
     table, truth = make_table(4000, rng, 3), rng.random(4000) < 0.5
     decisions = rng.random(4000) < np.where(table["c0"] == "1", 0.7, 0.4)
     names = ["selection_rate", "true_positive_rate"]
-    both = find_subgroups(truth, decisions, sensitive_features=table, metrics=names)
+    both = search_predictions(truth, decisions, sensitive_features=table, metrics=names)
     assert both.searches["n"].tolist() == [4000, truth.sum()]
-    alone = find_subgroups(
+    alone = search_predictions(
         None, decisions[truth], sensitive_features=table[truth], confidence_level=0.975, n_bins=2
     )
-    same = find_subgroups(truth, decisions, sensitive_features=table, metrics=names, n_bins=2)
+    same = search_predictions(truth, decisions, sensitive_features=table, metrics=names, n_bins=2)
     rows = same.flagged[same.flagged["metric"] == "true_positive_rate"]
     label = "c0 = 1"  # bins are cut in all samples
     row, other = (one.set_index("subgroup").loc[label] for one in (rows, alone.flagged))
@@ -223,7 +222,7 @@ def test_the_list_has_subgroups_that_overlap_little():
     is_high = (table["sex"] == "m") & (table["region"] == "n")
     is_low = (table["sex"] == "f") & (table["region"] == "s")
     rates = np.where(is_high, 0.6, np.where(is_low, 0.15, 0.35))
-    report = find_subgroups(None, rng.random(n) < rates, sensitive_features=table)
+    report = search_predictions(None, rng.random(n) < rates, sensitive_features=table)
     assert report.subgroups["subgroup"].tolist() == [
         "sex = m and region = n",
         "sex = f and region = s",
@@ -241,7 +240,7 @@ def test_one_direction_needs_smaller_departures():
     table = make_table(3000, rng)
     values = rng.random(3000) < np.where(table["c0"] == "1", 0.4, 0.3)
     both, above, below = (
-        find_subgroups(None, values, sensitive_features=table, direction=direction)
+        search_predictions(None, values, sensitive_features=table, direction=direction)
         for direction in ("both", "above", "below")
     )
     shared = set(both.flagged["subgroup"]) & set(above.flagged["subgroup"])
@@ -257,7 +256,7 @@ def test_one_direction_needs_smaller_departures():
 def test_error_of_searches_without_any_departure(n_columns, max_conditions):
     rng, n_claims, n_wrong_bounds = np.random.default_rng(0), 0, 0
     for _ in range(200):
-        report = find_subgroups(
+        report = search_predictions(
             None,
             rng.random(2000) < 0.3,
             sensitive_features=make_table(2000, rng, n_columns),
@@ -277,7 +276,7 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         scores = table["c1"].where(table["c0"] == "1", -np.inf)
         planted = (scores > scores.nlargest(1001).min()).to_numpy()
         values = rng.random(20_000) < 0.3 + 0.2 * planted
-        report = find_subgroups(None, values, sensitive_features=table)
+        report = search_predictions(None, values, sensitive_features=table)
         counts = np.ones(len(table))
         columns = search._encode_columns(table, 4, "error", counts)
         family = search._count_subgroups(columns, values, counts, 2, 30)
@@ -296,7 +295,7 @@ def test_a_search_of_many_samples_takes_seconds():
     rng = np.random.default_rng(0)
     table, values = make_table(100_000, rng, 20), rng.random(100_000) < 0.3
     start = time.process_time()
-    report = find_subgroups(None, values, sensitive_features=table, max_conditions=3)
+    report = search_predictions(None, values, sensitive_features=table, max_conditions=3)
     assert time.process_time() - start < 10.0
     assert report.searches["n_searched"].item() > 200_000
 
@@ -330,20 +329,20 @@ TABLE = pd.DataFrame({"sex": ["f", "m"] * 100, "id": range(200), "p": [0, 1, 1, 
 def test_what_cannot_be_searched_is_refused(change, message):
     inputs = {"y_pred": TABLE["p"].to_numpy(), "sensitive_features": TABLE["sex"]} | change
     with pytest.raises(ValueError, match=message):
-        find_subgroups(None, inputs.pop("y_pred"), **inputs)
+        search_predictions(None, inputs.pop("y_pred"), **inputs)
 
 
 def test_searches_that_would_take_hours_are_refused():
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 60)))
     with pytest.raises(ValueError, match="at most 5,000,000 subgroups, .* Pass fewer columns"):
-        find_subgroups(None, TABLE["p"], sensitive_features=table, max_conditions=3)
+        search_predictions(None, TABLE["p"], sensitive_features=table, max_conditions=3)
 
 
 def test_json_has_all_numbers_and_the_findings():
     rng = np.random.default_rng(0)
     table = make_table(1000, rng)
     values = rng.random(1000) < np.where(table["c0"] == "1", 0.7, 0.3)
-    report = find_subgroups(None, values, sensitive_features=table)
+    report = search_predictions(None, values, sensitive_features=table)
     content = json.loads(report.to_json())
     assert content["findings"] == report.findings
     assert content["flagged"]["gap"] == report.flagged["gap"].tolist()
@@ -355,7 +354,7 @@ def test_a_report_has_a_section_on_subgroups():
     table = make_table(3000, rng, 3).assign(c1=lambda one: (one["c1"] > 0).map(str))
     decisions = rng.random(3000) < np.where(table["c0"] == "1", 0.6, 0.3)
     report = report_predictions(None, decisions, sensitive_features=table, subgroups=True)
-    alone = find_subgroups(None, decisions, sensitive_features=table)
+    alone = search_predictions(None, decisions, sensitive_features=table)
     pd.testing.assert_frame_equal(report.subgroups.flagged, alone.flagged)
     text = report.to_markdown()
     assert "## Subgroups" in text and alone.findings[0] in text and "c0 = 0" in text
@@ -423,7 +422,7 @@ def test_the_command_prints_findings_and_exits_with_3(path, capsys):
     assert main(["subgroups", str(path), "--prediction", "p", *sensitive]) == 3
     printed = capsys.readouterr().out
     table = pd.read_csv(path)
-    report = find_subgroups(None, table["p"], sensitive_features=table[["sex", "age"]])
+    report = search_predictions(None, table["p"], sensitive_features=table[["sex", "age"]])
     assert printed == f"{report}\n" and "sex = f" in printed
     assert main(["subgroups", str(path), "--prediction", "q", *sensitive]) == 0
     assert capsys.readouterr().out.startswith("0 of ")

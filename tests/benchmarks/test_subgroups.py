@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from benchmarks.guarantees import subgroups
-from skfair.audit import find_subgroups
+from tests.audit.doors import search_predictions
 
 
 def test_texts_of_subgroups_select_their_samples():
     rng = np.random.default_rng(0)
     columns = subgroups.draw_columns(2000, 4, rng)
     outcomes = rng.random(2000) < np.where(columns["x0"] == "1", 0.6, 0.3)
-    flagged = find_subgroups(None, outcomes, sensitive_features=columns).flagged
+    flagged = search_predictions(None, outcomes, sensitive_features=columns).flagged
     sizes = [subgroups._select(columns, text).sum() for text in flagged["subgroup"]]
     assert np.abs(flagged["n"] - sizes).max() <= 4  # texts have six digits
 

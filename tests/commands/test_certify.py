@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.__main__ import main
-from skfair.audit import Audit, Claim, certify, verify
+from skfair.audit import Audit, Claim, verify
 from skfair.constraints import (
     CONSTRAINTS,
     DemographicParity,
@@ -22,7 +22,7 @@ from skfair.constraints import (
 )
 from skfair.metrics import Rate
 from skfair.statistics import gap_lower_limit, required_sample_size
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_model, certify_predictions
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -61,7 +61,7 @@ def run(command, path, *options):
 def test_predictions_have_the_certificate_of_their_model(name, ratio):
     settings = {"constraint": CONSTRAINTS[name](ratio=ratio), **GROUPS}
     settings["tolerance"] = 0.05 if ratio is None else None
-    expected = certify(MODEL, *HELD_OUT, **settings)
+    expected = certify_model(MODEL, *HELD_OUT, **settings)
     y_pred = MODEL.predict(HELD_OUT[0])
     assert certify_predictions(HELD_OUT[1], y_pred, **settings) == expected
 
@@ -72,7 +72,7 @@ def test_scores_have_the_certificate_of_their_model(name):
     if "rank_within" in constraint.get_params():
         constraint.set_params(rank_within="class")  # other ranks are not independent
     settings = {"constraint": constraint, "tolerance": 0.2, **GROUPS}
-    expected = certify(MODEL, *HELD_OUT, **settings)
+    expected = certify_model(MODEL, *HELD_OUT, **settings)
     scores = MODEL.decision_function(HELD_OUT[0])
     if expected.unit == "units of the predicted probability" or name in (
         "partial_statistical_parity",
@@ -86,13 +86,13 @@ def test_numbers_and_several_classes_have_the_certificate_of_their_model():
     target = X[:, 0] + RNG.normal(size=N)
     model = LinearRegression().fit(X[:500], target[:500])
     settings = {"constraint": LossParity(loss="squared"), "tolerance": 0.2, **GROUPS}
-    expected = certify(model, X[500:], target[500:], **settings)
+    expected = certify_model(model, X[500:], target[500:], **settings)
     predictions = model.predict(X[500:])
     assert certify_predictions(target[500:], predictions, **settings) == expected
     classes = np.digitize(target, [-1, 1])
     model = LogisticRegression().fit(X[:500], classes[:500])
     settings = {"constraint": "equal_opportunity", "tolerance": 0.1, **GROUPS}
-    expected = certify(model, X[500:], classes[500:], **settings)
+    expected = certify_model(model, X[500:], classes[500:], **settings)
     certificate = certify_predictions(classes[500:], model.predict(X[500:]), **settings)
     assert certificate == expected and not certificate.is_shown
 
@@ -101,7 +101,7 @@ def test_strata_and_weights_reach_the_certificate():
     strata = DemographicParity(control_features=lambda X: X[:, 1] > 0)
     weights = RNG.integers(0, 3, N - 500)
     settings = {"constraint": strata, "tolerance": 0.1, "sample_weight": weights, **GROUPS}
-    certificate, inside = certify(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
+    certificate, inside = certify_model(MODEL, *HELD_OUT, **settings), HELD_OUT[0][:, 1] > 0
     y_pred, groups = MODEL.predict(HELD_OUT[0]), np.asarray(GROUPS["sensitive_features"])
     gaps = [
         np.ptp([np.average(y_pred[at & one], weights=weights[at & one]) for at in by_group])
@@ -373,3 +373,79 @@ def test_plans_name_wrong_options(options, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["plan", *options])
     assert message in capsys.readouterr().err
+
+
+# Forged claims: every field of a file, one at a time.
+
+
+def change_field(value):
+    """Another value of the type of a field."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value} forged"
+    if isinstance(value, list):
+        return [*value, "forged"]
+    if isinstance(value, dict):
+        return {**value, "forged": 500}
+    return 7
+
+
+UNCHECKED = {"format", "version", "date", "versions", "file", "sha256", "command"}
+"""Fields of a file, or of its source, that do not follow from the data."""
+
+
+def list_forgeries(claim):
+    """Names of fields, and a claim in which each of them is forged."""
+    for name in claim.keys() - UNCHECKED - {"source"}:
+        yield name, claim | {name: change_field(claim[name])}
+    for name in claim["source"].keys() - UNCHECKED:
+        forged = claim["source"] | {name: change_field(claim["source"][name])}
+        yield f"source.{name}", claim | {"source": forged}
+    yield "n_missing", claim | {"n_missing": {"group": 500}}
+    yield "constraint", claim | {"constraint": claim["constraint"] | {"params": {"forged": 1}}}
+
+
+@pytest.mark.parametrize("options", [FILED, ["--ratio", "0.8"], ["--tolerance", "0.01"]])
+def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path, capsys, options):
+    filed, forged = tmp_path / "claim.json", tmp_path / "forged.json"
+    run("certify", path, *options, "--json", str(filed))
+    forgeries = list(list_forgeries(json.loads(filed.read_text(encoding="utf-8"))))
+    assert len(forgeries) > 25
+    for name, claim in forgeries:
+        forged.write_text(json.dumps(claim), encoding="utf-8")
+        try:
+            status = main(["verify", str(forged), str(path)])
+        except SystemExit as error:
+            status = error.code
+            message = capsys.readouterr().err
+            assert name.partition(".")[0] in message or "limits" in message, name
+        assert status in (2, 3), name
+    assert main(["verify", str(filed), str(path)]) == 0
+
+
+@pytest.mark.parametrize("added", [" --ledger written", " --json written.json", " --out w.html"])
+def test_a_claim_makes_verify_write_no_file(path, tmp_path, monkeypatch, added):
+    monkeypatch.chdir(tmp_path)
+    filed = tmp_path / "claim.json"
+    run("certify", path, "--tolerance", "0.2", "--json", str(filed))
+    claim = json.loads(filed.read_text(encoding="utf-8"))
+    claim["source"]["command"] += added
+    filed.write_text(json.dumps(claim), encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["verify", str(filed), str(path)]) == 0
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["--help", "--tolerance x", "other.csv", "--nothing 1"])
+def test_options_that_are_none_are_named(path, tmp_path, capsys, command):
+    filed = tmp_path / "claim.json"
+    run("certify", path, "--tolerance", "0.2", "--json", str(filed))
+    claim = json.loads(filed.read_text(encoding="utf-8"))
+    claim["source"]["command"] = command
+    filed.write_text(json.dumps(claim), encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["verify", str(filed), str(path)])
+    assert "The field source.command of a claim" in capsys.readouterr().err

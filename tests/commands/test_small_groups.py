@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from skfair.__main__ import main
-from skfair.audit import Audit, find_subgroups
+from skfair.audit import Audit
 from skfair.monitoring import GapMonitor
+from tests.audit.doors import search_predictions
 
 GROUPS = np.array(["f"] * 2000 + ["m"] * 2000 + ["x"] * 20)
 DECISIONS = np.array([1, 0, 0, 1, 0] * 800 + [1] + [0] * 19)
@@ -47,7 +48,7 @@ def test_all_answers_of_an_audit_leave_the_same_group_out():
     assert (claim.verdict, claim.estimate, claim.left_out) == ("shown", 0.0, ("x",))
     search = audit.subgroups()
     assert not len(search.subgroups) and search.searches["left_out"].item() == ["column 1 = x"]
-    plain = find_subgroups(None, DECISIONS, sensitive_features=GROUPS)
+    plain = search_predictions(None, DECISIONS, sensitive_features=GROUPS)
     assert plain.to_json() == search.to_json()
     monitor = GapMonitor("demographic_parity", 0.1).update_from(audit)
     assert monitor.interval().estimate == 0.0 and monitor.left_out_ == ["x"]

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, jaccard_score, precision_score, recall_score
 
-from skfair.audit import certify
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -32,7 +31,7 @@ from skfair.metrics._rates import find_rate, is_share
 from skfair.monitoring import GapMonitor
 from skfair.partitions._blocks import Blocks
 from skfair.surrogates import Sigmoid
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_model, certify_predictions
 
 COST = Rate("cost", {"fp": 1, "fn": 5})
 CONSTRAINTS = [
@@ -184,7 +183,7 @@ def test_guarantees_and_certificates_of_bounds():
     recall = score_groups(recall_score, y, model.predict(X), groups).min()
     assert recall >= 0.75
     for floor, is_shown in ((recall - 0.03, True), (recall - 0.001, False)):
-        certificate = certify(
+        certificate = certify_model(
             model, X, y, sensitive_features=groups, constraint=MinimumRate("recall", floor)
         )
         assert certificate.is_shown == is_shown

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from skfair._kernels import fair_assignment
 from skfair._kernels import fair_assignment as kernels
 from skfair._kernels.limits import add_rows, balance_limits, required_ratios, size_rows
-from skfair.cluster.kmeans import _assignment
+from skfair.cluster.kmeans import _dual
 from skfair.partitions._partitions import make_partitions
 from tests.kernels.standalone import standalone
 
@@ -109,13 +109,13 @@ def dual(problem, multipliers, width=np.inf):
 
 
 def solve(problem, start=None, slack=0.0, n_partitions=1):
-    start = start or _assignment.zero_solution(len(problem.distances), problem.limits)
+    start = start or _dual.zero_solution(len(problem.distances), problem.limits)
     cuts = np.array_split(np.arange(len(problem.codes)), n_partitions)
     partitioned = make_partitions(
         [(problem.distances[:, p].copy(), problem.codes[p], problem.weights[p]) for p in cuts]
     )
-    solution, evaluation = _assignment.solve_dual(partitioned, problem.limits, start, slack)
-    labels, gaps = _assignment.gather_labels_and_gaps(evaluation)
+    solution, evaluation = _dual.solve_dual(partitioned, problem.limits, start, slack)
+    labels, gaps = _dual.gather_labels_and_gaps(evaluation)
     return solution._replace(labels=labels, gaps=gaps)
 
 
@@ -229,16 +229,14 @@ def test_ties_are_those_of_the_samples_whose_gap_is_below_the_width():
 
 def fitting_width(gaps):
     evaluation = kernels.DualEvaluation(None, gaps, 0.0, None, None, 0)
-    return _assignment._estimate_width(
+    return _dual._estimate_width(
         SimpleNamespace(block_evaluations=make_partitions([evaluation]), n_samples=len(gaps))
     )
 
 
 def test_the_width_takes_in_a_share_of_the_gaps():
     gaps = np.random.default_rng(0).exponential(size=500)
-    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(
-        _assignment.NEAR_TIE_SHARE, abs=1 / 500
-    )
+    assert (gaps < fitting_width(gaps)).mean() == pytest.approx(_dual.NEAR_TIE_SHARE, abs=1 / 500)
     assert fitting_width(np.zeros(9)) > 0
 
 
@@ -483,7 +481,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
 @given(problems())
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn
-    start = _assignment.zero_solution(len(problem.distances), problem.limits)
+    start = _dual.zero_solution(len(problem.distances), problem.limits)
     start = start._replace(multipliers=start.multipliers._replace(ratios=y.copy()))
     solution = solve(problem, start)
     assert (solution.multipliers.ratios >= 0).all()

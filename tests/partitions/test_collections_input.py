@@ -9,7 +9,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skfair import metrics
-from skfair.audit import FairnessReport
 from skfair.classification import (
     ConstrainedERMClassifier,
     PartialParityClassifier,
@@ -18,6 +17,7 @@ from skfair.classification import (
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.partitions import partitions_of
 from skfair.regression import ConstrainedERMRegressor
+from tests.audit.doors import report_model, report_predictions
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -104,10 +104,10 @@ MEASURES = {
     "distance": lambda d: metrics.wasserstein_distance_between_groups(
         d["weights"], sensitive_features=d["groups"]
     ),
-    "audit of predictions": lambda d: FairnessReport.from_predictions(
+    "audit of predictions": lambda d: report_predictions(
         d["y"], CLASSIFIER.predict(d["X"]), sensitive_features=d["groups"]
     ).gaps["gap"],
-    "audit": lambda d: FairnessReport.from_estimator(
+    "audit": lambda d: report_model(
         CLASSIFIER, d["X"], d["y"], sensitive_features=d["groups"]
     ).gaps["gap"],
 }

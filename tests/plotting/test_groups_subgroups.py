@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.audit import find_subgroups
 from skfair.plotting._groups import SubgroupDisplay
+from tests.audit.doors import search_predictions
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def report():
     y_pred = (rng.random(4000) < chance).astype(int)
     y_true = rng.integers(2, size=4000)
     metrics = ["selection_rate", "true_positive_rate"]
-    return find_subgroups(y_true, y_pred, sensitive_features=table, metrics=metrics)
+    return search_predictions(y_true, y_pred, sensitive_features=table, metrics=metrics)
 
 
 def test_bars_are_the_limits_of_the_table(report):
@@ -61,7 +61,7 @@ def test_a_metric_is_needed_where_several_were_searched(report):
 def test_nothing_that_departs_is_said_in_words():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.choice(["x", "y"], size=500)})
-    empty = find_subgroups(None, rng.integers(2, size=500), sensitive_features=table)
+    empty = search_predictions(None, rng.integers(2, size=500), sensitive_features=table)
     display = empty.plot()
     assert display.ax_.texts[0].get_text() == "no subgroup is shown to depart"
     assert display.figure_.axes == [display.ax_]

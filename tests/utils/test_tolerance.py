@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from skfair.audit import certify, fairness_front
+from skfair.audit import fairness_front
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialGroupAUC
 from skfair.metrics._scoring import make_limit_metric
@@ -10,6 +10,7 @@ from skfair.model_selection import best_subject_to
 from skfair.ranking import ConstrainedRanker
 from skfair.statistics import required_sample_size
 from skfair.utils._checks import check_tolerance
+from tests.audit.doors import certify_model
 
 
 @pytest.mark.parametrize("tolerance", [0, 0.0, 0.05, 1, np.float32(0.5), np.int64(1)])
@@ -58,14 +59,14 @@ GROUPED = {"sensitive_features": GROUPS}
 MODEL = LogisticRegression().fit(X, Y)
 
 PERCENT = {
-    "certify": lambda: certify(MODEL, NEW, Y, tolerance=3, **GROUPED),
-    "certify a probability": lambda: certify(
+    "certify": lambda: certify_model(MODEL, NEW, Y, tolerance=3, **GROUPED),
+    "certify a probability": lambda: certify_model(
         MODEL, NEW, Y, tolerance=3, constraint="mean_parity", **GROUPED
     ),
-    "certify an area": lambda: certify(
+    "certify an area": lambda: certify_model(
         MODEL, NEW, Y, tolerance=3, constraint="partial_group_auc", **GROUPED
     ),
-    "certify a share": lambda: certify(
+    "certify a share": lambda: certify_model(
         MODEL, NEW, Y, tolerance=3, constraint="partial_statistical_parity", **GROUPED
     ),
     "make_scorer": lambda: make_limit_metric(DemographicParity(tolerance=3), 0.95)(Y, Y, **GROUPED),

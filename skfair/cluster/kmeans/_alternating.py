@@ -22,8 +22,8 @@ from skfair.utils._parameters import Array, AtLeastOne, NonNegativeInt, Positive
 if TYPE_CHECKING:
     import numpy as np
 
-    from skfair.cluster.kmeans._assignment import RunSettings
     from skfair.cluster.kmeans._problem import ClusteringPoint
+    from skfair.cluster.kmeans._starts import RunSettings
 
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.

@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, search_candidates
-from skfair.cluster.kmeans._assignment import (
+from skfair.cluster.kmeans._dual import solution_from_multipliers
+from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point, size_bounds
+from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
     extrapolate,
     improve_by_swaps,
     iterate_at_level,
-    size_bounds,
-    solution_from_multipliers,
 )
-from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point
 from skfair.cluster.kmeans._size_dual import (
     MAX_SELECTIONS,
     SizeDual,

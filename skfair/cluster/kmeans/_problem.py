@@ -1,7 +1,7 @@
 """Clustering problems: samples in memory or in partitions, and limits on their clusters."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -9,55 +9,44 @@ import numpy as np
 from scipy import sparse
 
 from skfair._kernels.candidates import measure_candidates
-from skfair._kernels.fair_assignment import DualEvaluation, evaluate_dual
+from skfair._kernels.fair_assignment import DualEvaluation
 from skfair._kernels.kmeans import (
     Clustering,
     cluster_sums,
     clustering_cost,
     clustering_from_sums,
-    nearest_centers,
     squared_distances,
+    squared_distances_by_cluster,
 )
 from skfair._kernels.limits import (
     Limits,
     composition_ratios,
-    max_violation,
-    row_excess,
+    intersection_coefficients,
     satisfies_rows,
 )
-from skfair._kernels.sparse_samples import squared_norms
-from skfair.cluster.kmeans._assignment import (
+from skfair._kernels.sparse_samples import member_distances, squared_norms
+from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
     DualSolution,
-    assignment_costs,
-    fill_empty_clusters,
     gather_labels_and_gaps,
-    occupy_clusters,
-    size_bounds,
     solution_from_multipliers,
     solve_dual,
     zero_solution,
 )
 from skfair.cluster.kmeans._size_dual import (
     MANY_CLUSTERS,
+    MIN_SAMPLES,
     SizeDual,
     assign_sizes,
-    bounds_many_sizes,
+    bounds_only_sizes,
     measure_excess,
     select_candidates,
     spread_bounds,
 )
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.groups._groups import GroupSummary, count_table
-from skfair.partitions._partitions import (
-    BLOCK,
-    SUBSAMPLE_SIZES,
-    blocks,
-    make_partitions,
-    random_keys,
-    sampling_rates,
-)
+from skfair.partitions._partitions import BLOCK, blocks, make_partitions
 from skfair.utils._copies import hash_rows
 
 BLOCK_ROWS = BLOCK // 4  # where data have several blocks: their distances stay in the cache
@@ -409,7 +398,7 @@ def find_equal_centers(problem, point):
     # A centre has the rounding errors of a sum of rows, which are near to it.
     rounding = (CENTER_ROUNDING * centers) ** 2
     spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
-    gaps = squared_distances(centers, centers)
+    gaps = squared_distances_by_cluster(centers, centers)
     return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
 
 
@@ -464,25 +453,6 @@ def order_groups(first_rows, intersections, attributes):
     return order, places[intersections[order]], places
 
 
-def make_partitioned_problem(
-    blocks, summary, requirements, attributes="intersections", n_jobs=None
-):
-    """The problem of summarized partitions of encoded blocks, its groups and requirements."""
-    # Each intersection of the summary stands for one sample, with its weight.
-    codes = np.arange(len(summary.cells))
-    groups, intersections, columns = compared_groups(summary.intersection_groups(), attributes)
-    counts = sum_by_group(codes, summary.counts, intersections).astype(np.intp)
-    groups = groups._replace(counts=counts)
-    # The order of groups does not depend on their labels.
-    order, intersections, places = order_groups(summary.first_rows, intersections, columns)
-    summary = summary.reorder_cells(order)
-    by_group = sum_by_group(codes, summary.weights, intersections)
-    requirements = requirements.bind_to_groups(groups, columns, places, by_group)
-    limits = requirements.limits(by_group, intersections, summary.weight_range[1])
-    problem = PartitionedClusteringProblem(blocks, summary, limits, n_jobs)
-    return problem, groups, requirements
-
-
 def sum_clusters(problem, labels, n_clusters):
     """The `cluster_sums` of a block."""
     X, weights, codes = problem.X, problem.weights, problem.codes
@@ -504,265 +474,7 @@ def _dual_inputs(problem, centers):
     return assignment_costs(problem, centers), problem.codes, problem.weights
 
 
-# Clustering problems whose samples are partitioned: every algorithm asks for sums in passes.
-#
-# What needs single samples is done in memory: the warm start on a subsample, and integer repair and
-# local search on the samples nearest to a tie, over a background of all others.
-
-
-MIN_CANDIDATES, MAX_CANDIDATES = 5000, 200_000  # samples nearest to a tie, moved one by one
-CANDIDATES_PER_SHORTAGE = 20  # candidates for each sample by which a count is short
-MAX_PASSES = 3  # over the full data in a round; all but the last correct a subsample's dual
-SIZE_SLACK = 0.01  # share of the samples in the sum of what sizes may miss their bounds by
-N_SUBSAMPLE_CANDIDATES = 64  # clusters of a sample: few ascents have to select more
 N_COMPARED = 4  # clusters of a sample whose distances are measured in the precision of the data
-
-
-class PartitionedClusteringProblem(BaseClusteringProblem):
-    """Samples in partitions of encoded blocks, and limits on their clusters.
-
-    The cells of the summary are the intersections of the limits. The labels of clusterings are
-    partitions, or None until they are computed.
-    """
-
-    tol_factor = 5  # times ``tol`` that a pass has to gain: it costs more than a round in memory
-    background, is_in_memory = None, False
-
-    def __init__(self, blocks, summary, limits, n_jobs=None):
-        self.blocks, self.summary, self.limits, self.n_jobs = blocks, summary, limits, n_jobs
-        self.n_samples, self.total_weight = int(summary.counts.sum()), summary.weights.sum()
-        self.weight_range = summary.weight_range
-        codes = np.arange(len(summary.cells))
-        self.group_weights = sum_by_group(codes, summary.weights, limits.intersections)
-        self.partitions = blocks.map(
-            _to_problem, summary.mean, limits, summary.positions, summary.first
-        )
-
-    def clustering_from_labels(self, labels, n_clusters):
-        """The clustering of labels, recomputed."""
-        sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
-        return clustering_from_sums(labels, sums)
-
-    def cost_of(self, clustering):
-        """Sum of masses times squared distances to the centres of a clustering, recomputed."""
-        constant = clustering._replace(labels=None)
-        return float(self.partitions.reduce(compute_cost, clustering.labels, constant))
-
-    @cached_property
-    def warm_start_samples(self):
-        """Samples in memory for the warm start: all of them where they fit.
-
-        They are drawn by intersection and weighted up, but those that lie far out are all drawn,
-        and stand for themselves. Where only sizes are bounded, all have the same probability.
-        """
-        # Draw by random keys of row numbers, at a rate by intersection.
-        size, counts, scatter = SUBSAMPLE_SIZES["k-means"], self.summary.counts, np.inf
-        rates = np.full(len(counts), min(size / self.n_samples, 1.0))
-        if not self._bounds_sizes:
-            rates, scatter = sampling_rates(counts, size), self.summary.scatter
-        drawn = self.partitions.gather(_draw, rates, scatter, size)
-        problems, is_far = zip(*drawn, strict=True)
-        problem = concatenate_problems(problems, self.n_jobs)
-        if (rates == 1).all():  # and weights are what they are
-            return problem
-        if self._bounds_sizes:  # scale bounds in place of weights, rounded outwards
-            share = problem.n_samples / self.n_samples / self.largest_weight
-            bounds = np.ceil(self.limits.bounds * share) * self.largest_weight
-            return replace(problem, limits=self.limits._replace(bounds=bounds))
-        is_far = np.concatenate(is_far)
-        # Samples far out stand for themselves, so that the others have only the remaining weight.
-        far = np.bincount(problem.codes, problem.weights * is_far, len(counts))
-        return weight_up(problem, self.summary.weights - far, is_far)
-
-    @cached_property
-    def _bounds_sizes(self):
-        """Whether only sizes are bounded."""
-        return bounds_many_sizes(self, MANY_CLUSTERS, self.limits)
-
-    @cached_property
-    def _evaluate(self):
-        """The function that evaluates the dual of a block."""
-        return _evaluate_sizes if self._bounds_sizes else _evaluate_dual
-
-    def distribute_clustering(self, numbers, clustering):
-        """A clustering of all samples in memory, with these row numbers, as one of these."""
-        labels = self.partitions.map(_select_labels, numbers, clustering.labels)
-        return clustering._replace(labels=labels)
-
-    def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
-        """The point of the fair assignment to a point's centres; empty clusters keep theirs."""
-        centers = point.clustering.centers
-        limits = self.limits._replace(level=float(level))
-        dual = self.solve_assignment(centers, limits, point.dual, 2.0, share)
-        sums, _, cost = dual.extra_sums
-        clustering = clustering_from_sums(None, sums)
-        means = np.where(np.isnan(clustering.centers), centers, clustering.centers)
-        # From centres to means the cost falls by size times squared distance.
-        cost -= float(clustering.sizes @ ((means - centers) ** 2).sum(axis=1))
-        clustering = clustering._replace(centers=means)
-        return ClusteringPoint(clustering, cost, dual)
-
-    def solve_assignment(self, centers, limits, start=None, slack=0.75, share=COUNT_TOLERANCE):
-        """As `ClusteringProblem.solve_assignment`, with sums of the clusters in place of labels."""
-        if bounds_many_sizes(self, len(centers), limits):
-            return self._solve_sizes(centers, limits, start)
-        evaluate = partial(_evaluate_and_sum, centers)
-        start = start or zero_solution(len(centers), limits)
-        weight = self.slack_to_weight(slack, share)
-        solution, _ = solve_dual(self.partitions, limits, start, weight, evaluate)
-        return solution._replace(centers=centers)
-
-    def _solve_sizes(self, centers, limits, start):
-        """The dual of many sizes on the subsample, corrected by passes over the full data."""
-        samples, weight, n_clusters = self.warm_start_samples, self.largest_weight, len(centers)
-        dual, bounds = _prepare_sizes(self, n_clusters, limits, start)
-        share, candidates, best = samples.n_samples / self.n_samples, None, None
-        slack = max(1.5, SIZE_SLACK * samples.n_samples / n_clusters)
-        for n_left in reversed(range(MAX_PASSES)):
-            offsets = np.repeat(dual.multipliers[:, np.newaxis], len(limits.intersections), axis=1)
-            value, counts, *_, sums = self.partitions.reduce(_sum_sizes, centers, offsets)
-            members = counts.sum(axis=1) / weight
-            excess, penalty = measure_excess(dual.multipliers, members, bounds)
-            solution = solution_from_multipliers(dual.multipliers, limits)._replace(
-                value=value - penalty * weight,
-                extra_sums=sums,
-                centers=centers,
-                intersection_offsets=offsets,
-            )
-            best = solution if best is None or solution.value > best.value else best
-            if n_left == 0 or excess <= SIZE_SLACK * self.n_samples:
-                break
-            # Correct the bounds of the subsample by what it counts wrong at these multipliers.
-            counted = _evaluate_sizes(samples, centers, offsets).counts.sum(axis=1) / weight
-            low, high = (share * (bound - members) + counted for bound in bounds)
-            corrected = np.maximum(np.floor(low), 0), np.maximum(np.ceil(high), 0)
-            candidates = candidates or select_candidates(
-                samples.X, centers, dual.multipliers, N_SUBSAMPLE_CANDIDATES
-            )
-            candidates, dual, _ = assign_sizes(
-                samples.X, centers, corrected, dual, slack, candidates
-            )
-            solved = solve_transport(samples.X, centers, corrected, dual.multipliers)
-            dual = dual._replace(multipliers=solved.multipliers)
-        return best
-
-    def labels_of(self, point):
-        """Labels of a point, from its dual solution unless they are known."""
-        if point.clustering.labels is not None:
-            return point.clustering.labels
-        nothing = np.zeros(0, dtype=np.intp)
-        return self._labels_with_moves(point.dual, nothing, nothing)
-
-    def relabel(self, labels, numbers):
-        """Labels of clusters that get other numbers."""
-        return labels.map(_relabel, numbers).keep()
-
-    def _labels_with_moves(self, dual, numbers, labels):
-        """Labels of the dual solution, but for samples of some numbers."""
-        dual_solution = dual.centers, dual.intersection_offsets
-        return self.partitions.map(
-            _assign_with_moves, self._evaluate, *dual_solution, numbers, labels
-        )
-
-    def candidates(self, point):
-        """Yield samples that integer repair and local search may move, and their point.
-
-        They are in memory, over a background of all others. First come those nearest to a tie.
-        """
-        dual, (sums, _, _) = point.dual, point.dual.extra_sums
-        _, sizes, counts, _ = sums
-        n_short = max_violation(counts, self.limits) / self.largest_weight
-        n_empty, per_cell = int((sizes == 0).sum()), 2 * int(n_short) + 10
-        if self._bounds_sizes:
-            n_short = np.maximum(row_excess(counts, self.limits), 0).sum() / self.largest_weight
-        n_wanted = int(np.clip(CANDIDATES_PER_SHORTAGE * n_short, MIN_CANDIDATES, MAX_CANDIDATES))
-        # As many as in the dual's width are near a tie.
-        spacing = dual.width / max(dual.n_near_ties, 1)
-        width = spacing * n_wanted if spacing > 0 else np.inf
-        if not self._bounds_sizes:
-            yield self._load_candidates(point, width, n_wanted, n_empty)
-        if self.has_equal_weights:
-            # Moves got stuck: clusters far from all others have no samples near a tie.
-            yield self._load_candidates(point, np.inf, n_wanted, per_cell + n_empty)
-
-    def _load_candidates(self, point, *wanted):
-        """The problem of candidates in memory, and their point: see `_nearest_ties`."""
-        dual, n_clusters = point.dual, len(point.clustering.sizes)
-        # Each block gives its nearest, of which the nearest of all remain.
-        loaded = self.partitions.gather(
-            _take_nearest_ties, self._evaluate, dual.centers, dual.intersection_offsets, wanted
-        )
-        problems, labels, gaps = zip(*loaded, strict=True)
-        problem = concatenate_problems(problems)
-        labels, gaps = np.concatenate(labels), np.concatenate(gaps)
-        rows = _nearest_ties(problem, labels, gaps, *wanted)
-        problem, labels, gaps = problem.take(rows), labels[rows], gaps[rows]
-        problem = replace(
-            problem, n_jobs=self.n_jobs, background=self._background(problem, labels, dual)
-        )
-        dual = dual._replace(labels=labels, gaps=gaps)
-        # Where many samples are equal, all may be in one of the clusters that are as near.
-        members = dual.extra_sums[0][3].sum(axis=1) // self.n_attributes
-        if not members.all():
-            labels = fill_empty_clusters(problem, labels, members, point.clustering.centers)
-        return problem, recompute_point(problem, labels, n_clusters, dual)
-
-    def _background(self, problem, labels, dual):
-        """All samples but those of a problem in memory."""
-        # Sums over all samples are known from the dual: subtract those of the candidates.
-        (sums, counts, cost), centers = dual.extra_sums, dual.centers
-        candidate_sums = sum_clusters(problem, labels, len(centers))
-        clustering = clustering_from_sums(labels, candidate_sums)._replace(centers=centers)
-        return FixedSamples(
-            tuple(total - loaded for total, loaded in zip(sums, candidate_sums, strict=True)),
-            counts - problem.count_intersections(labels, len(centers)),
-            cost - problem.cost_of(clustering),
-            centers,
-            self.n_samples - len(labels),
-            self.summary.weight_range,
-        )
-
-    def merge(self, problem, dual, point):
-        """The point of all samples, from that of the candidates, recomputed."""
-        # Only the moves travel: each partition repeats the assignment and applies them.
-        moved = np.flatnonzero(point.clustering.labels != dual.labels)
-        numbers, labels = problem.numbers[moved], point.clustering.labels[moved]
-        labels = self._labels_with_moves(dual, numbers, labels).keep()
-        return recompute_point(self, labels, len(point.clustering.sizes), point.dual)
-
-    def complete_labels(self, labels, centers):
-        """Labels of all rows as one array; rows without weight go to the nearest centre."""
-        self.summary.check_unchanged(self.blocks)
-        if sum(self.summary.partition_lengths) > self.n_samples:
-            mean = self.summary.mean
-            labels = self.blocks.map(_label_all_rows, labels.keep(), centers, mean)
-        return labels.concatenate(self.summary.partition_lengths, np.empty(0, np.int32))
-
-
-def _to_problem(block, mean, limits, positions, first):
-    """The problem of the rows of a block that have a weight."""
-    weights = np.ones(len(block.X)) if block.weights is None else block.weights
-    codes, numbers = block.recode(positions), block.row_numbers(first)
-    X, unit_costs = block.X - mean, block.unit_costs
-    problem = ClusteringProblem(X, weights, codes, limits, None, unit_costs, numbers)
-    return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
-
-
-def _draw(problem, rates, scatter, size):
-    """The samples of a block that are drawn, and which of them lie far."""
-    is_far = find_outlying(scatter_contributions(problem), scatter, size)
-    drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))
-    return problem.take(drawn), is_far[drawn]
-
-
-def _select_labels(problem, numbers, labels):
-    return labels[np.searchsorted(numbers, problem.numbers)]
-
-
-def _evaluate_dual(problem, centers, offsets, width=0.0):
-    """The dual of a block's samples."""
-    rows = assignment_costs(problem, centers), problem.codes, problem.weights
-    return evaluate_dual(rows, offsets, width)
 
 
 def _evaluate_sizes(problem, centers, offsets):
@@ -780,64 +492,68 @@ def _evaluate_sizes(problem, centers, offsets):
     return DualEvaluation(labels, following - least, value, counts, np.zeros(0), 0)
 
 
-def _evaluate_and_sum(centers, problem, offsets, width):
-    """The dual, with sums of clusters, counts of intersections and the cost as extras."""
-    return _add_sums(problem, centers, offsets, _evaluate_dual(problem, centers, offsets, width))
+def size_bounds(problem, limits):
+    """Minimum and maximum size of a cluster, in units of the largest weight.
 
-
-def _sum_sizes(problem, centers, offsets):
-    """Totals of the dual of sizes of a block, with the same extras."""
-    evaluation = _evaluate_sizes(problem, centers, offsets)
-    return _add_sums(problem, centers, offsets, evaluation).totals
-
-
-def _add_sums(problem, centers, offsets, evaluation):
-    """An evaluation with the extras."""
-    sums = sum_clusters(problem, evaluation.labels, len(centers))
-    # The dual sums distances plus offsets: without the offsets it is the cost.
-    cost = evaluation.value - float((offsets * evaluation.counts).sum())
-    return evaluation._replace(extra_sums=(sums, evaluation.counts, cost))
-
-
-def _take_nearest_ties(problem, evaluate, centers, offsets, wanted):
-    """The samples of a block that `_nearest_ties` takes, their labels and gaps."""
-    evaluation = evaluate(problem, centers, offsets)
-    labels, gaps = evaluation.labels, evaluation.gaps
-    rows = _nearest_ties(problem, labels, gaps, *wanted)
-    return problem.take(rows), labels[rows], gaps[rows]
-
-
-def _nearest_ties(problem, labels, gaps, width, n_wanted, per_cell):
-    """Positions of samples with the smallest gaps below a width, ties by random keys.
-
-    At most so many are wanted, and in addition some of each intersection in every cluster.
+    The bounds are the same for all clusters. No cluster is empty, and sizes of equal weights are
+    integers.
     """
-    near = np.flatnonzero(gaps < width)
-    near = near[np.lexsort((random_keys(problem.numbers[near]), gaps[near]))]
-    # Rank of each sample within its intersection and cluster, in the same order.
-    cells = problem.codes[near] * (1 + labels.max(initial=0)) + labels[near]
-    by_cell = np.argsort(cells, kind="stable")
-    ranks = np.arange(len(cells)) - np.searchsorted(cells[by_cell], cells[by_cell])
-    return np.unique(np.append(near[:n_wanted], near[by_cell[ranks < per_cell]]))
+    weight, coefficients = problem.largest_weight, intersection_coefficients(limits)[0]
+    bounds, is_upper = limits.bounds[0] / (coefficients * weight), coefficients > 0
+    total = problem.n_samples if problem.has_equal_weights else problem.total_weight / weight
+    smallest = bounds[~is_upper].max(initial=problem.weight_range[0] / weight)
+    largest = bounds[is_upper].min(initial=total)
+    if problem.has_equal_weights:
+        smallest, largest = np.ceil(smallest), np.floor(largest)
+    return smallest, largest
 
 
-def _assign_with_moves(problem, evaluate, centers, offsets, numbers, moved):
-    """Labels of the fair assignment, but for the samples that moved."""
-    labels = evaluate(problem, centers, offsets).labels
-    # Of all moves those of this block; row numbers of a block ascend.
-    is_here = np.isin(numbers, problem.numbers, assume_unique=True)
-    labels[np.searchsorted(problem.numbers, numbers[is_here])] = moved[is_here]
+def occupy_clusters(problem, labels, centers):
+    """The clustering of labels, once every empty cluster has got a sample."""
+    clustering = problem.clustering_from_labels(labels, len(centers))
+    if clustering.sizes.all():
+        return clustering
+    members = np.bincount(labels, minlength=len(centers))
+    labels = fill_empty_clusters(problem, labels, members, centers)
+    return problem.clustering_from_labels(labels, len(centers))
+
+
+def fill_empty_clusters(problem, labels, members, centers):
+    """Labels once every empty cluster has got the sample farthest from its own centre.
+
+    ``members`` are numbers by cluster; they may count more samples than these.
+    """
+    labels, members = labels.copy(), members.copy()
+    empty = list(np.flatnonzero(members == 0))
+    distances = problem.masses * member_distances(problem.X, centers, labels)
+    # From the farthest sample on, but never the last one of a cluster.
+    for p in np.argsort(-distances, kind="stable"):
+        if empty and members[labels[p]] > 1:
+            members[labels[p]] -= 1
+            labels[p] = empty.pop(0)
     return labels
 
 
-def _relabel(labels, numbers):
-    return numbers[labels]
+def assignment_costs(problem, centers):
+    """Cost, by weight, of assigning each sample to each centre, (n_clusters, n_samples)."""
+    distances = squared_distances_by_cluster(problem.X, centers)
+    return distances if problem.unit_costs is None else distances * problem.unit_costs
 
 
-def _label_all_rows(block, labels, centers, mean):
-    """Labels of all rows of a block, from those of the rows that have a weight."""
-    if len(labels) == len(block.X):
-        return labels
-    completed, _ = nearest_centers(block.X - mean, centers)
-    completed[block.weights > 0] = labels
-    return completed
+def bounds_many_sizes(problem, n_clusters, limits):
+    """Whether sizes of many clusters are bounded, and nothing else."""
+    return (
+        (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
+        and bounds_only_sizes(limits)
+        and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
+        and problem.unit_costs is None
+        # Distances are compared in float32, where extreme values have no square.
+        and 1e-12 < _bound_features(problem) < 1e15
+    )
+
+
+def _bound_features(problem):
+    """A bound on the absolute values of centred features."""
+    if problem.is_in_memory:
+        return max(problem.X.max(), -problem.X.min())
+    return np.sqrt(problem.summary.scatter)

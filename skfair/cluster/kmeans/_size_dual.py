@@ -31,25 +31,6 @@ BLOCK_ROWS = 4096  # samples of which all distances are in memory at once
 FLOAT32_ROUNDING = 1e-6  # of squared norms, in distances of float32
 
 
-def bounds_many_sizes(problem, n_clusters, limits):
-    """Whether sizes of many clusters are bounded, and nothing else."""
-    return (
-        (n_clusters >= MANY_CLUSTERS or problem.n_samples > MIN_SAMPLES)
-        and bounds_only_sizes(limits)
-        and (problem.has_equal_weights or (problem.is_in_memory and n_clusters >= MANY_CLUSTERS))
-        and problem.unit_costs is None
-        # Distances are compared in float32, where extreme values have no square.
-        and 1e-12 < _bound_features(problem) < 1e15
-    )
-
-
-def _bound_features(problem):
-    """A bound on the absolute values of centred features."""
-    if problem.is_in_memory:
-        return max(problem.X.max(), -problem.X.min())
-    return np.sqrt(problem.summary.scatter)
-
-
 def bounds_only_sizes(limits):
     """Whether all clusters share bounds on sizes, and nothing bounds the composition."""
     coefficients = intersection_coefficients(limits)

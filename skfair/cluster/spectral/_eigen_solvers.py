@@ -190,6 +190,12 @@ class NormalizedAffinity:
         has_no_loop = self.affinity.diagonal() == 0
         return sparse.issparse(self.affinity) or bool(np.any(has_no_loop & ~self.isolated))
 
+    def loop_shares(self):
+        """Share of its affinity to itself in the degree of every node; 1 of an isolated one."""
+        is_computed = isinstance(self.affinity, RBFAffinity)
+        loops = np.ones(self.n_nodes) if is_computed else self.affinity.diagonal()
+        return np.where(self.isolated, 1.0, loops / self.degrees)
+
     def rows(self, nodes):
         """Rows of M, (len(nodes), n_nodes) float64."""
         K = self.affinity[nodes]
@@ -521,6 +527,8 @@ def solve_in_nullspace(operator, basis, n_pairs, tol, random_state):
     reduced = Z.T @ operator.to_dense() @ Z
     n_free = len(reduced)
     _, Y = linalg.eigh(reduced, subset_by_index=(n_free - n_pairs, n_free - 1))
+    if Y.shape[1] < n_pairs:  # bisection lost copies of a repeated eigenvalue
+        Y = linalg.eigh(reduced)[1][:, n_free - n_pairs :]
     return Z @ Y[:, ::-1], True
 
 
@@ -646,7 +654,8 @@ def _lower_bound(multiply, v, n_steps=20):
         if beta <= 10 * np.finfo(np.float32).eps:
             break
     values, S = linalg.eigh_tridiagonal(diagonal, off_diagonal[:-1])
-    return max(-1.0, values[0] - abs(off_diagonal[-1] * S[-1, 0]))
+    # Up to 1/2: of a graph of loops all eigenvalues are 1, which would leave nothing to damp.
+    return np.clip(values[0] - abs(off_diagonal[-1] * S[-1, 0]), -1.0, 0.5)
 
 
 def _chebyshev_filter(multiply, stripes, X, damped, top):

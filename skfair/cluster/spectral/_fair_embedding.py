@@ -23,7 +23,7 @@ from skfair.groups import check_groups
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._arrays import group_constraint_basis
-from skfair.utils._checks import spelling_hint
+from skfair.utils._checks import spelling_hint, warn
 
 # The embedding of fair spectral clustering.
 
@@ -32,6 +32,8 @@ MAX_DENSE_NODES = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision
 BLOCK = 256  # rows of a dense affinity per task of the checks, in tiles that fit into the cache
 SYMMETRY_TOLERANCE = 1e-8  # tolerated difference of mirrored entries of M
+NO_AFFINITY = 1e-6  # affinity to all other rows, relative to the degree, that is as good as none
+MANY_LONE_ROWS = 0.25  # share of the rows from which a warning says that they are similar to none
 
 
 class FairEmbedding(NamedTuple):
@@ -147,6 +149,33 @@ def fair_embedding(
     groups = check_groups(sensitive_features, operator.n_nodes)
     random_state = check_random_state(random_state)
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
+
+
+def warn_of_no_clusters(lone_share, eigenvalues, equal_value):
+    """Warn of an affinity without clusters: rows are similar to no other, or all equally similar.
+
+    All rows are equally similar where no eigenvalue after the first is above that of such an
+    affinity, ``equal_value``.
+    """
+    if len(eigenvalues) < 2:  # one cluster needs no affinity
+        return
+    if lone_share > MANY_LONE_ROWS:
+        finding = (
+            f"{lone_share:.1%} of the rows are similar to no other row: their affinities to all "
+            f"others are less than {NO_AFFINITY:g} of their degrees"
+        )
+    elif eigenvalues[1] <= equal_value + NO_AFFINITY:
+        finding = (
+            "All rows are equally similar, up to the groups: no eigenvalue of the affinity after "
+            f"the first exceeds {eigenvalues[1]:.2g}"
+        )
+    else:
+        return
+    warn(
+        f"{finding}. Clusters of such rows are arbitrary. Scale the columns of X and choose gamma "
+        "near 1 / the median squared distance of two rows, or use more n_neighbors; of a graph, "
+        "pass the nodes that have edges."
+    )
 
 
 def embed(operator, groups, n_components, eigen_solver, tol, random_state):

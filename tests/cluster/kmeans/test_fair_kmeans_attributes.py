@@ -18,8 +18,8 @@ from skfair.cluster import (
     cluster_front,
 )
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans import _assignment
-from skfair.cluster.kmeans._assignment import gather_labels_and_gaps, solve_dual, zero_solution
+from skfair.cluster.kmeans import _tables
+from skfair.cluster.kmeans._dual import gather_labels_and_gaps, solve_dual, zero_solution
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
     additive_violation,
@@ -198,8 +198,8 @@ def test_counts_of_an_integer_programme_are_rounded(monkeypatch):
         table = find_nearest(*args, **options)
         return None if table is None else table + [[1e-9], [-1e-9]]
 
-    find_nearest = _assignment._nearest_table
-    monkeypatch.setattr(_assignment, "_nearest_table", find_nearly_integer)
+    find_nearest = _tables._nearest_table
+    monkeypatch.setattr(_tables, "_nearest_table", find_nearly_integer)
     X, groups = make_data(1212200381, 30, ((0.5, 0.5), (0.5, 0.3, 0.2)))
     model = FairKMeans(2, min_balance=0.5, attributes="each", min_cluster_size=15, random_state=0)
     model.fit(X, sensitive_features=groups)

@@ -214,6 +214,10 @@ def test_missing_groups_warn(blobs):
         ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
         ({"metric": "shares"}, "metric must be one of .*, got 'shares'"),
         ({"metric": "share_ratio", "algorithm": "alternating"}, "Use algorithm='homotopy'"),
+        (
+            {"algorithm": "alternating", "max_cluster_size": 90, "min_group_share": 0.2},
+            "does not keep bounds .*max_cluster_size=90, min_group_share=0.2. Use algorithm='homo",
+        ),
         ({"algorithm": "fairlets"}, "one of .*'alternating', 'homotopy'.*got 'fairlets'"),
         ({"algorithm": AlternatingSwaps()}, "AlternatingFront; got AlternatingSwaps"),
         ({"n_clusters": 0}, "'n_clusters' parameter"),
@@ -227,9 +231,24 @@ def test_missing_groups_warn(blobs):
 def test_bad_settings_are_refused(blobs, settings, message):
     X, groups = blobs
     with pytest.raises(ValueError, match=message):
-        names = {"n_clusters", "n_init", "init"} & {*settings}
+        names = FairKMeans().get_params().keys() & {*settings} - {"algorithm"}
         kmeans = FairKMeans(**{name: settings.pop(name) for name in names})
         cluster_front(kmeans, X, **{"sensitive_features": groups, **settings})
+
+
+@pytest.mark.parametrize(("seed", "metric"), [(1, "share_ratio"), (5, "balance"), (9, "balance")])
+def test_points_do_not_differ_by_rounding(seed, metric):
+    """Sums of weights of 0.1 in another order differ in the last digit, and so do ratios."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(60, 2)), rng.choice(2, 60, p=[0.6, 0.4])
+    front = cluster_front(
+        FairKMeans(3, random_state=0),
+        X,
+        sensitive_features=groups,
+        metric=metric,
+        sample_weight=np.full(60, 0.1),
+    )
+    assert (np.diff(getattr(front, metric)) > 1e-12).all()
 
 
 def test_other_estimators_are_refused(blobs):

@@ -6,22 +6,19 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _homotopy
-from skfair.cluster.kmeans._assignment import (
+from skfair.cluster.kmeans._dual import (
     _MAX_DUAL_ITER,
     _MIN_DUAL_ITER,
-    RunSettings,
-    lloyd,
     max_dual_iterations,
     zero_solution,
 )
 from skfair.cluster.kmeans._homotopy import (
-    MAX_ITERATED_SAMPLES,
     MIN_NEAR_TIES,
     follow_levels,
-    iterate_at_level,
     iterate_local_search,
     near_ties,
     repair,
@@ -31,6 +28,8 @@ from skfair.cluster.kmeans._homotopy import (
     search_locally,
 )
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._rounds import iterate_at_level, lloyd
+from skfair.cluster.kmeans._starts import RunSettings
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
 from skfair.partitions._partitions import BLOCK

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.candidates import select_smallest
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _size_dual
+from skfair.cluster.kmeans import _problem, _size_dual
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
@@ -184,7 +184,8 @@ def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
 def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch):
     settings = {"max_cluster_size": 25, "n_init": 3}
     many = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
-    monkeypatch.setattr(_size_dual, "MANY_CLUSTERS", 1000)
+    for module in (_problem, _size_dual):
+        monkeypatch.setattr(module, "MANY_CLUSTERS", 1000)
     all_clusters = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
     assert many <= 1.03 * all_clusters
 
@@ -409,3 +410,16 @@ def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
     np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
     assert model.cluster_sizes_.max() <= 88
     assert model.inertia_ == expected.inertia_
+
+
+def test_fifty_clusters_have_one_start_by_default(blobs):
+    settings = {"min_balance": None, "max_cluster_size": 0.025, "random_state": 3}
+    starts = []
+
+    def draw(X, n_clusters, random_state):
+        starts.append(n_clusters)
+        return X[random_state.choice(len(X), n_clusters, replace=False)]
+
+    for n_clusters in (49, 50):
+        FairKMeans(n_clusters, init=draw, **settings).fit(blobs)
+    assert starts == [49] * 3 + [50]

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.cluster import FairKMeans, cluster_front
 from skfair.cluster._base import encode_and_summarize
-from skfair.cluster.kmeans import _problem
+from skfair.cluster.kmeans import _partitioned
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions import _dask
 from skfair.partitions._blocks import Blocks
@@ -291,7 +291,7 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_exact_balance_holds_where_no_sample_is_near_a_tie(open_in_files, monkeypatch, weighted):
-    monkeypatch.setattr(_problem, "MIN_CANDIDATES", 20)
+    monkeypatch.setattr(_partitioned, "MIN_CANDIDATES", 20)
     rng = np.random.default_rng(0)
     of_cluster = rng.integers(4, size=N_SAMPLES)
     X = 50.0 * np.eye(4)[of_cluster, :3] + rng.normal(size=(N_SAMPLES, 3))

@@ -10,18 +10,20 @@ from sklearn.datasets import make_blobs
 from skfair._kernels.kmeans import clustering_cost
 from skfair._kernels.limits import balance_limits
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans._assignment import (
+from skfair.cluster.kmeans._problem import (
+    ClusteringProblem,
+    concatenate_problems,
+    draw_stratified,
+    occupy_clusters,
+)
+from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
-    RunSettings,
-    draw_centers,
+    converge,
     improve_by_swaps,
     iterate_lloyd,
     lloyd,
-    make_run_settings,
-    occupy_clusters,
 )
-from skfair.cluster.kmeans._homotopy import converge
-from skfair.cluster.kmeans._problem import ClusteringProblem, concatenate_problems, draw_stratified
+from skfair.cluster.kmeans._starts import RunSettings, draw_centers, make_run_settings
 
 
 def samples_of(X, codes=None, weights=None):

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from skfair._kernels.limits import satisfies_rows
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._assignment import (
+from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._tables import (
     controlled_rounding,
     find_feasible_counts,
     repair_to_limits,
 )
-from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 
 
 def samples_of(rng, n_samples, n_groups, required):

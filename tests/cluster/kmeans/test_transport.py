@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.cluster.kmeans._assignment import _move_surplus, scale_distances
+from skfair.cluster.kmeans._tables import _move_surplus, scale_distances
 from skfair.cluster.kmeans._transport import solve_transport
 
 

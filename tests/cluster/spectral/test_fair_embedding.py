@@ -267,6 +267,20 @@ def test_every_embedding_is_feasible_and_no_better_than_the_optimum(seed, n_grou
     assert np.linalg.norm(F.T @ result.embedding) < 1e-8
 
 
+@pytest.mark.parametrize("eigen_solver", ["nullspace", "block-lanczos", "chebyshev"])
+@pytest.mark.parametrize("loop", [0.0, 1.0])
+def test_equal_eigenvalues_have_an_eigenvector_each(eigen_solver, loop):
+    """All eigenvalues of a graph of loops are 1; LAPACK's bisection finds fewer of them."""
+    H = fair_embedding(
+        sparse.csr_array(loop * np.eye(80)),
+        sensitive_features=np.arange(80) % 2,
+        n_components=2,
+        eigen_solver=eigen_solver,
+    )
+    np.testing.assert_allclose(H.embedding.T @ H.embedding, np.eye(2), atol=1e-9)
+    np.testing.assert_allclose(H.eigenvalues, [loop, loop])
+
+
 def test_isolated_nodes_have_the_median_degree_of_the_others():
     graph, group = block_graph(40, 2, 2)
     graph[3], graph[:, 3] = 0, 0

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import get_tags
 
-from skfair.cluster import FairSpectralClustering
+from skfair.cluster import FairSpectralClustering, cluster_front
 from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
 
@@ -106,7 +106,9 @@ def test_nearest_neighbors_are_symmetrised(blobs):
     nearest = (distances <= np.sort(distances)[:, 5:6]).astype(float)
     np.testing.assert_array_equal(affinity, (nearest + nearest.T) / 2)
     complete = model(affinity="nearest_neighbors", n_neighbors=999)
-    assert complete.fit(X, sensitive_features=groups).affinity_matrix_.nnz == 120**2
+    with pytest.warns(UserWarning, match="All rows are equally similar"):
+        complete.fit(X, sensitive_features=groups)
+    assert complete.affinity_matrix_.nnz == 120**2
 
 
 def test_rows_may_be_sparse_or_a_frame_or_a_kernel(blobs):
@@ -165,7 +167,8 @@ def test_isolated_nodes_go_where_their_group_lacks():
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_no_edges_at_all(storage):
-    fitted = graph_model().fit(storage(np.zeros((8, 8))), sensitive_features=[0, 1] * 4)
+    with pytest.warns(UserWarning, match=r"100\.0% of the rows are similar to no other row"):
+        fitted = graph_model().fit(storage(np.zeros((8, 8))), sensitive_features=[0, 1] * 4)
     assert fitted.objective_ == 0
     assert is_balanced(fitted)
     assert sorted(set(fitted.labels_)) == [0, 1]
@@ -184,22 +187,78 @@ def test_components_of_a_disconnected_graph_are_the_clusters(eigen_solver):
 
 def test_duplicates_and_bipartite_graphs_are_fine():
     groups = [0, 1] * 6
-    identical = model(min_balance=1).fit(np.zeros((12, 2)), sensitive_features=groups)
+    with pytest.warns(UserWarning, match="All rows are equally similar"):
+        identical = model(min_balance=1).fit(np.zeros((12, 2)), sensitive_features=groups)
     assert is_balanced(identical)
     assert identical.objective_ == pytest.approx(2)  # no cut is better than another
     bipartite = np.kron(1 - np.eye(2), np.ones((6, 6)))
     assert is_balanced(graph_model(min_balance=1).fit(bipartite, sensitive_features=groups))
 
 
-@pytest.mark.parametrize("gamma", [1e-12, 1e6])
-def test_extreme_kernels_still_give_balanced_clusters(blobs, gamma):
+@pytest.mark.parametrize(("gamma", "message"), [(1e-12, "equally similar"), (1e6, "no other row")])
+def test_extreme_kernels_still_give_balanced_clusters(blobs, gamma, message):
     X, groups = blobs
-    fitted = model(gamma=gamma).fit(X, sensitive_features=groups)
+    with pytest.warns(UserWarning, match=message):
+        fitted = model(gamma=gamma).fit(X, sensitive_features=groups)
     assert is_balanced(fitted)
     assert np.isfinite(fitted.embedding_).all()
 
 
+IN_DOLLARS = np.random.default_rng(0).normal([[60e3, 40.0]], [30e3, 12.0], size=(80, 2))
+MOSTLY_ISOLATED = linalg.block_diag(np.ones((24, 24)), np.zeros((56, 56)))
+NO_CLUSTERS = {
+    "unscaled columns": (IN_DOLLARS, {}, "100.0% of the rows"),
+    "computed in tiles": (IN_DOLLARS, {"memory": 0}, "100.0% of the rows"),
+    "landmarks": (IN_DOLLARS, {"n_landmarks": 20}, "% of the rows"),
+    "one neighbour": (IN_DOLLARS, {"affinity": "nearest_neighbors", "n_neighbors": 1}, "100.0%"),
+    "loops": (np.eye(80), {"affinity": "precomputed"}, "100.0% of the rows"),
+    "isolated": (MOSTLY_ISOLATED, {"affinity": "precomputed"}, "70.0% of the rows"),
+    "complete": (1 - np.eye(80), {"affinity": "precomputed"}, "All rows are equally similar"),
+    "callable": (IN_DOLLARS, {"affinity": rbf_kernel}, "100.0% of the rows"),
+    "equally similar": (IN_DOLLARS, {"gamma": 1e-30}, "All rows are equally similar"),
+    "equally similar, landmarks": (IN_DOLLARS, {"gamma": 1e-30, "n_landmarks": 20}, "All rows are"),
+}
+
+
+@pytest.mark.parametrize("case", NO_CLUSTERS)
+def test_affinities_without_clusters_are_warned_of(case):
+    """With groups, without them, and in fronts."""
+    X, settings, message = NO_CLUSTERS[case]
+    settings = {"gamma": 1.0, **settings}
+    memory = settings.pop("memory", 1024)
+    groups = np.arange(80) % 2
+    with config_context(working_memory=memory), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fits = [
+            lambda: model(2, **settings).fit(X, sensitive_features=groups),
+            lambda: model(2, min_balance=None, **settings).fit(X),
+            lambda: cluster_front(model(2, **settings), X, sensitive_features=groups, n_levels=2),
+        ]
+        for fit in fits[: 2 if "n_landmarks" in settings else 3]:
+            caught.clear()
+            fit()
+            assert [message in str(one.message) for one in caught] == [True]
+            assert caught[0].filename == __file__
+
+
+def test_scaled_columns_and_few_isolated_nodes_are_not_warned_of():
+    X = IN_DOLLARS / IN_DOLLARS.std(axis=0)
+    groups = np.arange(80) % 2
+    graph = linalg.block_diag(*[np.ones((35, 35))] * 2, np.zeros((10, 10)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(2).fit(X, sensitive_features=groups)
+        model(2, n_landmarks=20).fit(X, sensitive_features=groups)
+        graph_model(2).fit(graph, sensitive_features=groups)
+
+
 # Refusals -----------------------------------------------------------------------------
+
+
+def test_fronts_refuse_landmarks(blobs):
+    X, groups = blobs
+    with pytest.raises(ValueError, match="n_landmarks must be None in a front, got 20"):
+        cluster_front(model(n_landmarks=20), X, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
@@ -234,7 +293,7 @@ def test_square_features_are_not_taken_for_a_graph(storage):
     X = np.random.default_rng(0).normal(size=(40, 40))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model().fit(storage(X), sensitive_features=np.arange(40) % 2)
+        model(gamma=0.01).fit(storage(X), sensitive_features=np.arange(40) % 2)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 5])

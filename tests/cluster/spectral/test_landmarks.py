@@ -184,7 +184,8 @@ def test_a_direction_without_similarity_is_left_out():
     model = fit_model(X, groups, 2, n_landmarks=2, gamma=1.0, n_components=2)
     np.testing.assert_allclose(model.eigenvalues_, [1, 1 / 1.1])  # the background has the rest
     assert adjusted_rand_score(X.ravel(), model.labels_) == 1
-    same = fit_model(np.zeros((40, 1)), groups, 2, n_landmarks=3)
+    with pytest.warns(UserWarning, match="All rows are equally similar"):
+        same = fit_model(np.zeros((40, 1)), groups, 2, n_landmarks=3)
     np.testing.assert_allclose(same.eigenvalues_, [1, 0], atol=1e-12)
     np.testing.assert_allclose(same.embedding_[:, 1], 0)
     assert same.cluster_sizes_.all()

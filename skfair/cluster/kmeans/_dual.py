@@ -1,0 +1,182 @@
+"""The cheapest fair assignment to fixed centres, by ascent of its dual."""
+
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.fair_assignment import (
+    Multipliers,
+    compute_offsets,
+    evaluate_dual,
+    kkt_residual,
+    take_newton_step,
+)
+from skfair._kernels.limits import required_ratios
+
+_MAX_DUAL_ITER, _MIN_DUAL_ITER = 50, 4
+MAX_PAIRS = 2e7  # pairs of groups or of clusters in one ascent, which take about a second
+COUNT_TOLERANCE = 1.5e-4  # share of all samples by which the dual may miss a count: moves repair it
+ROUND_COUNT_TOLERANCE = 1e-3  # the same in rounds after which others follow
+FIRST_RIDGE = 1.0  # relative to the mean of the Hessian's diagonal
+MIN_RIDGE = 0.01
+RIDGE_GROWTH = 10.0
+_MAX_RIDGES = 10  # of a step, each with more ridge
+GOOD_GAIN = 0.75  # share of the predicted gain above which the ridge falls
+POOR_GAIN = 0.25  # share of the predicted gain below which the ridge rises
+RIDGE_FALL, RIDGE_RISE = 0.2, 3.0  # factors of the ridge
+_MIN_DUAL_GAIN = 1e-8  # relative gain of the dual below which the ascent stops
+NEAR_TIE_SHARE = 0.08  # share of the samples that the smoothing width should take in
+NEAR_TIE_SHARE_RANGE = (0.02, 0.32)  # shares for which the smoothing width stays as it is
+N_GAPS = 1000  # gaps from which the width is estimated, at least
+
+
+class DualSolution(NamedTuple):
+    """The result of a dual ascent, from which the next one may start."""
+
+    multipliers: Multipliers
+    offsets: np.ndarray  # (n_clusters, n_groups)
+    value: float  # of the dual
+    width: float  # smoothing width of the last Hessian
+    ridge: float  # damping of the next step
+    labels: np.ndarray | None = None  # (n_samples,) argmin of distance + offset
+    gaps: np.ndarray | None = None  # (n_samples,) extra cost of the next cheapest cluster
+    n_near_ties: int = 0  # number of samples with a gap below the width
+    extra_sums: tuple = ()  # further sums over samples, of the last evaluation
+    centers: np.ndarray | None = None  # (n_clusters, n_features) of partitioned data
+    intersection_offsets: np.ndarray | None = None  # (n_clusters, n_intersections)
+
+
+def zero_solution(n_clusters, limits):
+    """Multipliers of zero, to start `solve_dual` from."""
+    n_rows, n_groups = limits.rows.shape
+    return DualSolution(
+        Multipliers(np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, n_rows))),
+        offsets=np.zeros((n_clusters, n_groups)),
+        value=-np.inf,
+        width=0.0,
+        ridge=FIRST_RIDGE,
+    )
+
+
+def solution_from_multipliers(multipliers, limits):
+    """A dual solution with the offsets of multipliers of sizes, to start another one from."""
+    n_groups, n_attributes = limits.scales.shape[1], limits.intersections.shape[1]
+    offsets = np.repeat(multipliers[:, np.newaxis], n_groups, axis=1) / n_attributes
+    return zero_solution(len(multipliers), limits)._replace(offsets=offsets)
+
+
+def max_dual_iterations(dual, limits, n_samples):
+    """Maximum number of steps of an ascent: fewer where very many groups make them expensive.
+
+    What is short of the maximum then is repaired afterwards, and any multipliers bound the cost.
+    """
+    n_clusters, n_groups = dual.offsets.shape
+    # Work of a step: pairs of groups in each cluster, and pairs of clusters with a tie.
+    n_pairs = min(len(limits.intersections) * n_clusters**2, n_samples)
+    per_step = n_clusters * n_groups**2 + 20 * n_pairs
+    return int(min(max(MAX_PAIRS / per_step, _MIN_DUAL_ITER), _MAX_DUAL_ITER))
+
+
+def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
+    """Maximise the dual by damped Newton ascent from the solution ``start``.
+
+    Stops once every active constraint holds within ``slack`` (a weight) or nothing is gained.
+    ``evaluate`` is called as `evaluate_dual` for every block of the partitions ``rows``. Returns
+    the solution and the partitions of its evaluations.
+    """
+    ratios = required_ratios(limits)
+    evaluate_all = partial(_evaluate, partial(rows.map, evaluate), limits, ratios)
+    # Warm start: multipliers, smoothing width and ridge of the last ascent.
+    multipliers, width, ridge = start.multipliers, start.width, start.ridge
+    now = evaluate_all(multipliers, width)
+    for _ in range(max_dual_iterations(start, limits, now.n_samples)):
+        if kkt_residual(multipliers, now.counts, limits, ratios) <= slack:
+            break
+        # Hessian: samples near a tie, within a width that takes in a fair share of them.
+        if (
+            not NEAR_TIE_SHARE_RANGE[0]
+            <= now.n_near_ties / now.n_samples
+            <= NEAR_TIE_SHARE_RANGE[1]
+        ):
+            width = _estimate_width(now)
+            now = evaluate_all(multipliers, width)
+        # Ties lie on both sides of the border, over twice the width.
+        density = (now.tie_weights + now.tie_weights.transpose(0, 2, 1)) * (0.5 / width)
+        # Levenberg-Marquardt: more ridge until a step gains.
+        damping = ridge
+        for _ in range(_MAX_RIDGES):
+            stepped, predicted = take_newton_step(
+                multipliers, now.counts, density, damping, limits, ratios
+            )
+            trial = evaluate_all(stepped, width)
+            gain = trial.value - now.value
+            if gain > 0.0:
+                break
+            damping *= RIDGE_GROWTH
+        if not gain > 0.0:  # also where a gain is nan
+            break
+        # Trust the model more where it predicted the gain, less where it did not.
+        if gain > GOOD_GAIN * predicted:
+            damping = max(RIDGE_FALL * damping, MIN_RIDGE)
+        elif gain < POOR_GAIN * predicted:
+            damping *= RIDGE_RISE
+        multipliers, ridge, now = stepped, damping, trial
+        if gain <= _MIN_DUAL_GAIN * abs(now.value):
+            break
+    solution = DualSolution(
+        multipliers,
+        now.offsets,
+        now.value,
+        width,
+        ridge,
+        n_near_ties=now.n_near_ties,
+        extra_sums=now.extra_sums,
+        intersection_offsets=now.intersection_offsets,
+    )
+    return solution, now.block_evaluations
+
+
+class _Evaluation(NamedTuple):
+    """The dual and its derivatives at some multipliers, summed over all samples."""
+
+    value: float
+    counts: np.ndarray
+    tie_weights: np.ndarray
+    n_near_ties: int
+    n_samples: int
+    offsets: np.ndarray
+    intersection_offsets: np.ndarray
+    extra_sums: tuple
+    block_evaluations: object  # partitions of the evaluations of blocks
+
+
+def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
+    """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
+    offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
+    evaluated = evaluate_blocks(sample_offsets, width)
+    totals = evaluated.reduce(attrgetter("totals"), is_small=True)
+    costs, counts, ties, n_near, n_samples, extras = totals
+    return _Evaluation(
+        costs + value, counts, ties, n_near, n_samples, offsets, sample_offsets, extras, evaluated
+    )
+
+
+def _estimate_width(now):
+    """Width that takes in the wanted share of the gaps, estimated from a subset of them."""
+    # The quantile of about a thousand gaps is precise enough for a width.
+    stride = 1 + now.n_samples // N_GAPS
+    gaps = np.sort(np.concatenate(now.block_evaluations.gather(_subsample_gaps, stride)))
+    wanted = gaps[int(np.ceil(NEAR_TIE_SHARE * len(gaps))) - 1]
+    return max(wanted * (1 + 1e-9), gaps[-1] * 2.0**-30, 1e-150)
+
+
+def gather_labels_and_gaps(evaluated):
+    """Labels and gaps of all samples."""
+    labels, gaps = zip(*evaluated.gather(attrgetter("labels", "gaps")), strict=True)
+    return np.concatenate(labels), np.concatenate(gaps)
+
+
+def _subsample_gaps(evaluation, stride):
+    return evaluation.gaps[::stride].copy()

@@ -1,0 +1,190 @@
+"""Rounds of assignments and means: Lloyd's, those within limits, and relocations of centres."""
+
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from skfair._kernels.kmeans import (
+    assign_nearest,
+    nearest_centers,
+    squared_distances_by_cluster,
+)
+from skfair._kernels.limits import has_rows
+from skfair._kernels.sparse_samples import dense_rows
+from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
+from skfair.cluster.kmeans._problem import ClusteringPoint, bounds_many_sizes, occupy_clusters
+
+MAX_RELOCATION_DISTANCES = 1e8  # to centres, each measured once before a relocation is accepted
+_MIN_RELOCATION_GAIN = 1e-9  # share of the cost that is more than rounding
+
+
+def lloyd(samples, centers, max_iter, tol):
+    """The clustering of plain k-means from given centres, by mass; see `iterate_lloyd`."""
+    labels, _, _ = iterate_lloyd(samples, centers, max_iter, tol)
+    return samples.clustering_from_labels(labels, len(centers))
+
+
+def iterate_lloyd(samples, centers, max_iter, tol):
+    """Labels of plain k-means from given centres, by mass, the means of their clusters, the cost.
+
+    Iterations have Nesterov's momentum, which starts again wherever it raises the cost. Stops when
+    one lowers the cost by no more than ``tol`` times the cost.
+    """
+    partitions, lowest, n_pushed, means = samples.partitions, np.inf, 0, centers
+    for _ in range(max_iter):
+        # Nearest centres, then means; empty clusters get the farthest samples.
+        assigned = partitions.map(_assign_nearest, centers)
+        sums, masses, cost = assigned.reduce(itemgetter(2))
+        if cost > lowest and n_pushed > 0:
+            centers, n_pushed = means, 0
+            continue
+        labels, previous, sizes = assigned.gather(itemgetter(0)), means, masses
+        if sizes.all():
+            means = sums / sizes[:, np.newaxis]
+        else:
+            clustering = occupy_clusters(samples, np.concatenate(labels), centers)
+            labels, means, sizes = [clustering.labels], clustering.centers, clustering.sizes
+            cost = samples.cost_of(clustering._replace(centers=centers))
+        shifts, gain, lowest = means - centers, lowest - cost, cost
+        if gain <= tol * cost:
+            break
+        centers, n_pushed = extrapolate(means, previous, n_pushed), n_pushed + 1
+    # From centres to means the cost falls by size times squared distance.
+    return np.concatenate(labels), means, lowest - float(sizes @ (shifts * shifts).sum(axis=1))
+
+
+def extrapolate(means, previous, n_pushed):
+    """Means shifted on in the direction in which they moved, by Nesterov's growing momentum."""
+    return means + n_pushed / (n_pushed + 3) * (means - previous)
+
+
+def _assign_nearest(samples, centers):
+    return assign_nearest(samples.X, samples.masses, centers)
+
+
+def iterate_at_level(problem, point, level, max_iter, tol, watch=None):
+    """The cheapest clustering near a point whose balance reaches a level, up to rounding.
+
+    Alternates the fair assignment and the means, as k-means alternates nearest centres and means,
+    until a round lowers the cost by no more than ``tol`` times the cost. Rounds have momentum, see
+    `iterate_lloyd`. Returns the point, whose balance may be a few samples short of the level (see
+    `repair`), the number of rounds, and whether they converged: not if ``max_iter`` or ``watch``
+    ended them.
+    """
+    # Without limits all counts are precise; those of many clusters have a precision of their own.
+    n_clusters, limits = len(point.clustering.centers), problem.limits
+    is_plain = level == 0 and not has_rows(limits)
+    is_precise = is_plain or bounds_many_sizes(problem, n_clusters, limits)
+    lowest, start, share = np.inf, point, COUNT_TOLERANCE if is_precise else ROUND_COUNT_TOLERANCE
+    converged = stopped = False
+    n_iter = n_pushed = 0
+    while n_iter < max_iter and not (converged or stopped):
+        trial = problem.assign(start, level, share)
+        n_iter += 1
+        # The dual value is the cost of the fair assignment to centres before they move: it falls
+        # with rounds as the cost of k-means does.
+        value = trial.dual.value
+        if value > lowest and n_pushed > 0:
+            start, n_pushed = point, 0  # the momentum has overshot
+        else:
+            converged = lowest - value <= tol * value or value == 0
+            pushed = extrapolate(trial.clustering.centers, point.clustering.centers, n_pushed)
+            start = trial._replace(clustering=trial.clustering._replace(centers=pushed))
+            point, lowest, n_pushed = trial, value, n_pushed + 1
+        if converged and share > COUNT_TOLERANCE:  # go on with more precise counts
+            lowest, start, share, converged, n_pushed = np.inf, point, COUNT_TOLERANCE, False, 0
+        stopped = watch is not None and watch(point)
+    # Rounds need neither the cost nor the balance.
+    if point.cost is None:
+        point = point._replace(cost=problem.cost_of(point.clustering))
+    if point.balance is None:
+        point = point._replace(balance=problem.balance_of(point.clustering.counts))
+    return point, n_iter, converged
+
+
+class LocalMinimum(NamedTuple):
+    """Centres that k-means has led to."""
+
+    centers: np.ndarray  # (n_clusters, n_features)
+    cost: float
+    offsets: np.ndarray | float = 0.0  # (n_clusters,) multipliers of bounds on sizes
+
+
+def improve_by_swaps(samples, start, n_drawn, random_state, lead, n_trials=12, max_rise=np.inf):
+    """Leave a poor local minimum of k-means by moving single centres (random swap, Franti 2018).
+
+    Draws ``n_drawn`` pairs: the centre of one of the clusters that are cheapest to dissolve, and a
+    sample, by its squared distance to its own centre, for it to go to. The pairs of lowest cost,
+    ``n_trials`` or fewer, are tried by three iterations of k-means, unless their cost is more than
+    ``max_rise`` times that before. The first that is cheaper then is accepted, and pairs are drawn
+    again, until none is, or until it took too long with many clusters, of which each gains little.
+    ``lead`` maps centres to the `LocalMinimum` after the iterations.
+    """
+    if len(start.centers) == 1 or n_drawn == 0:
+        return start
+    X, masses, is_improved = samples.X, samples.masses, True
+    n_left = max(1, int(MAX_RELOCATION_DISTANCES / (X.shape[0] * len(start.centers))))
+    while is_improved and n_left > 0 and start.cost > 0:
+        n_left -= 1
+        # Pairs of a cluster and a sample; a uniform number hits one of the cumulated costs.
+        cheapest, labels, nearest, second = _find_removable_clusters(samples, start)
+        cumulated = np.cumsum(masses * np.maximum(nearest, 0.0))
+        numbers = random_state.uniform(0, cumulated[-1], n_drawn)
+        rows = np.minimum(np.searchsorted(cumulated, numbers, side="right"), X.shape[0] - 1)
+        dissolved = random_state.choice(cheapest, n_drawn)
+        # Costs before other centres move: members of the cluster go to the second nearest.
+        costs = np.empty(n_drawn)
+        offsets = masses * np.broadcast_to(start.offsets, len(start.centers))[labels]
+        for k in np.unique(dissolved):
+            drawn, remaining = dissolved == k, np.where(labels == k, second, nearest)
+            distances = squared_distances_by_cluster(X, dense_rows(X, rows[drawn]))
+            costs[drawn] = np.minimum(distances, remaining, out=distances) @ masses
+            costs[drawn] -= offsets[labels != k].sum()
+        # Iterate from the best pairs, and accept what is cheaper.
+        is_improved = False
+        for i in np.argsort(costs, kind="stable")[:n_trials]:
+            if costs[i] > max_rise * start.cost:
+                break
+            trial = start.centers.copy()
+            trial[dissolved[i]] = dense_rows(X, rows[i : i + 1])
+            trial = lead(trial)
+            if trial.cost < start.cost * (1 - _MIN_RELOCATION_GAIN):
+                start, is_improved = trial, True
+                break
+    return start
+
+
+def _find_removable_clusters(samples, start):
+    """The third of clusters cheapest to dissolve; labels, distances to nearest and next centre.
+
+    Offsets are added to distances.
+    """
+    n_clusters = len(start.centers)
+    offsets = np.broadcast_to(start.offsets, n_clusters)
+    distances = squared_distances_by_cluster(samples.X, start.centers) + offsets[:, np.newaxis]
+    nearest, second = np.partition(distances, 1, axis=0)[:2]
+    labels = distances.argmin(axis=0)
+    # Without its centre, the members of a cluster go to the second nearest.
+    rises = second - nearest + offsets[labels]
+    removal = np.bincount(labels, samples.masses * rises, minlength=n_clusters)
+    cheapest = np.argsort(removal, kind="stable")[: max(2, n_clusters // 3)]
+    return cheapest, labels, nearest, second
+
+
+def converge(samples, centers, max_iter, tol):
+    """The end of iterations of plain k-means."""
+    return LocalMinimum(*iterate_lloyd(samples, centers, max_iter, tol)[1:])
+
+
+def converge_sized(samples, centers, max_iter, tol):
+    """The same with clusters of the required sizes: every round is an assignment with a dual."""
+    point = iterate_sized(samples, centers, max_iter, tol)
+    return LocalMinimum(point.clustering.centers, point.cost)
+
+
+def iterate_sized(samples, centers, max_iter, tol):
+    """The point that assignments within the limits lead to from given centres."""
+    labels, _ = nearest_centers(samples.X, centers)
+    clustering = occupy_clusters(samples, labels, centers)._replace(centers=centers)
+    return iterate_at_level(samples, ClusteringPoint(clustering), 0.0, max_iter, tol)[0]

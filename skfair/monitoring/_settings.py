@@ -1,0 +1,185 @@
+"""Settings of a monitor: its checked parameters, and what follows from them."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from skfair.audit._report_input import check_group_size
+from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.losses import LogisticLoss, step_function
+from skfair.metrics._rates import is_share
+from skfair.monitoring._recent import ALARM_SHARE
+from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
+from skfair.statistics import check_level
+from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names, resolve_name
+
+_HYPOTHESES = {"RangeGap": DifferenceHypotheses, "LargestMean": MeanHypotheses}
+"""Hypotheses on the means of groups, by the name of the gap that a tolerance bounds."""
+
+_N_LEVELS = 60
+"""Levels of the gap, besides the tolerance, at which intervals can end."""
+
+_FIRST_SHARE = 0.9
+"""Share of the error before the first restart, if there are any; all later ones have the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Checked parameters of a monitor; the constraint is a copy of what was passed."""
+
+    constraint: Any
+    tolerance: float
+    confidence_level: float
+    run_length: float | None
+    pos_label: Any
+    delay: Any
+    value_range: tuple
+    max_weight: float
+    windows: tuple
+    min_group_size: int
+
+    def changed_names(self, params):
+        """Names of the parameters that have another value than these."""
+        params = params | {"constraint": _resolve_constraint(params["constraint"])}
+        return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
+
+    @property
+    def smallest_size(self):
+        """Samples of the smallest group that is compared; a constraint may have its own number."""
+        number = getattr(self.constraint, "min_group_size", None)
+        return self.min_group_size if number in (None, "auto") else number
+
+    @cached_property
+    def hypothesis(self):
+        """What certificates and alarms are about."""
+        return _HYPOTHESES[self.constraint.gap.name]()
+
+    @cached_property
+    def range(self):
+        """Smallest and largest value that is averaged."""
+        constraint = self.constraint
+        return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
+
+    @cached_property
+    def scaled_tolerance(self):
+        """The tolerance as a level between 0 and 1."""
+        low, high = self.range
+        return (self.tolerance - (0.0 if self.hypothesis.compares_group_pairs else low)) / (
+            high - low
+        )
+
+    @cached_property
+    def levels(self):
+        """Ascending levels of the gap that are tested, denser near 0, where tolerances are."""
+        levels = ((np.arange(_N_LEVELS) / _N_LEVELS) ** 2).tolist()
+        return np.array(sorted({*levels, self.scaled_tolerance}))
+
+    @cached_property
+    def tolerance_position(self):
+        """Position of the tolerance among the levels."""
+        return int(np.searchsorted(self.levels, self.scaled_tolerance))
+
+    @property
+    def change_needed(self):
+        """Statistic of the e-detector that raises an alarm, beside windows or alone."""
+        return self.run_length * (ALARM_SHARE if self.windows else 1.0)
+
+    def unscale(self, level):
+        """A level between 0 and 1 in units of the mean."""
+        low, high = self.range
+        return float((0.0 if self.hypothesis.compares_group_pairs else low) + level * (high - low))
+
+    def log_evidence_needed(self, n_restarts, n_sides=1):
+        """Logarithm of the e-value that a statement needs after so many restarts.
+
+        The k-th restart may err with the share w_k of the error: w_0 = .9, then .1 / (k (k + 1)).
+        They add up to 1, so that the error bounds all statements of a kind. Without `run_length`
+        nothing restarts. The error is divided among `n_sides` of an interval.
+        """
+        share = 1.0
+        if self.run_length is not None:
+            later = (1.0 - _FIRST_SHARE) / max(n_restarts * (n_restarts + 1), 1)
+            share = later if n_restarts else _FIRST_SHARE
+        return float(np.log(n_sides / share) - np.log1p(-self.confidence_level))
+
+
+def check_settings(params):
+    """Settings of the parameters of a monitor; raise if one is out of range."""
+    low_high, weight, length = (
+        params[name] for name in ("value_range", "max_weight", "run_length")
+    )
+    is_range = np.shape(low_high) == (2,) and all(map(_is_number, low_high))
+    is_range = is_range and low_high[0] < low_high[1]
+    copies = {"constraint": _check_constraint(params["constraint"])}
+    copies |= {"value_range": tuple(low_high)} if is_range else {}
+    is_windows = np.ndim(params["windows"]) == 1 and all(map(is_int, params["windows"]))
+    copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
+    settings = Settings(**params | copies)
+    check_level(settings.confidence_level)
+    check_group_size(settings.min_group_size)
+    is_weight = _is_number(weight) and weight > 0
+    is_length = length is None or (_is_number(length) and length > 1)
+    if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
+        check_tolerance(settings.tolerance, closed="left", of=settings.constraint.name)
+    is_gap = is_range and _is_number(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
+    for name, is_valid, requirement in (
+        ("value_range", is_range, "two finite numbers, the smaller first"),
+        ("max_weight", is_weight, "a positive number"),
+        ("run_length", is_length, "a number of batches greater than 1"),
+        ("windows", is_windows, "numbers of batches, integers of at least 1, or empty"),
+        ("tolerance", is_gap, "a gap in units of the mean, less than the width of its range"),
+    ):
+        if not is_valid:
+            raise argument_error(f"{name} must be {requirement}; got {getattr(settings, name)!r}.")
+    return settings
+
+
+def _resolve_constraint(constraint):
+    """A copy of the constraint, or the one of this name."""
+    return copy(resolve_name(CONSTRAINTS, constraint, "constraint", Constraint))
+
+
+def _check_constraint(constraint):
+    """A copy of the constraint, if it is a difference of means or a bound on them."""
+    resolved = _resolve_constraint(constraint)
+    resolved._check_parameters()
+    if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
+        raise argument_error(
+            "constraint must be the largest difference between the means of two groups "
+            '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
+            "that its numerator has in the samples of its denominator, unlike F1 and treatment "
+            f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
+            f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
+            "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
+            "for recall. Other criteria can be certified once, by skfair.audit.Audit.certify."
+        )
+    return resolved
+
+
+def _has_mean_rates(constraint):
+    """Whether rates are means, or shares of samples that all count the same."""
+    terms = constraint.terms(step_function, LogisticLoss())
+    if len(terms) == 1:
+        return True
+    # What the four outcomes count: decisions and targets -1 and +1.
+    decisions, targets = np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]])
+    counts, sizes = (term(decisions, targets).value for term in terms)
+    return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
+
+
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _equal(first, second):
+    """Whether two values of a parameter are equal; constraints are if their parameters are."""
+    if isinstance(first, Constraint) and type(first) is type(second):
+        first, second = vars(first), vars(second)
+        return first.keys() == second.keys() and all(_equal(first[k], second[k]) for k in first)
+    return first is second or bool(np.array_equal(first, second))
