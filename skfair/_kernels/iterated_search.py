@@ -14,9 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import NO_INDEX, deferred_helper, helper, inline_helper, jit
+from skfair._kernels.limits import largest_values, pair_rows
 
 MIN_GAIN = 1e-9  # share of the cost that is more than rounding
 MAX_PASSES = 1000  # of one search, which rounding might keep from its end
+MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
+PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
+MANY_ROWS = 100  # of limits, for which patience is half as long
+ROUNDING = 1e-12  # of sums of weights
 
 
 class PairedSamples(NamedTuple):
@@ -39,6 +44,38 @@ class PairClustering(NamedTuple):
     inverses: np.ndarray  # (n_clusters,) of the sizes
     members: np.ndarray  # (n_clusters,) int64, number of the members
     excess: np.ndarray  # (n_clusters, n_rows) of rows over their bounds
+
+
+def pair_samples(distances, masses, weights, codes, counts, limits):
+    """Paired samples, with rows of the limits that a clustering of such counts keeps.
+
+    A clustering that misses a limit may be replaced by any cheaper one that misses it by no more.
+    """
+    columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
+    if limits.level > 0:  # no cluster may lack a required group
+        present = -np.eye(counts.shape[1])[limits.required]
+        columns.append((present, np.full(len(present), -weights.min())))
+    rows, bounds = zip(*columns, strict=True)
+    bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
+    rows = np.concatenate(rows)
+    rounding = ROUNDING * weights.sum()
+    bounds = np.maximum(bounds, largest_values(counts, rows, limits)) + rounding
+    added = rows.T[limits.intersections].sum(axis=1)[codes] * weights[:, np.newaxis]
+    return PairedSamples(distances, masses, added, bounds, rounding)
+
+
+def iterate_search(samples, labels, n_clusters, random_state):
+    """Labels of the cheapest clustering found by random moves and searches after them."""
+    labels, n_failures = labels.copy(), 0
+    # Less patience with many groups, whose pairs are rows that every step has to look at.
+    patience = max(PATIENCE // (1 + samples.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
+    while n_failures < patience:
+        # Kicks: two to four random samples go to random clusters.
+        kicked = random_state.randint(len(labels), size=(patience, 4))
+        kicked[np.arange(4) >= random_state.randint(2, 5, size=(patience, 1))] = NO_INDEX
+        kicks = kicked, random_state.randint(n_clusters, size=kicked.shape)
+        n_failures = search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience)
+    return labels
 
 
 def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):

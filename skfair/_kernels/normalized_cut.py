@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skfair._kernels import NO_INDEX, deferred_helper, inline_helper, interpret_at_first, jit
+from skfair._kernels.limits import allows_change, allows_exchange
 
 # Local search for the normalised cut: single moves.
 #
@@ -446,3 +447,89 @@ def _exchange_cost(graph, clustering, i, j, limit):
         lost = 2.0 * affinity(graph, i, j)
         cost = before - share(wa - lost, va + growth) - share(wb - lost, vb - growth)
     return cost
+
+
+# Moves and exchanges that keep limits -------------------------------------------------
+#
+# Bounds on counts are stricter than the limits from which they follow: the last passes compare the
+# counts with the limits themselves.
+
+
+def _count_pass_steps(graph, clustering, *args):
+    return np.inf if graph.has_computed_rows else 4 * clustering.links.size
+
+
+@interpret_at_first(_count_pass_steps)
+def limited_move_pass(graph, clustering, limits, leaves, joins):
+    """Move each node to the cluster of minimum normalised cut, where all clusters keep the limits.
+
+    ``leaves`` and ``joins``, (n_clusters, n_groups) bool, are written: whether a cluster may lose
+    or get a member of a group. Returns the number of moves.
+    """
+    n_clusters, n_moves = clustering.volumes.size, 0
+    for k in range(n_clusters):
+        _mark_allowed_changes(clustering, limits, k, leaves, joins)
+    for i in range(clustering.labels.size):
+        a, g = clustering.labels[i], graph.groups[i]
+        if not leaves[a, g] or not may_leave(graph, clustering, i):
+            continue
+        best, least = NO_INDEX, -EPSILON
+        for b in range(n_clusters):
+            if b != a and joins[b, g]:
+                cost = move_cost(graph, clustering, i, b)
+                if cost < least:
+                    best, least = b, cost
+        if best >= 0:
+            move(graph, clustering, i, best)
+            _mark_allowed_changes(clustering, limits, a, leaves, joins)
+            _mark_allowed_changes(clustering, limits, best, leaves, joins)
+            n_moves += 1
+    return n_moves
+
+
+@deferred_helper
+def _mark_allowed_changes(clustering, limits, k, leaves, joins):
+    """Mark the groups of which cluster k may lose a member, and those of which it may get one."""
+    counts = clustering.counts[k]
+    for g in range(counts.size):
+        leaves[k, g] = counts[g] > 0 and allows_change(counts, counts, k, g, -1.0, limits)
+        joins[k, g] = allows_change(counts, counts, k, g, 1.0, limits)
+
+
+@interpret_at_first(lambda graph, *args: 10 * graph.groups.size**2)
+def limited_exchange_pass(graph, clustering, limits, swaps):
+    """Exchange each node for the later one that lowers the cut most; clusters keep the limits.
+
+    All pairs of nodes are compared. ``swaps``, (n_clusters, n_groups, n_groups) bool, is written:
+    whether a cluster may give a member of a group for one of another. Returns the number of
+    exchanges.
+    """
+    labels, groups, n_exchanges = clustering.labels, graph.groups, 0
+    for k in range(clustering.volumes.size):
+        _mark_allowed_swaps(clustering, limits, k, swaps)
+    for i in range(labels.size):
+        best, least, a, g = NO_INDEX, -EPSILON, labels[i], groups[i]
+        for j in range(i + 1, labels.size):
+            b, h = labels[j], groups[j]
+            if a != b and swaps[a, g, h] and swaps[b, h, g]:
+                cost = _exchange_cost(graph, clustering, i, j, least)
+                if cost < least and may_leave(graph, clustering, i):
+                    if may_leave(graph, clustering, j):
+                        best, least = j, cost
+        if best >= 0:
+            b = labels[best]
+            move(graph, clustering, i, b)
+            move(graph, clustering, best, a)
+            _mark_allowed_swaps(clustering, limits, a, swaps)
+            _mark_allowed_swaps(clustering, limits, b, swaps)
+            n_exchanges += 1
+    return n_exchanges
+
+
+@deferred_helper
+def _mark_allowed_swaps(clustering, limits, k, swaps):
+    """Mark the pairs of groups that cluster k may exchange: one member leaves, another joins."""
+    counts = clustering.counts[k]
+    for g in range(counts.size):
+        for h in range(counts.size):
+            swaps[k, g, h] = allows_exchange(counts, counts, k, g, h, 1.0, limits)

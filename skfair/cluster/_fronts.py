@@ -27,7 +27,8 @@ from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._starts import RunSettings, make_run_settings
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
-from skfair.cluster.spectral._problem import make_problem, ncut_path
+from skfair.cluster.spectral._problem import make_problem
+from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
 from skfair.metrics import hypervolume, non_dominated_mask
@@ -546,9 +547,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the metric.
     requirements = data.requirements._replace(**{metric: 1.0})
-    limits = requirements.limits(
-        problem.group_weights, problem.limits.intersections, data.largest_weight
-    )
+    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     routes = algorithm._front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]
@@ -571,7 +570,11 @@ def _spectral_routes(algorithm, estimator, problem, n_levels, random_state, metr
     embedding = problem.embedding.embedding
     searches = ncut_path(problem, embedding, runs, random_state, n_levels or 20)
     limits = problem.requirements._replace(**{metric: 1.0}).limits(problem.groups.counts)
-    return [
-        Route.from_labels(search.labels, search.ncut, search.scaled_balance(limits))
-        for search in searches
-    ]
+    routes = []
+    for search in searches:
+        # Each keeps the ratio that it has reached.
+        reached = limits._replace(level=search.scaled_balance(limits))
+        search = search.search_within(reached).iterate_within(reached, problem, random_state)
+        ratio = search.scaled_balance(limits)
+        routes.append(Route.from_labels(search.labels, search.ncut, ratio))
+    return routes

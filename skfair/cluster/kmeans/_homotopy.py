@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,9 +11,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
-from skfair._kernels import NO_INDEX
 from skfair._kernels.fair_assignment import raise_balance
-from skfair._kernels.iterated_search import PairedSamples, search_from_kicks
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
 from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
@@ -29,10 +27,9 @@ from skfair._kernels.kmeans import (
 )
 from skfair._kernels.limits import (
     allow_slack,
+    find_share_rows,
     has_rows,
     intersection_coefficients,
-    largest_values,
-    pair_rows,
     row_excess,
     satisfies_rows,
 )
@@ -74,10 +71,6 @@ if TYPE_CHECKING:
 MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
-MAX_ITERATED_SAMPLES = 100  # samples, up to which a local optimum is left by random moves
-PATIENCE, MIN_PATIENCE = 300, 30  # failures in a row after which that ends
-MANY_ROWS = 100  # of limits, for which patience is half as long
-ROUNDING = 1e-12  # of sums of weights
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -110,17 +103,12 @@ def iterate_local_search(samples, point, status, ratio, runs, random_state):
     n_samples, n_clusters = samples.n_samples, len(point.clustering.sizes)
     if n_clusters == 1 or n_samples > MAX_ITERATED_SAMPLES:
         return point, status
-    paired, labels, n_failures = _pair_samples(samples, point, ratio), point.clustering.labels, 0
-    labels = labels.copy()
-    # Less patience with many groups, whose pairs are rows that every step has to look at.
-    patience = max(PATIENCE // (1 + paired.rows.shape[1] // MANY_ROWS), MIN_PATIENCE)
-    while n_failures < patience:
-        # Kicks: two to four random samples go to random clusters.
-        kicked = random_state.randint(n_samples, size=(patience, 4))
-        kicked[np.arange(4) >= random_state.randint(2, 5, size=(patience, 1))] = NO_INDEX
-        kicks = kicked, random_state.randint(n_clusters, size=kicked.shape)
-        n_failures = search_from_kicks(paired, labels, n_clusters, kicks, n_failures, patience)
-    if (labels == point.clustering.labels).all():
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    clustering, limits = point.clustering, limits_at_point(samples, point, ratio)
+    weighted = samples.masses, samples.weights, samples.codes
+    paired = pair_samples(distances, *weighted, clustering.counts, limits)
+    labels = iterate_search(paired, clustering.labels, n_clusters, random_state)
+    if (labels == clustering.labels).all():
         return point, status
     point = recompute_point(samples, labels, n_clusters, point.dual)
     return search_locally(samples, point, ratio, runs.max_iter, runs.tol)
@@ -138,32 +126,17 @@ def limits_at_point(samples, point, ratio):
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
 
-def _pair_samples(samples, point, ratio):
-    """Distances of all pairs, and rows of the limits: also of the balance that a point has reached.
-
-    A point that misses a limit may be replaced by any cheaper one that misses it by no more.
-    """
-    counts, limits = point.clustering.counts, limits_at_point(samples, point, ratio)
-    columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
-    if limits.level > 0:  # no cluster may lack a required group
-        present = -np.eye(samples.n_groups)[limits.required]
-        columns.append((present, np.full(len(present), -samples.weights.min())))
-    rows, bounds = zip(*columns, strict=True)
-    bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
-    rows = np.concatenate(rows)
-    rounding = ROUNDING * samples.total_weight
-    bounds = np.maximum(bounds, largest_values(counts, rows, limits)) + rounding
-    added = rows.T[limits.intersections].sum(axis=1)[samples.codes]
-    added = added * samples.weights[:, np.newaxis]
-    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
-    return PairedSamples(distances, samples.masses, added, bounds, rounding)
-
-
 def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
     if not satisfies_rows(point.clustering.counts, samples.limits):
         labels = _repair_rows(samples, point, ratio)
         point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+        # Moves got stuck: an integer table near the counts keeps the rows.
+        if samples.has_equal_weights and not satisfies_rows(
+            point.clustering.counts, samples.limits
+        ):
+            labels = repair_to_limits(samples, point, ratio, near_ties(point))
+            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
     # The balance: cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point), np.arange(len(samples.weights))):
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
@@ -183,7 +156,8 @@ def _repair_rows(samples, point, ratio):
     # sizes of few samples and other weights: move by move; `repair_and_search` makes a table where
     # moves get stuck.
     is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
-    if samples.has_equal_weights and not is_small and not samples.limits.rounding.any():
+    is_sized = not find_share_rows(samples.limits).any()
+    if samples.has_equal_weights and not is_small and is_sized:
         return repair_to_limits(samples, point, ratio, near_ties(point))
     return move_into_bounds(samples, point)
 
@@ -210,7 +184,8 @@ def move_into_bounds(samples, point):
         helps = np.where(here, changes[:, row], -changes[:, row])
         stays = (excesses[labels] <= changes) | (changes >= 0)
         most = 2 * (excesses[k, row] + limits.rounding[row])
-        able = np.flatnonzero((helps > 0) & (helps <= most) & stays.all(axis=1))
+        stays = stays.all(axis=1) & (np.bincount(labels)[labels] > 1)
+        able = np.flatnonzero((helps > 0) & (helps <= most) & stays)
         # So do the clusters that it may join.
         fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
         is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
@@ -399,7 +374,6 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
-SHARES_OF_ROUNDING = 0.25, 0.5, 0.75, 1.0  # by which rows of shares are relaxed at given centres
 
 
 class Homotopy(BaseEstimator):
@@ -575,6 +549,7 @@ class Homotopy(BaseEstimator):
                 iterate_at_level(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
+        points[0] = repair(samples, points[0], 0.0)
         routes = branch_routes(samples, points[0])
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
@@ -671,21 +646,15 @@ def search_nearby(problem, level, runs):
     """
     labels, _ = nearest_centers(problem.X, runs.init)
     clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
-    ends = []
-    # The fair assignment to given centres, which do not move before. Repair may use what rounding
-    # may exceed a row by, and so may the assignment.
-    for share in SHARES_OF_ROUNDING if runs.labels is None else (0.0,):
-        bounds = problem.limits.bounds + share * problem.limits.rounding
-        relaxed = replace(problem, limits=problem.limits._replace(bounds=bounds))
-        point = relaxed.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
-        labels = point.clustering.labels if runs.labels is None else runs.labels
-        point = recompute_point(problem, labels, runs.n_clusters, point.dual)
-        if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
-            point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-        else:
-            point, status = repair_and_search(problem, point, level, runs)
-        ends.append(RunResult(point, 0, status, False))
-    return min(ends, key=partial(sort_key, problem))
+    # The fair assignment to given centres, which do not move before.
+    point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+    labels = point.clustering.labels if runs.labels is None else runs.labels
+    point = recompute_point(problem, labels, runs.n_clusters, point.dual)
+    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+    else:
+        point, status = repair_and_search(problem, point, level, runs)
+    return RunResult(point, 0, status, False)
 
 
 def sort_key(problem, end):

@@ -15,7 +15,8 @@ from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
-from skfair.cluster.spectral._problem import ROUNDINGS, make_problem
+from skfair.cluster.spectral._problem import make_problem
+from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
@@ -71,7 +72,8 @@ class FairSpectralClustering(FairClusterer):
         Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
     assign_labels : {"ncut", "kmeans"}, default="ncut"
         "ncut": degree-weighted k-means, then a local search for the normalised cut within bounds on
-        the counts of groups. "kmeans": the papers' plain k-means on the rows, without balance.
+        the counts of groups, then within ``min_balance`` itself. "kmeans": the papers' plain
+        k-means on the rows, without balance.
     n_init : int, default=10
         Number of starts of k-means.
     n_landmarks : int or None, default=None

@@ -6,6 +6,7 @@ import pytest
 from scipy import optimize
 from sklearn.base import clone
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
 from skfair._kernels.limits import add_rows, balance_limits, satisfies_rows, size_rows
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans import _homotopy
@@ -16,7 +17,6 @@ from skfair.cluster.kmeans._dual import (
     zero_solution,
 )
 from skfair.cluster.kmeans._homotopy import (
-    MAX_ITERATED_SAMPLES,
     MIN_NEAR_TIES,
     follow_levels,
     iterate_local_search,

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._starts import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed
-from skfair.cluster.spectral._problem import (
-    SpectralProblem,
+from skfair.cluster.spectral._problem import SpectralProblem
+from skfair.cluster.spectral._rounding import (
     compute_bounds,
     ncut_path,
     round_kmeans,
@@ -72,6 +73,54 @@ def cheapest(K, n_clusters, allowed=lambda labels: True):
         for labels in every
         if len(np.unique(labels)) == n_clusters and allowed(labels)
     )
+
+
+# Near the optimum ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_clusters", "min_balance"), [(2, 0.8), (3, 0.8), (3, 0.5)])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_fair_clustering_of_a_small_kernel_is_cheaper(n_clusters, min_balance, seed):
+    rng = np.random.default_rng(seed)
+    K, groups = rbf_kernel(rng.normal(size=(8, 2)), gamma=0.5), np.repeat([0, 1], [5, 3])
+    labels = problem_of(K, groups, n_clusters).round(n_clusters, min_balance)
+    counts = count_table(labels, groups, None, n_clusters, 2)
+    least = min(min_balance * 0.6, balance(counts)) - 1e-9
+
+    def is_fair(labels):
+        return balance(count_table(labels, groups, None, n_clusters, 2)) >= least
+
+    assert normalized_cut(labels, K) == pytest.approx(cheapest(K, n_clusters, is_fair))
+
+
+@pytest.mark.parametrize(("n", "has_pairs"), [(150, True), (200, False)])
+def test_no_change_that_keeps_the_required_balance_lowers_the_cut(n, has_pairs):
+    """No single move, and of up to 150 nodes no exchange of two."""
+    rng = np.random.default_rng(0)
+    blob = rng.integers(3, size=n)
+    X = 2.5 * rng.normal(size=(3, 2))[blob] + rng.normal(size=(n, 2))
+    K, groups = rbf_kernel(X, gamma=1.0), (rng.random(n) < np.array([0.3, 0.5, 0.7])[blob]) * 1
+    labels = problem_of(K, groups, 3).round(3, 0.7)
+    counts = count_table(labels, groups, None, 3, 2)
+    totals = np.bincount(groups)
+    required = min(0.7 * totals.min() / totals.max(), balance(counts)) - 1e-12
+    cut = normalized_cut(labels, K)
+    moved = labels.copy()
+    others = range(n) if has_pairs else []
+    for i in range(n):
+        for k, j in [(k, i) for k in range(3)] + [(labels[j], j) for j in others if j > i]:
+            # Node i goes to cluster k, and node j, if it is another one, to that of node i.
+            moved[j], moved[i] = labels[i], k
+            if balance(count_table(moved, groups, None, 3, 2)) >= required:
+                assert fast_cut(moved, K) >= cut - 1e-9
+            moved[[i, j]] = labels[[i, j]]
+
+
+def fast_cut(labels, K):
+    """The normalised cut."""
+    member = np.eye(3)[labels]
+    links = member.T @ K @ member
+    return 3 - (np.diag(links) / links.sum(axis=1)).sum()
 
 
 # Without groups -----------------------------------------------------------------------

@@ -1,0 +1,350 @@
+"""Rounding of a spectral embedding: k-means, local search for the normalised cut, group bounds."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skfair._kernels import normalized_cut as flows
+from skfair._kernels import normalized_cut as kernels
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
+from skfair._kernels.limits import allow_slack, balance_limits, composition_ratios
+from skfair.cluster.kmeans._problem import ClusteringProblem
+from skfair.cluster.kmeans._rounds import lloyd
+from skfair.cluster.kmeans._tables import controlled_rounding
+from skfair.cluster.spectral._eigen_solvers import RBFAffinity
+from skfair.groups._groups import balance, count_table
+from skfair.utils._arrays import cluster_links
+
+MAX_PASSES = 100  # of a local search; later passes gain little
+N_LEVELS = 4  # attempts to reach a balance missed by integer rounding, with slack halved
+MAX_PAIRED_NODES = 150  # nodes up to which all pairs are compared for an exchange
+MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should have if possible
+
+
+def round_kmeans(problem, embedding, runs, random_state, watch):
+    """Labels of plain k-means on the rows of D^-1/2 H, the papers' rounding, without balance."""
+    rows = embedding / np.sqrt(problem.operator.degrees)[:, None]
+    groups = problem.groups
+    samples = ClusteringProblem(
+        rows, np.ones(len(rows)), groups.codes, balance_limits(len(groups.labels))
+    )
+    labels = _kmeans(samples, runs, random_state)
+    watch(labels)
+    return labels
+
+
+def round_ncut(problem, embedding, runs, random_state, watch):
+    """Labels of small normalised cut and of the requested balance.
+
+    Weighted k-means on the embedding H and a local search give a clustering that ignores groups. If
+    its balance is too low, flows of members between the clusters bring the count of every group in
+    every cluster near its proportional share, and a local search within these bounds follows. The
+    bounds are tightened until the balance is reached. Last come moves and exchanges that keep the
+    balance itself, and of few nodes searches after random moves. If integer rounding prevents that
+    the balance is reached, they start from the best balanced clustering: n_kj + 1 >= b (n_kj' - 1)
+    for any cluster k and two groups, b being ``requirements.balance`` times the balance of the
+    data, and likewise for shares of groups. ``watch`` gets the labels of every clustering searched;
+    if it returns True the search ends.
+    """
+    limits = problem.requirements.limits(problem.groups.counts)
+    free = NcutSearch.start(problem, embedding, runs, random_state)
+    # The feasible clustering of smallest cut, or else the one of largest balance.
+    best = free
+    for search in _search_levels(
+        free, limits, max(problem.requirements.balance, problem.requirements.share_ratio)
+    ):
+        # The clustering that ignores groups is replaced by any other one.
+        if best is free or _sort_key(search, limits) > _sort_key(best, limits):
+            best = search
+        if watch(search.labels):
+            return best.labels
+    if limits.level > 0:
+        # The last passes compare counts with the limits, not with bounds that imply them.
+        limits = best.limits_within_reach(limits)
+        best = best.search_within(limits).iterate_within(limits, problem, random_state)
+        watch(best.labels)
+    return best.labels
+
+
+ROUNDINGS = {"ncut": round_ncut, "kmeans": round_kmeans}
+
+
+def _sort_key(search, limits):
+    """Sort key: feasible searches by cut, then infeasible ones by balance."""
+    if search.keeps(limits):
+        return 1, -search.ncut
+    return 0, search.scaled_balance(limits), -search.ncut
+
+
+def _search_levels(free, limits, level):
+    """Yield searches at higher and higher relative balances until the limits are kept."""
+    yield free
+    if free.keeps(limits):
+        return
+    tight = free.search_at(1.0)
+    yield tight
+    slacks = (1 - level) * 0.5 ** np.arange(N_LEVELS if tight.keeps(limits) else 1)
+    for slack in slacks[slacks > 0]:
+        # Relaxing balanced clusters often gives a smaller cut than balancing pure ones.
+        is_reached = False
+        for start in (free, tight):
+            search = start.search_at(1 - slack)
+            is_reached = search.keeps(limits) or is_reached
+            yield search
+        if is_reached:
+            return
+
+
+def ncut_path(problem, embedding, runs, random_state, n_levels=20):
+    """Searches at ``n_levels`` balances, unsorted.
+
+    Each level is reached twice: by tightening the cheapest clustering, and by relaxing the
+    clustering of the next higher level.
+    """
+    free = NcutSearch.start(problem, embedding, runs, random_state)
+    if len(problem.groups.labels) == 1:
+        return [free]
+    levels = np.arange(1, n_levels + 1) / n_levels
+    # Tighten from the free clustering, then relax step by step from the balanced one.
+    tightened = [free.search_at(level) for level in levels]
+    relaxed = [tightened[-1]]
+    for level in levels[-2::-1]:
+        relaxed.append(relaxed[-1].search_at(level))
+    return [free, *tightened, *relaxed[1:]]
+
+
+class NcutSearch(NamedTuple):
+    """A graph and a clustering of it, from which others are searched."""
+
+    graph: kernels.Graph
+    members: list  # nodes of each group
+    clustering: kernels.NodeClustering
+
+    @classmethod
+    def start(cls, problem, embedding, runs, random_state):
+        """The clustering of k-means and single moves, which ignores groups."""
+        operator, groups = problem.operator, problem.groups
+        graph = _to_kernel_graph(operator, groups.codes)
+        members = [np.flatnonzero(groups.codes == g) for g in range(len(groups.labels))]
+        # Weighted k-means on connected nodes: no cut depends on the isolated ones.
+        connected = np.flatnonzero(~operator.isolated)
+        n_clusters = min(runs.n_clusters, len(connected))
+        degrees = operator.degrees[connected]
+        rows = embedding[connected] / np.sqrt(degrees)[:, None]
+        samples = ClusteringProblem(
+            rows, degrees, groups.codes[connected], balance_limits(len(members))
+        )
+        labels = np.zeros(operator.n_nodes, dtype=np.int32)
+        if n_clusters > 0:
+            runs_here = runs._replace(n_clusters=n_clusters)
+            labels[connected] = _kmeans(samples, runs_here, random_state)
+        # Local search, then balanced assignment of the isolated nodes.
+        clustering = _build_clustering(operator.affinity, labels, runs.n_clusters, groups)
+        _descend(graph, members, clustering, _no_bounds(clustering.counts))
+        _assign_isolated(clustering, groups.codes, np.flatnonzero(operator.isolated))
+        return cls(graph, members, clustering)
+
+    @property
+    def labels(self):
+        """Cluster of each node, (n_nodes,) int32."""
+        return self.clustering.labels
+
+    @property
+    def ncut(self):
+        """Normalised cut."""
+        return float(kernels.normalized_cut(self.clustering))
+
+    @property
+    def balance(self):
+        """Minimum ratio of the smallest to the largest group in a cluster."""
+        return balance(self.clustering.counts)
+
+    def scaled_balance(self, limits):
+        """Minimum balance of a cluster, in the scales of the limits."""
+        return float(composition_ratios(self.clustering.counts, limits).min())
+
+    def keeps(self, limits):
+        """Whether the balance reaches the level of the limits."""
+        return self.scaled_balance(limits) >= limits.level * (1 - 1e-12)
+
+    def search_at(self, level):
+        """A search from a copy of this clustering to a relative balance."""
+        clustering = self._copy_clustering()
+        bounds = compute_bounds(clustering.counts, level)
+        # Flows bring the counts of each group within the bounds. Moves and exchanges follow.
+        for rows in self.members:
+            flows.repair_counts(self.graph, clustering, bounds, rows)
+        _descend(self.graph, self.members, clustering, bounds)
+        return self._replace(clustering=clustering)
+
+    def limits_within_reach(self, limits):
+        """The limits, or what this clustering reaches of them: up to one sample, if it does."""
+        reached = self.scaled_balance(limits)
+        if reached >= limits.level:
+            return limits
+        relaxed = allow_slack(limits, 1.0, reached)
+        return relaxed if self.keeps(relaxed) else limits._replace(level=reached)
+
+    def search_within(self, limits):
+        """A search from a copy of this clustering by moves and exchanges that keep limits."""
+        clustering, graph = self._copy_clustering(), self.graph
+        n_clusters, n_groups = clustering.counts.shape
+        leaves, joins = np.empty((2, n_clusters, n_groups), dtype=bool)
+        swaps = np.empty((n_clusters, n_groups, n_groups), dtype=bool)
+        for _ in range(MAX_PASSES):
+            n_changes = kernels.limited_move_pass(graph, clustering, limits, leaves, joins)
+            # Exchanges, once there are no moves: of all pairs, or within the groups.
+            if n_changes == 0 and len(graph.groups) <= MAX_PAIRED_NODES:
+                n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
+            elif n_changes == 0:
+                passes = (flows.exchange_pass(graph, clustering, rows) for rows in self.members)
+                n_changes = sum(passes)
+            if n_changes == 0:
+                break
+        return self._replace(clustering=clustering)
+
+    def iterate_within(self, limits, problem, random_state):
+        """The cheapest of searches after random moves of few nodes; they keep limits."""
+        operator, groups, counts = problem.operator, problem.groups, self.clustering.counts
+        if operator.n_nodes > MAX_ITERATED_SAMPLES or operator.isolated.any():
+            return self
+        # The normalised cut is a k-means cost, up to a constant: that of masses d_i and of kernel
+        # K_ij / (d_i d_j) plus 1 / d_i on the diagonal (Dhillon, Guan and Kulis 2004).
+        masses = operator.degrees
+        kernel = operator.to_dense() / np.sqrt(np.outer(masses, masses))
+        norms = np.diag(kernel) + 1 / masses
+        distances = np.maximum(np.add.outer(norms, norms) - 2 * kernel, 0.0)
+        np.fill_diagonal(distances, 0.0)
+        weights = np.ones(operator.n_nodes)
+        samples = pair_samples(distances, masses, weights, groups.codes, counts, limits)
+        labels = iterate_search(samples, self.labels, len(counts), random_state)
+        clustering = _build_clustering(operator.affinity, labels, len(counts), groups)
+        return self._replace(clustering=clustering)
+
+    def _copy_clustering(self):
+        return kernels.NodeClustering(*(array.copy() for array in self.clustering))
+
+
+def _descend(graph, members, clustering, bounds):
+    """Moves, and exchanges where bounds forbid moves, until none lowers the cut."""
+    for _ in range(MAX_PASSES):
+        n_changes = kernels.move_pass(graph, clustering, bounds)
+        if bounds.lower.any():
+            n_changes += sum(flows.exchange_pass(graph, clustering, rows) for rows in members)
+        if n_changes == 0:
+            break
+
+
+def _kmeans(samples, runs, random_state):
+    """Labels of the cheapest run of k-means."""
+    starts = [runs.start(samples, random_state) for _ in range(runs.n_init)]
+    ends = [lloyd(samples, start, runs.max_iter, runs.tol) for start in starts]
+    return min(ends, key=lambda end: samples.cost_of(end)).labels
+
+
+def _to_kernel_graph(operator, codes):
+    """The affinity as a struct of kernels; dense arrays are not copied."""
+    affinity, n_nodes = operator.affinity, operator.n_nodes
+    nodes, zeros = np.arange(n_nodes), np.zeros(n_nodes, dtype=np.int64)
+    points, gamma = np.empty((0, 0)), 0.0
+    columns, column_starts, sizes = nodes, zeros, zeros + n_nodes  # of full rows
+    if isinstance(affinity, RBFAffinity):  # rows computed from points, in one buffer
+        points, gamma = np.ascontiguousarray(affinity.X), affinity.gamma
+        values, starts, loops = np.empty(n_nodes), zeros, np.ones(n_nodes)
+    elif sparse.issparse(affinity):  # compressed rows
+        if not affinity.has_canonical_format:
+            affinity = affinity.copy()
+            affinity.sum_duplicates()
+        columns, values, loops = affinity.indices, affinity.data, affinity.diagonal()
+        starts = column_starts = affinity.indptr[:-1].astype(np.int64)
+        sizes = np.diff(affinity.indptr).astype(np.int64)
+    else:
+        # A symmetric array may be read by rows or by columns: order "K" never copies it.
+        values, starts, loops = affinity.ravel("K"), n_nodes * nodes, np.array(affinity.diagonal())
+    return kernels.Graph(
+        has_computed_rows=isinstance(affinity, RBFAffinity),
+        points=points,
+        gamma=float(gamma),
+        columns=columns.astype(np.int32, copy=False),
+        values=values,
+        column_starts=column_starts,
+        value_starts=starts,
+        sizes=sizes,
+        degrees=np.where(operator.isolated, 0.0, operator.degrees),
+        loops=loops,
+        groups=codes,
+    )
+
+
+def _build_clustering(affinity, labels, n_clusters, groups):
+    """The clustering of labels, with its links, volumes and counts."""
+    links, within, volumes = cluster_links(affinity, labels, n_clusters)
+    counts = count_table(labels, groups.codes, None, n_clusters, len(groups.labels))
+    return kernels.NodeClustering(labels, links, within, volumes, counts.astype(np.int64))
+
+
+def _assign_isolated(clustering, codes, isolated):
+    """Assign each isolated node to the cluster with the largest deficit of its group."""
+    labels, counts = clustering.labels, clustering.counts
+    np.subtract.at(counts, (labels[isolated], codes[isolated]), 1)
+    shares = np.bincount(codes) / len(codes)
+    for i in isolated:
+        g, sizes = codes[i], counts.sum(axis=1)
+        # An empty cluster comes first, then the one with the largest deficit.
+        lacking = np.where(sizes == 0, np.inf, sizes * shares[g] - counts[:, g])
+        labels[i] = np.argmax(lacking)
+        counts[labels[i], g] += 1
+
+
+# Bounds -------------------------------------------------------------------------------
+
+
+def _no_bounds(counts):
+    return kernels.Bounds(np.zeros_like(counts), np.full_like(counts, counts.sum()))
+
+
+def compute_bounds(counts, level):
+    """Bounds on the counts of groups in clusters that guarantee a relative balance.
+
+    With s the proportional share they are (1 +- delta) s, rounded inwards, and (1 - delta) /
+    (1 + delta) is the level. Where no integer is between them, they contain a controlled rounding
+    of the shares, so that counts within the bounds exist. Shares follow the sizes in ``counts``.
+    """
+    shares = _proportional_shares(counts)
+    target = controlled_rounding(shares)
+    # Solve (1 - delta) / (1 + delta) = level; round inwards unless no integer is left.
+    delta = (1 - level) / (1 + level)
+    lower = np.minimum(target, np.ceil((1 - delta) * shares - 1e-9))
+    upper = np.maximum(target, np.floor((1 + delta) * shares + 1e-9))
+    return kernels.Bounds(lower.astype(np.int64), upper.astype(np.int64))
+
+
+def _proportional_shares(counts):
+    """Proportional shares of the groups in clusters of about the current sizes.
+
+    The unit of size is a member of the smallest group that has one for every cluster. Units are
+    integers, as rounding costs balance most in this group. Small clusters grow to
+    `MIN_GROUP_MEMBERS` units or half the average: rounding the other groups would unbalance them,
+    and their cut is large.
+    """
+    sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
+    n_clusters = len(counts)
+    n_smallest = totals[totals >= n_clusters].min(initial=totals.sum())
+    least = max(1, min(MIN_GROUP_MEMBERS, n_smallest / (2 * n_clusters)))
+    small = np.zeros(n_clusters, dtype=bool)
+    units = sizes * (n_smallest / totals.sum())
+    # Growing small clusters shrinks the others, which may become small in turn.
+    while (units < least * (1 - 1e-12)).any():
+        small |= units < least
+        rest = n_smallest - least * small.sum()
+        units = np.where(small, least, sizes * (rest / max(sizes[~small].sum(), 1)))
+    return np.outer(_largest_remainders(units), totals / n_smallest)
+
+
+def _largest_remainders(values):
+    """Integers of the same sum: the values of largest fraction are rounded up."""
+    floor = np.floor(values + 1e-9)
+    n_raised = round(values.sum() - floor.sum())
+    floor[np.argsort(floor - values, kind="stable")[:n_raised]] += 1
+    return floor
