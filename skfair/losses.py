@@ -28,6 +28,7 @@ __all__ = [
     "AbsoluteLoss",
     "HingeLoss",
     "Pointwise",
+    "ScoreFunction",
 ]
 
 # Losses of a score: value, slope and curvature per sample.
