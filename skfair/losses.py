@@ -28,7 +28,6 @@ __all__ = [
     "AbsoluteLoss",
     "HingeLoss",
     "Pointwise",
-    "ScoreFunction",
 ]
 
 # Losses of a score: value, slope and curvature per sample.

@@ -56,9 +56,11 @@ from skfair.postprocessing._joint import (
 )
 from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
+    EqualRows,
     calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
+    code_equal_rows,
     cross_fit,
     estimator_noun,
     fit_platt_scaling,
@@ -204,7 +206,8 @@ class CrossFit(NamedTuple):
     per_class: list  # training data of each score: of each class, of two classes, or a real target
     loss_weights: np.ndarray  # (n_samples,)
     constraints: list  # none without groups
-    scores: np.ndarray  # (n_samples, n_scores)
+    scores: np.ndarray  # (n_samples, n_scores), equal for many rows of equal features
+    equal_rows: EqualRows  # rows of equal features, which no rule may tell apart
     scoring: list  # estimators, by which these are
     final: list  # estimators, by which new samples are scored
     folds: list  # training and test positions
@@ -260,7 +263,10 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     is_real, constraints = training.classes is None, [] if training.lacks_groups else constraints
     per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
-    of_samples = training, rows, per_class, weights, constraints, scores
+    # New samples of equal features get equal predictions, so that no rule may tell them apart.
+    equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
+    scores = equal_rows.average(scores)
+    of_samples = training, rows, per_class, weights, constraints, scores, equal_rows
     return CrossFit(*of_samples, scoring, final, folds, context)
 
 
@@ -310,11 +316,19 @@ def features_of(estimator, cross, columns, events):
     # Out-of-fold probabilities of the events that the constraints compare.
     if suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints):
         features, columns, probabilities = fit_joint_probabilities(
-            cross.scoring, cross.training, columns, events, cross.folds, estimator.n_jobs
+            cross.scoring,
+            cross.training,
+            columns,
+            events,
+            cross.folds,
+            cross.equal_rows,
+            estimator.n_jobs,
         )
     else:
         settings = estimator.group_estimator, cross.training, events, cross.folds
         features, probabilities = fit_event_features(cross.scoring, *settings, estimator.n_jobs)
+        if estimator.group_estimator != "sensitive_features":
+            probabilities = cross.equal_rows.average(probabilities)
     if estimator.group_estimator != "sensitive_features":
         warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
         warn_if_groups_predictable(events, features.group_probabilities(probabilities))
