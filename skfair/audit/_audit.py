@@ -100,7 +100,8 @@ class Audit(AuditData):
             those that are published. Findings and status are about all groups, but gaps and ratios
             that compare a group which is not shown are not printed. Counts are those of
             samples, of samples that a metric is over, and of these with and without its event. Not
-            for clusterings. The page states the number of groups that are not shown, and of their samples.
+            for clusterings. The page states the number of groups that are not shown, and of their
+            samples.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None
