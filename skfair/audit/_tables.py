@@ -196,14 +196,14 @@ def hide_groups(frame, gaps, hidden, eligible_size):
     for (attribute, metric), rows in frame.groupby(["attribute", "metric"], sort=False):
         is_in = rows["group"].isin(hidden.get(attribute, ())).to_numpy()
         is_hidden[rows.index[is_in]] = True
-        kept_back = rows[is_in]
-        if (~kept_back["is_small"]).any():
+        unpublished = rows[is_in]
+        if (~unpublished["is_small"]).any():
             at = (gaps["attribute"] == attribute) & (gaps["metric"] == metric)
             gaps.loc[at, _GAP_NUMBERS], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
-        if kept_back["is_reference"].any():
+        if unpublished["is_reference"].any():
             names = [name for name in frame if name.startswith(("difference", "ratio"))]
             frame.loc[rows.index, names] = np.nan
-        largest = kept_back.loc[~kept_back["is_small"] | (kept_back["n"] >= eligible_size)]
+        largest = unpublished.loc[~unpublished["is_small"] | (unpublished["n"] >= eligible_size)]
         if len(largest) and largest["estimate"].max() >= rows[~is_in]["estimate"].max():
             names = [name for name in frame if name.startswith("impact_ratio")]
             frame.loc[rows.index, names] = np.nan
