@@ -95,11 +95,13 @@ class Audit(AuditData):
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
         min_published : int, default=None
-            Smallest count that may be published. Groups with a count from 1 to one less are left
-            out of everything, and as many others as keep their counts from being computed as the
-            difference of those that are published. Counts are those of samples, of samples that a
-            metric is over, and of these with and without its event. Not for clusterings. The page
-            states the number of groups that were left out.
+            Smallest count that may be published. Groups with a count from 1 to one less are not
+            shown, and as many others as keep their counts from being computed as the difference of
+            those that are published. Findings and status are about all groups, but gaps and ratios
+            that compare a group which is not shown are not printed. Counts are those of
+            samples, of samples that a metric is over, and of these with and without its event. Not
+            for clusterings. The page states the number of groups that are not shown, and of their
+            samples.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None
