@@ -75,7 +75,7 @@ MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
-FEW_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
+MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -593,7 +593,7 @@ class Homotopy(BaseEstimator):
         fits, fitted, n_left = [], np.empty(0), 2 * n_levels
         while n_left > 0:
             levels = front_ratios([*routes, *fits])
-            if samples.n_samples <= FEW_SAMPLES:
+            if samples.n_samples <= MAX_LISTED_SAMPLES:
                 levels = np.union1d(levels, count_ratios(samples))
             # The levels that are new since the last round, or as many of them as are left.
             levels = np.setdiff1d(levels[levels <= samples.balance], fitted)
