@@ -29,6 +29,7 @@ from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
 from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
+from benchmarks.optimum.summary import optimum
 from benchmarks.packages import take_missing
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
@@ -134,6 +135,7 @@ BENCHMARKS = {
     "recent-months": recent_months,
     "new-data": new_data,
     "sample-size": sample_size,
+    "optimum": optimum,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "libraries": libraries,
