@@ -355,3 +355,15 @@ def test_the_alternating_algorithm_warns_of_sizes(blobs):
     ):
         model.fit(X, sensitive_features=groups)
     assert model.constraint_violation_ == (model.cluster_sizes_.max() - 150) / len(X)
+
+
+@pytest.mark.filterwarnings("ignore:Groups have fewer members")
+@pytest.mark.parametrize("n_samples, n_clusters", [(120, 40), (300, 100)])
+def test_weights_keep_the_balance_of_many_small_clusters(n_samples, n_clusters):
+    """Dealing each group from its heaviest sample on shows that all bounds can be kept."""
+    rng = np.random.default_rng(1)
+    X, groups = rng.normal(size=(n_samples, 3)), rng.integers(0, 3, n_samples)
+    weights = rng.integers(1, 3, n_samples).astype(float)
+    model = FairKMeans(n_clusters, random_state=0)
+    model.fit(X, sensitive_features=groups, sample_weight=weights)
+    assert model.status_ == "feasible"

@@ -423,3 +423,34 @@ def test_fifty_clusters_have_one_start_by_default(blobs):
     for n_clusters in (49, 50):
         FairKMeans(n_clusters, init=draw, **settings).fit(blobs)
     assert starts == [49] * 3 + [50]
+
+
+def test_weighted_labels_as_starts_leave_no_cluster_empty():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(1000, 2)), np.r_[np.arange(200), rng.integers(0, 200, 800)]
+    model = FairKMeans(200, min_balance=None, max_cluster_size=23, init=labels, random_state=0).fit(
+        X, sample_weight=rng.lognormal(0, 0.7, 1000)
+    )
+    assert model.cluster_sizes_.min() > 0
+    assert model.constraint_violation_ == 0
+
+
+def test_no_move_or_exchange_of_weighted_samples_lowers_the_cost():
+    rng = np.random.default_rng(0)
+    X, weights, largest = rng.normal(size=(200, 2)), rng.lognormal(0, 0.7, 200), 14
+    model = FairKMeans(20, min_balance=None, max_cluster_size=largest, random_state=0)
+    model.fit(X, sample_weight=weights)
+
+    def cost_of(labels):
+        in_cluster = np.eye(20)[labels] * weights[:, np.newaxis]
+        sizes, sums = in_cluster.sum(axis=0), in_cluster.T @ X
+        is_kept = sizes.min() > 0 and sizes.max() <= max(largest, model.cluster_sizes_.max()) + 1e-9
+        return (weights @ X**2).sum() - (sums**2 / sizes[:, None]).sum() if is_kept else np.inf
+
+    assert cost_of(model.labels_) == pytest.approx(model.inertia_)
+    for p in range(0, 200, 4):
+        changed = np.repeat(model.labels_[np.newaxis], 220, axis=0)
+        changed[:20, p] = np.arange(20)
+        changed[20 + np.arange(200), np.arange(200)] = model.labels_[p]
+        changed[20:, p] = model.labels_
+        assert min(map(cost_of, changed)) >= model.inertia_ * (1 - 1e-9)
