@@ -173,10 +173,10 @@ def _noun(metric):
 def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
     """What a constraint compares; `pos_label` is None if it is unknown."""
     form = constraint.gap.form
-    if form not in _BOUNDS:
+    if form not in BOUNDS:
         raise ValueError(
             f"No sentence says what the gap {constraint.gap.name} of {constraint.name} bounds, so "
-            f"it cannot be claimed. Its class must have a form that is one of {join_names(_BOUNDS)}"
+            f"it cannot be claimed. Its class must have a form that is one of {join_names(BOUNDS)}"
             ", if that is what it bounds; or bound it by a scorer, "
             "make_scorer(constraint, confidence_level=0.95)."
         )
@@ -227,7 +227,7 @@ def _find_unit(constraint, form):
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
 
 
-_BOUNDS = {
+BOUNDS = {
     "gap": "no two groups{by} differ by more than {bound} in {noun}",
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
     "floor": "every group{by} has a {noun} of at least {bound}",
@@ -252,7 +252,7 @@ _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicte
 def verdict_text(verdict, quantity, bound, attributes=(), when=""):
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""
-    statement = _BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
+    statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
     return f"{_VERDICTS[verdict]}{when}: {statement}"
 
 

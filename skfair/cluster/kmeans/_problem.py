@@ -435,7 +435,7 @@ def compared_groups(groups, attributes):
     intersections, labels = groups.attribute_codes_of_groups()
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
-    return GroupSummary(labels, counts), intersections, columns
+    return GroupSummary(labels, counts, groups.attributes), intersections, columns
 
 
 def order_groups(first_rows, intersections, attributes):
