@@ -75,7 +75,7 @@ def test_all_requirements_hold_up_to_one_sample(drawn):
     holds &= keeps_balance(counts, model.min_share_ratio or 0, 1, 1 / by_group, by_group)
     assert holds or by_group.min() < model.n_clusters
     assert (model.status_ != "infeasible") == holds == (not model.constraint_violation_ > 0)
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
 
 
 @reached_or_not
@@ -283,7 +283,7 @@ def test_multipliers_of_sizes_bound_the_cost_from_below(blobs):
     plain = FairKMeans(4, min_balance=None, random_state=0).fit(X)
     assert plain.cluster_sizes_.min() < 150
     assert model.inertia_ > plain.inertia_
-    assert 0.99 * model.inertia_ <= model.lower_bound_ <= model.inertia_
+    assert 0.99 * model.inertia_ <= model.assignment_lower_bound_ <= model.inertia_
     assert model.offsets_.any()
 
 
