@@ -21,6 +21,7 @@ from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from skfair.constraints import Constraint
@@ -68,7 +69,7 @@ class Audit(AuditData):
         *,
         metrics: Metrics = (),
         reference: dict | None = None,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         min_published: int | None = None,
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
@@ -134,7 +135,7 @@ class Audit(AuditData):
         constraint: str | Constraint = "demographic_parity",
         tolerance: float | None = None,
         *,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
     ) -> Claim:
@@ -228,7 +229,7 @@ class Audit(AuditData):
         *,
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         n_bins: int = N_BINS,
         max_listed: int = 10,
     ) -> SubgroupReport:
@@ -317,7 +318,11 @@ class Audit(AuditData):
         return search_audit(self, metrics, *settings)
 
     def compare(
-        self, other: Audit | ArrayLike, *, metrics: Metrics = (), confidence_level: float = 0.95
+        self,
+        other: Audit | ArrayLike,
+        *,
+        metrics: Metrics = (),
+        confidence_level: float = CONFIDENCE_LEVEL,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 
