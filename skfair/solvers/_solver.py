@@ -101,7 +101,7 @@ class Iterate(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.solvers._solver import Iterate
+    >>> from skfair.solvers import Iterate
     >>> Iterate(evaluation=None, multipliers=None).chosen is None
     True
     """

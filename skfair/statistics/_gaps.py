@@ -26,6 +26,7 @@ from skfair.statistics._estimates import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 # Confidence intervals of a gap, the largest of many differences.
 
@@ -126,7 +127,7 @@ def gap_interval(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     value_range: tuple[float, float] | None = None,
 ) -> Interval:
     r"""Confidence interval of the largest difference between two groups' means in the population.
@@ -207,7 +208,7 @@ def ratio_interval(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> Interval:
     r"""Confidence interval of the smallest over the largest rate (disparate impact ratio).
 
@@ -572,7 +573,7 @@ def balance_limit(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> Interval:
     r"""Lower confidence limit of the balance that given clusters have in the population.
 

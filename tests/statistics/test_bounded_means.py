@@ -15,7 +15,9 @@ from skfair.statistics._bounded_means import BoundedMeans, upper_mean
 def test_limits_of_zeros_and_ones_are_those_of_clopper_and_pearson(hits, n, level):
     x = np.repeat([1.0, 0.0], [hits, n - hits])
     exact = beta.ppf(level, hits + 1, n - hits)
-    assert upper_mean(x, np.ones(n), level) == pytest.approx(exact, rel=2e-3)
+    # The saddlepoint approximation errs by .3 % where one value is away from all others.
+    assert upper_mean(x, np.ones(n), level) == pytest.approx(exact, rel=3e-3)
+    assert upper_mean(x, np.ones(n), level) >= exact * (1.0 - 1e-4)
 
 
 def test_limits_are_quantiles_of_random_weights():
