@@ -82,6 +82,7 @@ from benchmarks.robustness.scorers import scorers
 from benchmarks.scale.audit_counts import audit_counts
 from benchmarks.scale.audits import report
 from benchmarks.scale.erm_large import erm_large
+from benchmarks.scale.linear_time import linear_time
 from benchmarks.scale.many_rows import group_loss_gaps, ranking_pairs
 from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
@@ -101,6 +102,7 @@ BENCHMARKS = {
     "fronts": fronts,
     "front-time": front_time,
     "fit-time": fit_time,
+    "linear-time": linear_time,
     "fit-sizes": fit_sizes,
     "small": small,
     "fit-large": fit_large,
