@@ -51,6 +51,7 @@ from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 
@@ -690,7 +691,12 @@ def add_monitor_command(commands):
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    add("--confidence", type=float, default=0.95, help="1 less the probability of false statements")
+    add(
+        "--confidence",
+        type=float,
+        default=CONFIDENCE_LEVEL,
+        help="1 less the probability of false statements",
+    )
     add(
         "--run-length",
         type=parse_run_length,

@@ -16,6 +16,7 @@ from skfair.metrics._rates import find_positive
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, spelling_hint
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +149,7 @@ def reliability_table(
     strategy: Literal["uniform", "quantile"] = "uniform",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> pd.DataFrame:
     """Predicted and observed frequency of the positive class by group and bin of probabilities.
 
