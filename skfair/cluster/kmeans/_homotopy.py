@@ -13,8 +13,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
+from skfair._kernels import NO_INDEX
 from skfair._kernels.fair_assignment import raise_balance
-from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
+from skfair._kernels.iterated_search import (
+    MAX_ITERATED_SAMPLES,
+    iterate_search,
+    pair_samples,
+    search_from_kicks,
+)
 from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
@@ -74,6 +80,7 @@ if TYPE_CHECKING:
 MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
+MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
 MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
@@ -95,7 +102,36 @@ def repair_and_search(problem, point, level, runs):
         # Moves got stuck: an integer table near the counts keeps the limits.
         labels = repair_to_limits(problem, point, level, near_ties(point))
         point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
+    if is_paired and not problem.has_equal_weights:
+        point = search_pairs(problem, point, level)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
+
+
+def search_pairs(samples, point, level):
+    """The point after moves and exchanges of samples of unequal weights.
+
+    They make the limits hold first, where that is within their reach, and lower the cost then.
+    """
+    n_clusters, labels = len(point.clustering.sizes), point.clustering.labels.copy()
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    weighted = distances, samples.masses, samples.weights, samples.codes
+    no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
+    if not samples.keeps_limits(point.clustering.counts, level):
+        limits = samples.limits._replace(level=float(level))
+        limits = allow_slack(limits, samples.largest_weight, 0.0)
+        paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
+        search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+        point = recompute_point(samples, labels, n_clusters, point.dual)
+        # Of few samples the limits may be kept two or three moves away.
+        is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
+        if is_iterated and not samples.keeps_limits(point.clustering.counts, level):
+            labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
+            point = recompute_point(samples, labels, n_clusters, point.dual)
+    limits = limits_at_point(samples, point, level)
+    paired = pair_samples(*weighted, point.clustering.counts, limits)
+    search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+    return recompute_point(samples, labels, n_clusters, point.dual)
 
 
 def iterate_local_search(samples, point, status, ratio, runs, random_state):

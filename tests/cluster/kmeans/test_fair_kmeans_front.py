@@ -145,7 +145,7 @@ def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
         assert model.objective_ == pytest.approx(front.cost[i], rel=1e-12)
         assert model.balance_ == pytest.approx(front.balance[i], rel=1e-12)
         assert model.relative_balance_ == pytest.approx(front.relative_balance[i], rel=1e-12)
-        assert model.lower_bound_ <= model.inertia_
+        assert model.assignment_lower_bound_ <= model.inertia_
         assert model.status_ == "feasible"
         assert model.constraint_violation_ == 0
         assert model.n_features_in_ == 2
@@ -228,7 +228,10 @@ def test_a_pickled_front_is_the_same(front):
     np.testing.assert_array_equal(copy.cost, front.cost)
     np.testing.assert_array_equal(copy.labels(-1), front.labels(-1))
     np.testing.assert_array_equal(copy.centers(0), front.centers(0))
-    assert copy.to_estimator(0).lower_bound_ == front.to_estimator(0).lower_bound_
+    assert (
+        copy.to_estimator(0).assignment_lower_bound_
+        == front.to_estimator(0).assignment_lower_bound_
+    )
 
 
 def test_missing_groups_warn(blobs):
