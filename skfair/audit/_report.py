@@ -199,10 +199,10 @@ class FairnessReport(PageReport):
         frame : DataFrame
             One row for each metric of each group: ``attribute`` ("overall" for all samples),
             ``group``, ``metric``, ``n`` (the unweighted number of samples that it is a mean over),
-            ``interval`` (how limits are computed), ``value``, ``low``, ``high``; the ``difference``
-            to the reference group and the ``ratio``, each with its limits; the ``impact_ratio`` to
-            the largest rate of a group that is not small, with its limits; ``is_small`` and
-            ``is_reference``.
+            ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
+            ``difference`` to the reference group and the ``ratio``, each with its limits; the
+            ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
+            ``is_small`` and ``is_reference``.
         """
         return self.frame.copy()
 

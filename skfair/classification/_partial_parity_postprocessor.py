@@ -640,7 +640,7 @@ def suggest_interval(
     -------
     suggestion : Bunch
         With the attributes ``interval``, a pair of floats, the candidate with the largest
-        difference between groups; ``rate``, the share p that every candidate covers; and
+        difference between groups; ``positive_rate``, the share p that every candidate covers; and
         ``candidates``, a DataFrame with one row per candidate: ``alpha`` and ``beta``; the
         ``difference`` of partial statistical parity, relative to whole groups; and its ``noise``,
         the standard deviation that it has at one threshold between groups of the same distribution,
