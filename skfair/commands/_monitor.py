@@ -390,12 +390,24 @@ def monitor_findings(monitor, period="batch"):
     else:
         read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
         yield f"{read}{left_out_clause(monitor.left_out_)}."
+        yield from _describe_absent_periods(monitor, period)
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
         yield from _describe_delay(monitor, period)
     if monitor.n_outstanding_:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
         yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_absent_periods(monitor, period):
+    """Yield a sentence on the periods between the first and the last without any decision."""
+    times = monitor.decision_times_
+    if period not in PERIODS or not all(isinstance(one, pd.Timestamp) for one in times):
+        return
+    expected = pd.period_range(min(times), max(times), freq=PERIODS[period]).start_time
+    if absent := [f"{one:%Y-%m-%d}" for one in expected.difference(pd.DatetimeIndex(times))]:
+        noun = _plural(period) if len(absent) > 1 else period
+        yield f"No decisions were read of {len(absent)} {noun} in between: {join_names(absent, 6)}."
 
 
 def _describe_windows(monitor, summary, period):
