@@ -10,6 +10,7 @@ from skfair.solvers._solver import estimate_multipliers as estimate_multipliers
 from skfair.solvers._solver import kkt_residual as kkt_residual
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
+from skfair.solvers._stochastic import LoopSolver as LoopSolver
 from skfair.solvers._stochastic_constrained import (
     SSLALM,
     StochasticGhost,
