@@ -92,6 +92,9 @@ class ScoreFunction(BaseEstimator):
     """Power of a factor of scores and targets by which the function changes; None if it does
     otherwise."""
 
+    targets: tuple[str, ...] = ("classes", "numbers")
+    """Targets for which a loss is: "classes", which are -1 and +1, real "numbers", or both."""
+
     def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
@@ -175,7 +178,7 @@ class LogisticLoss(ScoreFunction):
     array([-0.5])
     """
 
-    _code = LOGISTIC
+    _code, targets = LOGISTIC, ("classes",)
 
     def _evaluate(self, scores, target):
         margins = target * scores
@@ -199,7 +202,7 @@ class SquaredHingeLoss(ScoreFunction):
     array([0.5, 0. ])
     """
 
-    _code = SQUARED_HINGE
+    _code, targets = SQUARED_HINGE, ("classes",)
     width = 1.0  # as of the squared loss
 
     def _evaluate(self, scores, target):
@@ -227,7 +230,7 @@ class HingeLoss(ScoreFunction):
     array([0.95, 0.  ])
     """
 
-    _code = HINGE
+    _code, targets = HINGE, ("classes",)
 
     def __init__(self, width: float = 0.1):
         self.width = width
@@ -279,7 +282,7 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    _code, degree = ABSOLUTE, 1  # for a regressor the width is in units of its fit
+    _code, degree, targets = ABSOLUTE, 1, ("numbers",)  # a regressor's width is in units of its fit
 
     def __init__(self, width: float = 0.1):
         self.width = width
@@ -309,6 +312,12 @@ LossName = Annotated[str, StrOptions(LOSSES)]
 
 _FULL_SQUARE, _NO_WIDTH = 0.5, 1e-100
 """Widths of a parabola that is the square itself, and of one that rounds nothing."""
+
+
+def loss_targets(loss):
+    """Targets for which a loss is, passed by name or itself; a callable may be for any."""
+    loss = LOSSES[loss] if isinstance(loss, str) else loss
+    return getattr(loss, "targets", ScoreFunction.targets)
 
 
 def averaged_loss(loss, is_smooth=False):
@@ -408,7 +417,7 @@ class AUCLoss(BaseEstimator):
     2.0
     """
 
-    compares_pairs = True
+    compares_pairs, targets = True, ("classes",)
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -23,9 +24,9 @@ from skfair.fitting._linear import (
     fit_samples,
     make_partial_parity,
 )
-from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
+from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs, make_loss
 from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
-from skfair.losses import LOSSES
+from skfair.losses import LossName
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
@@ -38,7 +39,6 @@ from skfair.postprocessing._oof import Folds
 from skfair.postprocessing._sql import check_rule_format, write_rule
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,
@@ -120,9 +120,10 @@ class ConstrainedERMRegressor(LinearRegressor):
         of ranks a share. None is .05 of a standard deviation of the training target, of its
         variance, or of the samples; ``constraint_report_`` has the number.
     {missing}
-    loss : {"squared", "absolute"}, default="squared"
+    loss : {"squared", "absolute"} or callable, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber.
+        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
+        both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept, group_interactions, handle_unknown}
@@ -182,7 +183,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         *,
         tolerance: NonNegative | None = None,
         missing: MissingGroups = "error",
-        loss: Literal["squared", "absolute"] = "squared",
+        loss: LossName | Callable = "squared",
         alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
         group_interactions: bool | Literal["intercept"] = False,
@@ -290,9 +291,10 @@ class PartialParityRegressor(LinearRegressor):
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
         to .01 where it binds. None: for the ramp instead.
-    loss : {"squared", "absolute"}, default="squared"
+    loss : {"squared", "absolute"} or callable, default="squared"
         Loss of a prediction, half the square or the absolute value of its error; the absolute loss
-        is smoothed as by Huber.
+        is smoothed as by Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets
+        both in units of the target.
     alpha : float, default=1e-4
         Strength of the l2 penalty, relative to a mean loss.
     {fit_intercept}
@@ -365,7 +367,7 @@ class PartialParityRegressor(LinearRegressor):
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
-        loss: Literal["squared", "absolute"] = "squared",
+        loss: LossName | Callable = "squared",
         alpha: NonNegative = 1e-4,
         fit_intercept: bool = True,
         solver: PercentileSolver | Solver = "sqp",
@@ -467,10 +469,11 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         predictions need the group of every sample.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``.
-    loss : {"squared", "absolute"}, default="squared"
+    loss : {"squared", "absolute"} or callable, default="squared"
         Loss of a prediction that the linear model minimises, and that constraints on losses bound:
         half the square or the absolute value of its error; the absolute loss is smoothed as by
-        Huber. The estimator has a loss of its own.
+        Huber. A callable (predictions, target) -> `skfair.losses.Pointwise` gets both in units of
+        the target. The estimator has a loss of its own.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
         How samples are divided, so that each is predicted by models that were not fitted to it: an
         int or None (5 folds) stratifies by group; any splitter whose test folds are a partition,
@@ -565,7 +568,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         confidence_level: OpenShare | None = None,
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
-        loss: Literal["squared", "absolute"] = "squared",
+        loss: LossName | Callable = "squared",
         cv: Folds | None = None,
         ensemble: bool = True,
         n_jobs: int | None = None,
@@ -640,7 +643,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
-        rule = fit_rule(self, cross, resolve_name(LOSSES, self.loss, "loss"))
+        rule = fit_rule(self, cross, make_loss(self))
         store_rule(self, y, cross, rule, *_describe(cross.per_class[0], rule))
         warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
         if len(rule.problem.constraint):

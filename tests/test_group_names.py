@@ -1,13 +1,16 @@
-"""Names of groups change no decision: fits before and after groups are renamed."""
+"""Names of groups, and the order of their attributes, change no decision."""
+
+import inspect
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import is_classifier, is_clusterer
+from sklearn.base import clone, is_classifier, is_clusterer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
+from skfair.audit import Audit
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -16,9 +19,11 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity, RankingParity
+from skfair.datasets import open_blocks
+from skfair.metrics import get_scorer
 from skfair.ranking import ConstrainedRanker
 from skfair.solvers import AdamPrimalDual
-from tests.test_common import PREDICTING, QUICK
+from tests.test_common import ESTIMATORS, PREDICTING, QUICK
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # fits of so few samples warn of many things
 
@@ -227,3 +232,120 @@ def test_alternating_swaps_do_not_depend_on_names(rename):
     model, data = FairKMeans(3, algorithm="alternating", random_state=0), make_data(7)
     plain = fit_and_predict(model, data, np.array(["a", "b", "c"])[data[2]])
     assert_equal_decisions(model, plain, fit_and_predict(model, data, rename(data[2])))
+
+
+AWARE = {"group_interactions": "intercept", "group_estimator": "sensitive_features"}
+"""Settings with which predictions depend on the group."""
+
+
+def make_aware(estimator):
+    """Instance whose predictions depend on the group, where it has such a setting."""
+    wanted = SETTINGS.get(estimator.__name__, {"tolerance": 0.1}) | QUICK.get(
+        estimator.__name__, {}
+    )
+    known = inspect.signature(estimator).parameters
+    return estimator(**{name: one for name, one in (wanted | AWARE).items() if name in known})
+
+
+def attribute_data():
+    """Features, real target, and two attributes of equal labels and different meaning."""
+    rng = np.random.default_rng(0)
+    groups = pd.DataFrame({"woman": rng.integers(0, 2, 400), "old": rng.random(400) < 0.3})
+    groups = groups.astype(int)
+    X = (
+        rng.normal(size=(400, 3))
+        + (1.5 * groups["woman"] + 0.3 * groups["old"]).to_numpy()[:, None]
+    )
+    return X, X.sum(axis=1) + rng.normal(size=400), groups
+
+
+def apply_methods(model, X, y, groups):
+    """Results of all public methods of a fitted model that take groups."""
+    for name, method in inspect.getmembers(model, inspect.ismethod):
+        if name.startswith(("_", "fit", "set_")):
+            continue
+        if "sensitive_features" in inspect.signature(method).parameters:
+            args = (X, y) if name == "score" and not is_clusterer(model) else (X,)
+            yield name, method(*args, sensitive_features=groups)
+
+
+AWARE_MODELS = [
+    *(
+        pytest.param(
+            make_aware(one),
+            id=one.__name__,
+            marks=[pytest.mark.slow] * (one.__name__ == "ConstrainedRanker"),
+        )
+        for one in ESTIMATORS
+    ),
+    pytest.param(FairKMeans(3, attributes="each", random_state=0), id="each attribute"),
+]
+
+
+@pytest.mark.parametrize("model", AWARE_MODELS)
+def test_attributes_are_matched_by_name(model):
+    X, target, groups = attribute_data()
+    y = target > np.median(target) if is_classifier(model) else target
+    args = (X,) if is_clusterer(model) else (X, y)
+    swapped, other = groups[["old", "woman"]], groups.rename(columns={"old": "young"})
+    fitted = clone(model).fit(*args, sensitive_features=groups)
+    expected = dict(apply_methods(fitted, X, y, groups))
+    for again in (swapped, groups.to_numpy(), groups.set_axis([0, 1], axis=1)):
+        for name, values in apply_methods(fitted, X, y, again):
+            np.testing.assert_equal(values, expected[name], err_msg=name)
+    # Other names say nothing of the order. Without names at fit columns count by position.
+    try:
+        results = dict(apply_methods(fitted, X, y, other))
+    except ValueError as error:
+        assert "attribute(s) of the fit, 'woman', 'old', but has 2: 'woman', 'young'" in str(error)
+    else:
+        np.testing.assert_equal(results, expected)
+    fitted = clone(model).fit(*args, sensitive_features=groups.to_numpy())
+    for name, values in apply_methods(fitted, X, y, other):
+        np.testing.assert_equal(values, expected[name], err_msg=name)
+
+
+def test_the_name_of_one_attribute_is_ignored():
+    X, target, groups = attribute_data()
+    model = ConstrainedERMClassifier(group_interactions=True)
+    model.fit(X, target > 0, sensitive_features=groups[["woman"]])
+    expected = model.predict(X, sensitive_features=groups["woman"])
+    for one in (groups["woman"].rename("sex"), groups["woman"].to_numpy()):
+        np.testing.assert_array_equal(model.predict(X, sensitive_features=one), expected)
+
+
+def test_audits_and_scorers_match_attributes_by_name():
+    X, target, groups = attribute_data()
+    y, swapped = (target > 1).astype(int), groups[["old", "woman"]]
+    model = ConstrainedERMClassifier(tolerance=0.02, group_interactions="intercept")
+    model.fit(X, y, sensitive_features=groups)
+    score = get_scorer("accuracy")
+    assert score(model, X, y, sensitive_features=swapped) == score(
+        model, X, y, sensitive_features=groups
+    )
+    gaps = [
+        Audit.from_estimator(model, X, y, sensitive_features=one)
+        .report()
+        .gaps.query("metric == 'selection_rate' and attribute == 'woman'")["gap"]
+        .item()
+        for one in (groups, swapped)
+    ]
+    assert gaps[0] == gaps[1]
+
+
+def test_attributes_of_partitions_keep_their_names(tmp_path):
+    pytest.importorskip("pyarrow")
+    X, target, groups = attribute_data()
+    table = pd.DataFrame(X, columns=list("abc")).assign(y=target > 1).join(groups)
+    table.astype({"y": int}).to_parquet(tmp_path / "data.parquet", row_group_size=150)
+    blocks, names = open_blocks(tmp_path / "data.parquet"), ["woman", "old"]
+    linear = ConstrainedERMClassifier(tolerance=0.1)
+    linear.fit(blocks[list("abc")], blocks["y"], sensitive_features=blocks[names])
+    assert linear.groups_.attributes == names
+    for each in ("intersections", "each"):
+        model = FairKMeans(3, attributes=each, random_state=0)
+        model.fit(blocks[list("abc")], sensitive_features=blocks[names])
+        np.testing.assert_array_equal(
+            model.predict(table[list("abc")], sensitive_features=groups),
+            model.predict(table[list("abc")], sensitive_features=groups[["old", "woman"]]),
+        )

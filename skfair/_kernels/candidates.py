@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels import NO_INDEX, fastmath_helper, helper, jit
+from skfair._kernels import NO_INDEX, fastmath_helper, jit
 from skfair._kernels.sparse_samples import kernel_rows, member_distances, row_of
 
 
@@ -86,6 +86,8 @@ MIN_NEAR_TIE_SHARE, MAX_NEAR_TIE_SHARE = 0.02, 0.32  # between which the width s
 N_GAPS = 4000  # gaps from which the width is estimated, about
 SHORT_SHARE = 0.01  # share of the samples that may need more candidates in a round ...
 STOP_SHARE = 0.02  # ... and above which an ascent stops
+MAX_DENSE = 200  # multipliers, up to which steps are solved for directly ...
+MAX_CONJUGATE_STEPS = 100  # ... and of conjugate gradients for more
 FALL_QUANTILE = 0.05  # of the changes of multipliers, which is taken for the least
 
 
@@ -106,11 +108,10 @@ def allocate_evaluations(n_samples, n_clusters):
     return Evaluations(labels, second, np.empty((2, n_samples)), counts, ties)
 
 
-@helper
 def _find_least_change(multipliers, before):
     """Change of the multiplier that fell most, but for a few that fell more."""
     changes = np.sort(multipliers - before)
-    return changes[np.int64(FALL_QUANTILE * (len(changes) - 1))]
+    return changes[int(FALL_QUANTILE * (len(changes) - 1))]
 
 
 def find_short_lists(candidates, multipliers):
@@ -119,35 +120,37 @@ def find_short_lists(candidates, multipliers):
     Changes the limits and the multipliers of the candidates in place: they are those of these.
     """
     is_short = np.empty(len(candidates.limits), np.bool_)
-    _mark_short_lists(candidates, multipliers, is_short)
+    candidates.limits[:] += _find_least_change(multipliers, candidates.multipliers)
+    candidates.multipliers[:] = multipliers
+    _mark_short_lists(candidates, is_short)
     return np.flatnonzero(is_short)
 
 
 @jit
-def _mark_short_lists(candidates, multipliers, is_short):
-    clusters, distances, limits, before = candidates
-    shift = _find_least_change(multipliers, before)
+def _mark_short_lists(candidates, is_short):
+    clusters, distances, limits, multipliers = candidates
     for p in range(len(limits)):
-        limits[p] += shift
         lowest = np.inf
         for j in range(clusters.shape[1]):
             lowest = min(lowest, distances[p, j] + multipliers[clusters[p, j]])
         is_short[p] = lowest > limits[p]
-    before[:] = multipliers
 
 
-@helper
 def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
     """Evaluate the dual: its value, samples that may need more candidates, number of near ties."""
-    (clusters, distances, limits, before), (smallest, largest) = candidates, bounds
-    labels, second, gaps = evaluations.labels[at], evaluations.second[at], evaluations.gaps[at]
-    counts, ties = evaluations.counts[at], evaluations.ties[at]
-    shift = _find_least_change(multipliers, before)
+    shift = _find_least_change(multipliers, candidates.multipliers)
+    return _fill_evaluation(candidates, weights, bounds, multipliers, width, evaluations, at, shift)
+
+
+@jit
+def _fill_evaluation(candidates, weights, bounds, multipliers, width, evaluations, at, shift):
+    (clusters, distances, limits, _), (smallest, largest) = candidates, bounds
+    labels, second, gaps, counts, ties = evaluations
     total, n_short, n_ties = 0.0, 0, 0
     for k in range(len(multipliers)):
-        counts[k] = 0.0
+        counts[at, k] = 0.0
         total -= (largest[k] if multipliers[k] > 0.0 else smallest[k]) * multipliers[k]
-    for p in range(len(labels)):
+    for p in range(len(limits)):
         lowest = following = np.inf
         best = other = 0
         for j in range(clusters.shape[1]):
@@ -157,8 +160,8 @@ def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
                 following, other, lowest, best = lowest, best, cost, k
             elif cost < following:
                 following, other = cost, k
-        labels[p], second[p], gaps[p] = best, other, following - lowest
-        counts[best] += weights[p]
+        labels[at, p], second[at, p], gaps[at, p] = best, other, following - lowest
+        counts[at, best] += weights[p]
         # A cluster that is not listed may cost less: count what it costs at least.
         if lowest > limits[p] + shift:
             n_short += 1
@@ -166,109 +169,73 @@ def _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at):
             following = max(following, lowest)
         total += weights[p] * lowest
         if following - lowest < width:
-            ties[n_ties] = p
+            ties[at, n_ties] = p
             n_ties += 1
     return total, n_short, n_ties
 
 
-@helper
-def _fill_slope(counts, multipliers, bounds, slope):
-    """The gradient of the dual, at multipliers of zero only what a bound is missed by; its size."""
+def _find_slope(counts, multipliers, bounds):
+    """The gradient of the dual, at multipliers of zero only what a bound is missed by."""
     smallest, largest = bounds
-    worst = 0.0
-    for k in range(len(slope)):
-        if multipliers[k] == 0.0:
-            slope[k] = max(counts[k] - largest[k], 0.0) - max(smallest[k] - counts[k], 0.0)
-        else:
-            slope[k] = counts[k] - (largest[k] if multipliers[k] > 0.0 else smallest[k])
-        worst = max(worst, abs(slope[k]))
-    return worst
+    residual = np.maximum(counts - largest, 0.0) - np.maximum(smallest - counts, 0.0)
+    targets = np.where(multipliers > 0.0, largest, smallest)
+    return np.where(multipliers == 0.0, residual, counts - targets)
 
 
-@helper
-def _solve_laplacian(edges, diagonal, free, target, solution, scratch):
-    """Solve (diagonal - edges) x = target in free unknowns by conjugate gradients, in place."""
-    (first, second, weights), (residual, direction, image) = edges, scratch
-    n, product, norm = len(diagonal), 0.0, 0.0
-    for a in range(n):
-        residual[a] = target[a] - diagonal[a] * solution[a]
-    for e in range(len(first)):
-        residual[first[e]] += weights[e] * solution[second[e]]
-        residual[second[e]] += weights[e] * solution[first[e]]
-    for a in range(n):
-        direction[a] = residual[a] / diagonal[a] if free[a] else 0.0
-        if free[a]:
-            product += residual[a] * direction[a]
-            norm += target[a] * target[a]
-    for _ in range(100):
-        curvature = 0.0
-        for a in range(n):
-            image[a] = diagonal[a] * direction[a]
-        for e in range(len(first)):
-            image[first[e]] -= weights[e] * direction[second[e]]
-            image[second[e]] -= weights[e] * direction[first[e]]
-        for a in range(n):
-            curvature += direction[a] * image[a]
-        if not curvature > 0.0:
+def _solve_laplacian(laplacian, damping, target, free, fixed):
+    """Solve (laplacian + damping) x = target for the free unknowns; the others are fixed."""
+    target = np.where(free, target - laplacian @ fixed, 0.0)
+    if isinstance(laplacian, np.ndarray):
+        matrix = laplacian[np.ix_(free, free)] + damping * np.eye(free.sum())
+        return np.linalg.solve(matrix, target[free])
+    # Conjugate gradients, preconditioned by the diagonal.
+    scale, solution, residual = free / (laplacian.diagonal() + damping), np.zeros(len(free)), target
+    direction = scale * residual
+    product, least = residual @ direction, 1e-8 * (target @ target)
+    for _ in range(MAX_CONJUGATE_STEPS):
+        image = laplacian @ direction + damping * direction
+        step = product / (direction @ image)
+        solution += step * direction
+        residual = residual - step * image * free
+        if not residual @ residual > least:  # also where it is nan
             break
-        step, last, squares, product = product / curvature, product, 0.0, 0.0
-        for a in range(n):
-            if free[a]:
-                solution[a] += step * direction[a]
-                residual[a] -= step * image[a]
-                product += residual[a] * residual[a] / diagonal[a]
-                squares += residual[a] * residual[a]
-        if squares <= 1e-6 * norm:
-            break
-        for a in range(n):
-            if free[a]:
-                direction[a] = residual[a] / diagonal[a] + product / last * direction[a]
+        last, product = product, residual @ (scale * residual)
+        direction = scale * residual + product / last * direction
+    return solution[free]
 
 
-@helper
-def _take_step(edges, multipliers, slope, ridge, stepped):
+def _build_laplacian(edges, n):
+    """Degrees of clusters less the weights of the edges between them, (n, n); sparse if large."""
+    first, second, weights = edges
+    if n <= MAX_DENSE:
+        graph = np.bincount(first * np.int64(n) + second, weights, n * n).reshape(n, n)
+        graph += graph.T
+        return np.diag(graph.sum(axis=1)) - graph
+    graph = sparse.coo_array((weights, (first, second)), (n, n)).tocsr()
+    graph = graph + graph.T
+    return (sparse.diags_array(graph.sum(axis=1)) - graph).tocsr()
+
+
+def _take_step(laplacian, multipliers, slope, ridge):
     """Multipliers after a Newton step, none of which changes its sign; the predicted gain."""
-    (first, second, weights), n = edges, len(slope)
-    degrees, step, image, scratch = np.zeros(n), np.zeros(n), np.zeros(n), np.empty((3, n))
-    for e in range(len(first)):
-        degrees[first[e]] += weights[e]
-        degrees[second[e]] += weights[e]
-    free = np.empty(n, np.bool_)
-    n_free, of_free, of_all = 0, 0.0, 0.0
-    for a in range(n):
-        free[a] = multipliers[a] != 0.0 or slope[a] != 0.0
-        n_free += free[a]
-        of_free += degrees[a] if free[a] else 0.0
-        of_all += degrees[a]
-    damping = ridge * max(of_free / max(n_free, 1), of_all / n, 1e-300)
+    degrees, step = laplacian.diagonal(), np.zeros(len(slope))
+    free = (multipliers != 0.0) | (slope != 0.0)
+    damping = ridge * max(degrees[free].mean(), degrees.mean(), 1e-300)
     # Multipliers that would change their sign end at 0, and the others are solved for again.
     for _ in range(3):
-        _solve_laplacian(
-            edges, degrees + damping, free, slope, step, (scratch[0], scratch[1], scratch[2])
-        )
-        n_crossing = 0
-        for a in range(n):
-            if free[a] and multipliers[a] * (multipliers[a] + step[a]) < 0.0:
-                step[a], free[a] = -multipliers[a], False
-                n_crossing += 1
-        if n_crossing == 0:
+        step[free] = 0.0
+        step[free] = _solve_laplacian(laplacian, damping, slope, free, step)
+        is_crossing = free & (multipliers * (multipliers + step) < 0.0)
+        step[is_crossing] = -multipliers[is_crossing]
+        free &= ~is_crossing
+        if not (is_crossing.any() and free.any()):
             break
-    gain = 0.0
-    for a in range(n):
-        stepped[a] = multipliers[a] + step[a]
-        if multipliers[a] * stepped[a] < 0.0:
-            stepped[a] = 0.0
-        step[a] = stepped[a] - multipliers[a]
-        image[a] = degrees[a] * step[a]
-    for e in range(len(first)):
-        image[first[e]] -= weights[e] * step[second[e]]
-        image[second[e]] -= weights[e] * step[first[e]]
-    for a in range(n):
-        gain += step[a] * (slope[a] - 0.5 * image[a])
-    return gain
+    stepped = multipliers + step
+    stepped[multipliers * stepped < 0.0] = 0.0
+    step = stepped - multipliers
+    return stepped, step @ slope - 0.5 * (step @ (laplacian @ step))
 
 
-@jit
 def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, slack, evaluations):
     """Maximise the dual on candidates by damped Newton steps; sizes end within a ``slack``.
 
@@ -276,47 +243,35 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
     the evaluations is the last one, its value, the number of samples that may need more candidates,
     the number of samples by which a size misses its bound, smoothing width and ridge.
     """
-    n_samples, n_clusters, at = evaluations.labels.shape[1], len(multipliers), 0
-    slope, stepped = np.empty(n_clusters), np.empty(n_clusters)
-    first, second = np.empty(n_samples, np.int32), np.empty(n_samples, np.int32)
-    densities = np.empty(n_samples)
+    n_samples, n_clusters, at = len(weights), len(multipliers), 0
     stride = 1 + n_samples // N_GAPS
-    value, n_short, n_ties = _evaluate(
-        candidates, weights, bounds, multipliers, width, evaluations, at
-    )
+
+    def evaluate(multipliers, at):
+        return _evaluate(candidates, weights, bounds, multipliers, width, evaluations, at)
+
+    value, n_short, n_ties = evaluate(multipliers, at)
     # Multipliers of other centres may be worse than none, where the dual is not negative.
     if value < 0.0:
-        stepped[:] = 0.0
-        trial, n_short_then, n_ties_then = _evaluate(
-            candidates, weights, bounds, stepped, width, evaluations, 1 - at
-        )
+        trial, *numbers = evaluate(np.zeros(n_clusters), 1 - at)
         if trial > value:
-            at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
-            multipliers[:] = stepped
+            at, value, (n_short, n_ties) = 1 - at, trial, numbers
+            multipliers[:] = 0.0
     for _ in range(MAX_STEPS):
-        worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
-        if n_short > STOP_SHARE * n_samples or worst <= slack:
+        slope = _find_slope(evaluations.counts[at], multipliers, bounds)
+        if n_short > STOP_SHARE * n_samples or abs(slope).max() <= slack:
             break
         if not MIN_NEAR_TIE_SHARE <= n_ties / n_samples <= MAX_NEAR_TIE_SHARE:
             gaps = np.sort(evaluations.gaps[at, ::stride])
-            width = max(gaps[np.int64(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
-            value, n_short, n_ties = _evaluate(
-                candidates, weights, bounds, multipliers, width, evaluations, at
-            )
+            width = max(gaps[int(NEAR_TIE_SHARE * (len(gaps) - 1))] * (1.0 + 1e-9), 1e-12)
+            value, n_short, n_ties = evaluate(multipliers, at)
         # Hessian: near ties lie on both sides of the border, over twice the width.
-        for i in range(n_ties):
-            p = evaluations.ties[at, i]
-            first[i], second[i] = evaluations.labels[at, p], evaluations.second[at, p]
-            densities[i] = weights[p] * (0.5 / width)
-        edges = first[:n_ties], second[:n_ties], densities[:n_ties]
+        ties = evaluations.ties[at, :n_ties]
+        ends = evaluations.labels[at][ties], evaluations.second[at][ties]
+        laplacian = _build_laplacian((*ends, weights[ties] * (0.5 / width)), n_clusters)
         # Levenberg-Marquardt: more ridge until a step gains.
-        gain = predicted = trial = 0.0
-        n_short_then = n_ties_then = 0
         for _ in range(MAX_RIDGES):
-            predicted = _take_step(edges, multipliers, slope, ridge, stepped)
-            trial, n_short_then, n_ties_then = _evaluate(
-                candidates, weights, bounds, stepped, width, evaluations, 1 - at
-            )
+            stepped, predicted = _take_step(laplacian, multipliers, slope, ridge)
+            trial, *numbers = evaluate(stepped, 1 - at)
             gain = trial - value
             if gain > 0.0:
                 break
@@ -327,11 +282,11 @@ def maximize_size_dual(candidates, weights, bounds, multipliers, width, ridge, s
             ridge = max(RIDGE_FALL * ridge, MIN_RIDGE)
         elif gain < POOR_GAIN * predicted:
             ridge *= RIDGE_RISE
-        at, value, n_short, n_ties = 1 - at, trial, n_short_then, n_ties_then
+        at, value, (n_short, n_ties) = 1 - at, trial, numbers
         multipliers[:] = stepped
         if gain <= MIN_DUAL_GAIN * abs(value):
             break
-    worst = _fill_slope(evaluations.counts[at], multipliers, bounds, slope)
+    worst = abs(_find_slope(evaluations.counts[at], multipliers, bounds)).max()
     return at, value, n_short, worst, width, min(max(ridge, MIN_RIDGE), MAX_RIDGE)
 
 

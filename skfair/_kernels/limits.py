@@ -85,6 +85,11 @@ def has_rows(limits):
     return len(limits.rows) > 0
 
 
+def find_share_rows(limits):
+    """Which rows bound the composition: their coefficients differ, as those of sizes do not."""
+    return np.ptp(limits.rows, axis=1) > 0
+
+
 def row_excess(counts, limits):
     """What each row exceeds its bound by, up to rounding, (n_clusters, n_rows)."""
     return counts @ limits.rows.T - (limits.bounds + limits.rounding)

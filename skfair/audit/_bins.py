@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from skfair.audit._files import parse_column
+from skfair.audit._reading import parse_column
 from skfair.audit._tables import attribute_name
 from skfair.groups._groups import MAX_NUMERIC_GROUPS, attribute_columns
 from skfair.groups._known import MISSING

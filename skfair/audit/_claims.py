@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from skfair import constraints
 from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
 from skfair.audit._sentences import (
+    BOUNDS,
     LOWER_BOUNDS,
     Quantity,
     confidence_text,
@@ -91,7 +92,8 @@ class Claim(PageReport):
     ('shown', 0)
     >>> print(claim)
     Shown: no two groups differ by more than 10 percentage points in selection rate. Observed: \
-0 percentage points, at most 2.55 percentage points with 95 % confidence (exact), read once.
+0 percentage points, at most 2.55 percentage points with 95 % confidence \
+(for large samples; the verdict is exact), read once.
     """
 
     verdict: Literal["shown", "open", "contradicted"]
@@ -142,9 +144,10 @@ class Claim(PageReport):
         Raises
         ------
         ValueError
-            If it is no text of a claim of this version.
+            If it is no text of a claim of this version, or a field is damaged.
         """
-        content = read_document(source, "Claim", cls._settings)
+        content = read_document(source, "Claim", (*cls._settings, *cls._results))
+        _check_fields(content)
         content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
         return cls(**{name: content[name] for name in cls._settings})
@@ -162,13 +165,20 @@ class Claim(PageReport):
         names : list of str
             Empty if it is the same claim. "salted_sha256" is one if both state such a digest.
         """
-        # The text states what is compared one by one, and facts that are not compared.
+        # The text states what is compared one by one, and the attempt, which is not compared.
         same = {name: getattr(self, name) for name in _DESCRIPTIONS}
         compared = replace(other, **same)
         names = (*self._settings, "text")
         differ = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
-        digests = {one.source.get("salted_sha256") for one in (self, other)} - {None}
-        return [*differ, "salted_sha256"] if len(digests) > 1 else differ
+        first, second = self.source, other.source
+        # Made by the same options, so that the same facts are known, but perhaps not the salt.
+        both = {"command"} <= first.keys() & second.keys()
+        facts = [
+            name
+            for name in (*_COMPARED_FACTS, "salted_sha256")
+            if (name in first and name in second) or (both and name in _COMPARED_FACTS)
+        ]
+        return differ + [name for name in facts if first.get(name) != second.get(name)]
 
     @property
     def is_shown(self) -> bool:
@@ -234,7 +244,10 @@ class Claim(PageReport):
         known = f"{'at least' if is_lower else 'at most'} {quantity.gap(limit)}"
         if not isfinite(limit):
             known = "without a limit"
-        method = " (exact)" if self.is_exact else ""
+        method = ""
+        if self.is_exact and not self.is_contradicted:
+            is_tested = self.is_shown and limit == self.threshold
+            method = " (exact)" if is_tested else " (for large samples; the verdict is exact)"
         is_within = limit >= self.threshold if has_floor else limit <= self.threshold
         if self.is_exact and self.verdict == "open" and is_within:
             method = " (which an exact test does not confirm)"
@@ -294,9 +307,9 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     Returns
     -------
     differences : list of str
-        Attributes of the claim that differ, numbers by more than rounding; empty if the data have
-        the same claim. The source, the attempt and what is known of left out samples are not
-        compared.
+        What the claim files and the data do not have, numbers by more than rounding; empty if the
+        data have the same claim. Of the source the positive label, columns, rows, outcomes,
+        threshold and salted digest are compared, as far as both state them. The attempt is not.
 
     Raises
     ------
@@ -316,14 +329,64 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     >>> verify(audit.certify(tolerance=0.1).to_json(), other)
     ['estimate', 'high', 'text']
     """
-    filed = claim if isinstance(claim, Claim) else Claim.from_json(claim)
+    filed, edited = read_filed_claim(claim)
     check_states_digest(filed, salt)
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
-    return filed.find_differences(
-        audit.certify(constraint, tolerance, confidence_level=filed.confidence_level, salt=salt)
-    )
+    now = audit.certify(constraint, tolerance, confidence_level=filed.confidence_level, salt=salt)
+    return list(dict.fromkeys(edited + filed.find_differences(now)))
+
+
+def read_filed_claim(claim):
+    """A claim that may be filed, and what its file states that does not follow from its numbers."""
+    if isinstance(claim, Claim):
+        return claim, []
+    filed = Claim.from_json(claim)
+    content = read_document(claim, "Claim", ())
+    return filed, [name for name in Claim._results if content[name] != getattr(filed, name)]
+
+
+_FIELD_TYPES = {
+    **dict.fromkeys(("verdict", "form", "metric", "unit", "counted", "assumption", "text"), str),
+    **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
+    **dict.fromkeys(("estimate", "low", "high"), (int, float, str)),
+    **dict.fromkeys(("sizes", "constraint", "source", "n_missing"), dict),
+    **dict.fromkeys(("attributes", "left_out"), list),
+    **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
+    **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
+}
+"""Types of the fields of a filed claim; infinite numbers are text."""
+
+
+def _check_fields(content):
+    """Raise for a field of a filed claim that is damaged, by its name."""
+    damaged = [name for name, kind in _FIELD_TYPES.items() if not isinstance(content[name], kind)]
+    ends = [content[name] for name in ("estimate", "low", "high")]
+    infinite = ("inf", "-inf")
+    damaged += ["limits"] * any(isinstance(one, str) and one not in infinite for one in ends)
+    damaged += ["verdict"] * (content["verdict"] not in _EXIT_STATUSES)
+    damaged += ["form"] * (content["form"] not in BOUNDS)
+    for name, kind in (("sizes", int), ("n_missing", int), ("source", str)):
+        is_dict = isinstance(content[name], dict)
+        values = content[name].values() if is_dict else ()
+        damaged += [name] * (not all(isinstance(one, kind) for one in values))
+    level = content["confidence_level"]
+    damaged += ["confidence_level"] * (isinstance(level, float) and not 0.0 < level < 1.0)
+    described_types = {"name": str, "params": dict, "unfiled": list}
+    described = content["constraint"]
+    if isinstance(described, dict):
+        is_complete = all(
+            isinstance(described.get(name), kind) for name, kind in described_types.items()
+        )
+        damaged += ["constraint"] * (not is_complete)
+    sizes = [content[name] for name in ("required_sample_size", "n_smallest")]
+    damaged += ["required_sample_size", "n_smallest"] * (sizes.count(None) == 1)
+    if damaged:
+        raise ValueError(
+            f"The fields {join_names(dict.fromkeys(damaged))} of the text of a claim must be as "
+            "Claim.to_json wrote them, but they are damaged. Certify again."
+        )
 
 
 def check_states_digest(claim, salt):
@@ -349,11 +412,17 @@ def _make_constraint(described):
             f"The constraint must be one of skfair.constraints, but is {described['name']!r}; "
             "certify again with it, and compare the two texts."
         )
-    return constraint(**described["params"])
+    try:
+        return constraint(**described["params"])
+    except TypeError as error:
+        raise ValueError(f"The field constraint of the claim is damaged: {error}.") from None
 
 
-_DESCRIPTIONS = ("source", "attempt", "n_missing")
+_DESCRIPTIONS = ("source", "attempt")
 """Attributes of a claim that do not follow from the data alone."""
+
+_COMPARED_FACTS = ("positive_label", "columns", "rows", "outcomes", "threshold", "groups")
+"""Facts of the source that follow from the data and the options."""
 
 
 def _is_same(first, second):

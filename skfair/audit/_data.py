@@ -15,18 +15,18 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from skfair.audit._estimators import find_positive_label, infer_task
-from skfair.audit._files import (
-    check_columns,
+from skfair.audit._files import check_columns, file_digest, read_columns
+from skfair.audit._predictions import predict_columns
+from skfair.audit._reading import (
     check_complete_column,
+    check_counts,
     check_same_notation,
-    file_digest,
     find_label,
     parse_column,
     place_outcomes,
-    read_columns,
     read_outcomes,
+    refuse_headings_and_totals,
 )
-from skfair.audit._predictions import predict_columns
 from skfair.audit._report_input import (
     check_group_size,
     sums_suffice,
@@ -453,6 +453,7 @@ class AuditData:
             )
         names = dict.fromkeys([*named.values(), *sensitive, *control_features])
         table = read_columns(path, list(names))
+        refuse_headings_and_totals(table, path)
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
         y_true = read_outcomes(table, outcome, y_pred)
@@ -582,21 +583,6 @@ def _as_list(names):
     if names is None:
         return []
     return [names] if isinstance(names, str) else list(names)
-
-
-def check_counts(column, name):
-    """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
-    counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-    is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
-    if not is_count.all():
-        wrong = column.tolist()[int((~is_count).argmax())]
-        raise ValueError(
-            f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
-            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
-        )
-    if not counts.any():
-        raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")
-    return counts
 
 
 def mask_unknown(groups):

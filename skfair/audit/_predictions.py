@@ -24,6 +24,7 @@ from skfair.losses import (
     OBJECTIVES,
     LogisticLoss,
     is_pairwise,
+    loss_targets,
     pointwise_score,
     step_function,
 )
@@ -50,11 +51,8 @@ RATIO_UNIT = "ratio"
 PROBABILITY_UNIT = "units of the predicted probability"
 """Unit of the mean scores of a classifier with probabilities."""
 
-_REGRESSION_LOSSES = {
-    "squared": "squared units of the target",
-    "absolute": "units of the target",
-}
-"""Losses of predicted numbers by name, and their units."""
+_UNITS_BY_DEGREE = {1: "units of the target", 2: "squared units of the target"}
+"""Units of losses of predicted numbers, by their degree."""
 
 
 def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabilities=False):
@@ -128,13 +126,14 @@ def _prediction_loss(model, loss):
             "constraint that has one, as LossParity(loss='squared') (the squared error), "
             "'absolute', or a callable (predictions, target) -> skfair.losses.Pointwise."
         )
-    if isinstance(loss, str) and loss not in _REGRESSION_LOSSES:
+    names = [name for name in LOSSES if "numbers" in loss_targets(name)]
+    if (isinstance(loss, str) and loss not in names) or "numbers" not in loss_targets(loss):
         raise ValueError(
-            f"For predicted numbers loss must be one of {[*_REGRESSION_LOSSES]} or a callable; "
+            f"For predicted numbers loss must be one of {names} or a callable; "
             f"got {loss!r}, which is a loss of classes or no loss at all."
         )
-    known = loss if isinstance(loss, str) else None
-    return loss, _REGRESSION_LOSSES.get(known, "units of the loss")
+    degree = getattr(resolve_name(LOSSES, loss, "loss"), "degree", None)
+    return loss, _UNITS_BY_DEGREE.get(degree, "units of the loss")
 
 
 # Predictions of a model as targets and scores that constraints can be bound to.

@@ -22,6 +22,7 @@ from skfair.audit._tables import (
     OVERALL,
     STRATUM_SEPARATOR,
     groups_like_unknown,
+    is_missing_group,
     single_attributes,
 )
 from skfair.groups._known import MISSING
@@ -127,9 +128,24 @@ def _describe_sample(report):
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
     quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
     known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
-    text = f"{samples_clause(report.n_samples, {last: n_groups})} were audited"
     rates = f" ({join_names(known)})" if known else ""
-    return f"{text}{rates}{left_out_clause(_find_small_groups(report))}."
+    small = left_out_clause(_find_small_groups(report))
+    n_unknown = _count_without_group(report, last)
+    if not n_unknown:
+        text = samples_clause(report.n_samples, {last: n_groups})
+        return f"{text} were audited{rates}{small}."
+    inside = samples_clause(report.n_samples - n_unknown, {last: n_groups})
+    inside = inside.replace("samples", "of them", 1)
+    unknown = f"{n_unknown:,} have no recorded group"
+    return f"{report.n_samples:,} samples were audited{rates}, {inside}; {unknown}{small}."
+
+
+def _count_without_group(report, attribute):
+    """Number of samples that no group of an attribute counts, since theirs is unknown."""
+    rows = report.frame[report.frame["attribute"] == attribute]
+    if report.assumption or rows["group"].map(is_missing_group).any():
+        return 0
+    return report.n_missing.get(attribute, 0)
 
 
 def _find_small_groups(report):

@@ -172,7 +172,14 @@ def _noun(metric):
 
 def describe_bound(constraint, is_real=False, n_classes=1, pos_label=None):
     """What a constraint compares; `pos_label` is None if it is unknown."""
-    form = _FORMS.get(constraint.gap.name, "gap")
+    form = constraint.gap.form
+    if form not in BOUNDS:
+        raise ValueError(
+            f"No sentence says what the gap {constraint.gap.name} of {constraint.name} bounds, so "
+            f"it cannot be claimed. Its class must have a form that is one of {join_names(BOUNDS)}"
+            ", if that is what it bounds; or bound it by a scorer, "
+            "make_scorer(constraint, confidence_level=0.95)."
+        )
     noun = _describe_compared(constraint, is_real, n_classes)
     phrase = getattr(constraint.compared_rate, "phrase", "")
     if "equalized" in (constraint.metric or ""):
@@ -220,20 +227,7 @@ def _find_unit(constraint, form):
 # What is claimed: a verdict on a bound, one sentence for each kind of gap.
 
 
-_FORMS = {
-    "RatioGap": "ratio",
-    "Shortfall": "floor",
-    "LargestMean": "ceiling",
-    "DistanceToOverall": "distance to overall",
-    "ExcessOverOverall": "above overall",
-    "TotalRangeGap": "total gap",
-    "MeanDistanceToOverall": "mean distance",
-    "MeanPositiveExcess": "mean excess",
-    "SignedMeanExcess": "signed mean excess",
-}
-"""Forms of bounds by the name of the gap of a constraint; others are gaps between groups."""
-
-_BOUNDS = {
+BOUNDS = {
     "gap": "no two groups{by} differ by more than {bound} in {noun}",
     "ratio": "the smallest {noun} of a group{by} is at least {bound} times the largest",
     "floor": "every group{by} has a {noun} of at least {bound}",
@@ -247,7 +241,7 @@ _BOUNDS = {
     "signed mean excess": "the mean of groups{by} is at most {bound} above all in {noun}, where "
     "groups offset each other",
 }
-"""What a bound says of the groups, by its form."""
+"""What a bound says of the groups, by the form of its gap."""
 
 LOWER_BOUNDS = ("ratio", "floor")
 """Forms of bounds that are smallest values."""
@@ -258,7 +252,7 @@ _VERDICTS = {"shown": "Shown", "open": "Not shown", "contradicted": "Contradicte
 def verdict_text(verdict, quantity, bound, attributes=(), when=""):
     """Whether the data show a bound on the groups by some attributes, as a text without its end."""
     by = f" by {' and '.join(attributes)}" if attributes else ""
-    statement = _BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
+    statement = BOUNDS[quantity.form].format(by=by, noun=quantity.noun, bound=bound)
     return f"{_VERDICTS[verdict]}{when}: {statement}"
 
 

@@ -52,8 +52,9 @@ class ClusterRequirements(NamedTuple):
     members: np.ndarray | None = None  # number by group; None: enough for all clusters
     group_positions: np.ndarray | slice = slice(None)  # of the groups in tables of the problem
     n_clusters: int = 1
+    lightest: float = 0.0  # weight of a sample, by which unequal weights may exceed a share
 
-    def bind_to_groups(self, groups, attributes, places, weights):
+    def bind_to_groups(self, groups, attributes, places, weights, weight_range):
         """The requirements of groups, whose columns and weights in the problem are given.
 
         A ValueError names the group whose share of all samples is outside of its bounds: then no
@@ -62,6 +63,8 @@ class ClusterRequirements(NamedTuple):
         self = self._replace(
             attribute_slices=attributes, members=groups.counts, group_positions=places
         )
+        if weight_range[0] < weight_range[1]:
+            self = self._replace(lightest=weight_range[0])
         if len(places) == len(attributes):  # a single group is all of every cluster
             return self._replace(group_share_bounds=(0.0, 1.0))
         shares = weights[places] * len(attributes) / weights.sum()
@@ -82,11 +85,18 @@ class ClusterRequirements(NamedTuple):
                 )
         return self._replace(group_share_bounds=tuple(bounds))
 
-    def limits(self, group_weights, intersections=None, largest_weight=1.0):
+    def share_slack(self, bound):
+        """Weight by which a group may exceed its bound: what the lightest sample changes at most.
+
+        Integer counts keep bounds on shares exactly.
+        """
+        return self.lightest * np.minimum(bound, 1.0 - np.asarray(bound))
+
+    def limits(self, group_weights, intersections=None):
         """The same as `Limits`, with the level that has to be reached.
 
         ``intersections`` are the groups of each, (n_intersections, n_attributes); None if every
-        group is one. Rounding may exceed a bound on shares by the ``largest_weight`` of a sample.
+        group is one.
         """
         if len(group_weights) == len(self.attribute_slices):
             # Each attribute has one group, which is balanced in any case.
@@ -127,9 +137,8 @@ class ClusterRequirements(NamedTuple):
                 rows - shares[:, np.newaxis] / len(self.attribute_slices)
             )
             is_bound = shares != max(sign, 0)  # 0 and 1 bound nothing
-            limits = add_rows(
-                limits, rows[is_bound], ROUNDING * group_weights.sum(), largest_weight
-            )
+            slack = self.share_slack(shares)[is_bound]
+            limits = add_rows(limits, rows[is_bound], ROUNDING * group_weights.sum(), slack)
         return limits
 
 
@@ -257,10 +266,12 @@ def list_shortfalls(attributes, requirements, largest_weight):
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
-        excess = (sign * (attributes["group_counts_"] - sizes[:, np.newaxis] * bound)).max()
-        if excess > largest_weight * (1 + 1e-9):
-            sentence = f"{name}={bound} is not kept: a cluster misses it by a weight of {excess:g}."
-            shortfalls.append((excess / sizes.sum(), sentence))
+        counts, slack = attributes["group_counts_"], requirements.share_slack(bound)
+        excess = sign * (counts - sizes[:, np.newaxis] * bound)
+        if (excess > slack * (1 + 1e-9) + 1e-9 * sizes.max()).any():
+            excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
+            sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."
+            shortfalls.append((excess, sentence))
     return [*shortfalls, *_describe_size_violations(sizes, requirements, largest_weight)]
 
 

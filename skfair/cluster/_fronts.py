@@ -547,9 +547,7 @@ def _kmeans_routes(algorithm, estimator, data, n_levels, random_state, metric):
         warn_of_duplicates(n_distinct, runs.n_clusters)
     # The levels rise to a ratio of 1 in the scales of the metric.
     requirements = data.requirements._replace(**{metric: 1.0})
-    limits = requirements.limits(
-        problem.group_weights, problem.limits.intersections, data.largest_weight
-    )
+    limits = requirements.limits(problem.group_weights, problem.limits.intersections)
     problem = replace(problem, limits=limits)
     routes = algorithm._front(problem, runs, n_levels or 40, random_state)
     return [_complete_route(route, data, runs.n_clusters) for route in routes]

@@ -1,12 +1,13 @@
 """The command ``python -m skfair certify``: a claim about a file of predictions."""
 
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from shlex import join, split
 
-from skfair.audit import Claim
-from skfair.audit._claims import check_states_digest
+from skfair.audit._claims import check_states_digest, read_filed_claim
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -82,17 +83,17 @@ def _run_certify(options):
 def _run_verify(certify, options):
     """Print whether the file has the claim that was filed; return the exit status."""
     resolve_output(options)
-    filed = Claim.from_json(options.claim)
+    filed, edited = read_filed_claim(options.claim)
     if "command" not in filed.source:
         raise ValueError(
             f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
             "state the options. Pass others to skfair.audit.verify."
         )
-    repeated = certify.parse_args([str(options.file), *split(filed.source["command"])])
     check_states_digest(filed, options.salt)
+    repeated = _parse_filed_options(certify, options.file, filed.source["command"])
     repeated.confidence, repeated.salt = filed.confidence_level, options.salt
     claim = _build_claim(repeated)
-    differences = filed.find_differences(claim)
+    differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
     sentences = [f"The same claim. {filed}"]
     if claim.source.get("sha256") != filed.source.get("sha256"):
         sentences[0] += " The file has another SHA-256 digest."
@@ -102,6 +103,20 @@ def _run_verify(certify, options):
     results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
     output_results(options, sentences, json.dumps(results))
     return FINDING_STATUS if differences else 0
+
+
+def _parse_filed_options(certify, file, text):
+    """The options that a claim names; those that write files are left out."""
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            options = certify.parse_args([str(file), *split(text)])
+    except (SystemExit, ValueError):
+        raise ValueError(
+            "The field source.command of a claim must be options of `python -m skfair certify`, "
+            f"but it is {text!r}. Certify again."
+        ) from None
+    options.ledger = options.out = options.json = None
+    return options
 
 
 _UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "parser", "run", "salt")

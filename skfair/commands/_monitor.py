@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
-from skfair.audit._data import check_counts
-from skfair.audit._files import (
+from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
+from skfair.audit._reading import (
     check_complete_column,
+    check_counts,
     check_same_notation,
     find_label,
     place_outcomes,
     read_outcomes,
 )
-from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
@@ -248,6 +248,7 @@ def feed(monitor, log, takes_late=False):
     Periods before the last one that was read are an error, unless windows take them late. Returns
     the number of decisions that are left out, because their period was read before.
     """
+    _refuse_distant_periods(monitor, log.periods)
     is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
     if hasattr(monitor, "status_"):
         last = monitor.summary()["time"].iloc[-1]
@@ -277,6 +278,29 @@ def feed(monitor, log, takes_late=False):
         if rows.any():
             monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
     return int((~is_new).sum())
+
+
+_MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
+"""Share of decisions, and years from the others, from which dates look like slips of the pen."""
+
+
+def _refuse_distant_periods(monitor, periods):
+    """Raise for a few decisions that are years away from the others, such as in 2205."""
+    counts = periods.value_counts()
+    known = monitor.decision_times_ if hasattr(monitor, "status_") else []
+    times = pd.DatetimeIndex(sorted({*counts.index, *known}))
+    gaps = np.flatnonzero(np.diff(times) > pd.Timedelta(365.25 * _MAX_YEARS_BETWEEN, "D"))
+    for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:
+        n = int(counts.reindex(side).sum())
+        is_new = bool(known) and not set(side) & set(known)
+        if n and (is_new or n <= _MAX_SHARE_OF_DISTANT * len(periods)):
+            day = counts.reindex(side).dropna().index[0]
+            raise ValueError(
+                f"--time: {n:,} of {len(periods):,} decisions are more than {_MAX_YEARS_BETWEEN:g} "
+                f"years away from the others, such as in {day:%Y-%m-%d}, which may be slips of the "
+                "pen, or a pause. Correct them, leave these rows out of the file, or begin another "
+                "monitor after a pause, by another file as --state."
+            )
 
 
 def _refuse_late_periods(late):

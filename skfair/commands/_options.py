@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skfair.audit._files import file_digest, read_columns
+from skfair.audit._reading import parse_numbers, refuse_headings_and_totals
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -87,12 +88,16 @@ def add_file_options(command):
     add("file", type=Path, help="CSV (any separator), Parquet or a folder of it, a row per sample")
     add("--positive", help="the class that means success, as it is written in the file")
     add("--encoding", metavar="NAME", help="of CSV, such as latin-1 or utf-16 (default UTF-8)")
+    add("--decimal", choices=["point", "comma"], help="decimal sign of numbers in CSV")
     add("--ignore-case", action="store_true", help="read Yes, yes and 'yes ' as one label")
 
 
 def read_table(options, names):
     """Columns of the file, in its encoding, and with one spelling of each label on request."""
     table = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
+    refuse_headings_and_totals(table, options.file)
+    if options.decimal is not None:
+        table = table.apply(parse_numbers, decimal=options.decimal)
     return table.apply(_unify_spelling) if options.ignore_case else table
 
 

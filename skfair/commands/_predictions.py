@@ -5,9 +5,9 @@ import sys
 import pandas as pd
 
 from skfair.audit import Audit, SensitiveFeatures
-from skfair.audit._data import check_counts
-from skfair.audit._files import (
+from skfair.audit._reading import (
     check_complete_column,
+    check_counts,
     check_same_notation,
     find_label,
     has_decimals,
@@ -23,12 +23,13 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
 
     `facts` has what the user states about the data, by name.
     """
-    columns, settings, threshold, k = _read_columns(options)
+    table = _read_file(options)
+    columns, settings, threshold, k = _read_columns(options, table)
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
     audit = Audit.from_columns(
         columns,
-        _read_groups(options, options.missing or missing, odds_ratio),
+        _read_groups(options, table, options.missing or missing, odds_ratio),
         task=options.task,
         min_group_size=options.min_size,
         source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
@@ -39,13 +40,20 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
     return audit if k is None else audit.top(k)
 
 
-def _read_columns(options):
+def _read_file(options):
+    """All columns of the file that the options name."""
+    single = [options.target, options.prediction, options.probability, options.weight]
+    lists = [options.sensitive, options.group_probability, options.features]
+    lists.append(getattr(options, "control", None) or [])
+    names = [*single, options.count, *(name for one in lists for name in one)]
+    return read_table(options, [name for name in names if name is not None])
+
+
+def _read_columns(options, table):
     """Predictions by name, weights and positive label, the threshold of scores, and --top."""
     roles = [options.prediction, options.probability, options.weight, options.count]
     control = getattr(options, "control", None) or []
-    names = [name for name in (options.target, *roles, *control) if name is not None]
     # Read the columns as numbers, booleans or text, and check what each must hold.
-    table = read_table(options, names)
     y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
     _check_numbers(options, y_true, y_pred, y_score, weights)
@@ -68,10 +76,9 @@ def _read_columns(options):
     return columns, settings, threshold, k
 
 
-def _read_groups(options, missing, odds_ratio):
+def _read_groups(options, table, missing, odds_ratio):
     """What the file has of groups: labels, and probabilities with what is assumed of them."""
     names = options.group_probability
-    table = read_table(options, [*options.sensitive, *names])
     labels = probabilities = None
     if options.sensitive:
         labels = table[options.sensitive]
@@ -84,7 +91,7 @@ def _read_groups(options, missing, odds_ratio):
         labels,
         unknown=options.unknown,
         missing=missing,
-        X=_read_features(options),
+        X=_read_features(options, table),
         probabilities=probabilities,
         odds_ratio=odds_ratio,
     )
@@ -169,8 +176,19 @@ def _threshold(options, y_true, y_pred):
     return 0.5
 
 
+def _refuse_percentages(scores, threshold):
+    """Raise for scores up to 100 with a threshold between 0 and 1."""
+    if 0.0 < threshold < 1.0 and scores.min() >= 0.0 and 10.0 < scores.max() <= 100.0:
+        raise ValueError(
+            f"--threshold {threshold:g} may be a share, or a number among the scores of "
+            f"{scores.name!r}, which go from {scores.min():g} to {scores.max():g}. Pass it in the "
+            f"unit of the scores, as --threshold {100 * threshold:g}, or scores from 0 to 1."
+        )
+
+
 def _apply_threshold(scores, y_true, threshold, positive):
     """Classes of scores: positive above the threshold; booleans without a target."""
+    _refuse_percentages(scores, threshold)
     if y_true is None:
         return scores > threshold
     labels = sorted(y_true.unique().tolist(), key=str)
@@ -184,9 +202,8 @@ def _apply_threshold(scores, y_true, threshold, positive):
     return (scores > threshold).map({True: positive, False: other})
 
 
-def _read_features(options):
+def _read_features(options, table):
     """The columns of --features, as numbers or categories; None without any."""
     if not options.features:
         return None
-    table = read_table(options, options.features)
     return pd.DataFrame({name: check_complete_column(table, name) for name in options.features})

@@ -25,11 +25,10 @@ from skfair.losses import (
     ERROR_RATE_TABLE,
     LOSSES,
     SELECTION_RATE_TABLE,
-    HingeLoss,
     LogisticLoss,
     LossName,
-    SquaredHingeLoss,
     averaged_loss,
+    loss_targets,
     pointwise_score,
     step_function,
 )
@@ -333,9 +332,6 @@ class MeanParity(Constraint):
 # Constraints on the mean loss of groups.
 
 
-_CLASSIFICATION_LOSSES = (LogisticLoss, HingeLoss, SquaredHingeLoss)
-
-
 @constraint_docs
 class ConstraintOnLoss(Constraint):
     """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
@@ -346,8 +342,8 @@ class ConstraintOnLoss(Constraint):
     def applies_to(self) -> tuple[str, ...]:
         """Kinds of predictions: losses of the classes -1 and +1 do not apply to numbers."""
         # None may be any loss, so it is not refused here.
-        loss = resolve_name(LOSSES, self.loss, "loss") if isinstance(self.loss, str) else self.loss
-        return ("scores",) if isinstance(loss, _CLASSIFICATION_LOSSES) else ("scores", "numbers")
+        has_numbers = self.loss is None or "numbers" in loss_targets(self.loss)
+        return ("scores", "numbers") if has_numbers else ("scores",)
 
     def __init__(
         self,

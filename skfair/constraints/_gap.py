@@ -37,11 +37,15 @@ _NEGLIGIBLE_RATE = 1e-12
 class GapBase(ABC):
     """What clients may conclude from a gap, and its value.
 
-    Subclasses do not inherit `name` and `is_range`, so that clients refuse what they do not know.
+    Subclasses do not inherit `form` and `is_range`, so that clients refuse what they do not know.
     """
 
     name = "GapBase"
-    """The name of the class, by which clients know the kinds of gaps that they support."""
+    """The name of the class, which messages state."""
+
+    form = ""
+    """What a bound on it says of the groups, as a key of the sentences of audits: "gap", "ratio",
+    "floor", ...; empty if no sentence says it, so that audits refuse the gap."""
 
     is_range = False
     """Whether the largest and the smallest mean of each block decide if it is kept, alone."""
@@ -65,7 +69,7 @@ class GapBase(ABC):
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
         cls.name = cls.__name__
-        cls.is_range = vars(cls).get("is_range", False)
+        cls.is_range, cls.form = vars(cls).get("is_range", False), vars(cls).get("form", "")
         # Methods without a description have that of the method that they replace.
         for name, member in vars(cls).items():
             function = getattr(member, "__func__", member)
@@ -99,7 +103,7 @@ class Gap(GapBase):
 
     Gaps are frozen dataclasses, so that equal ones share their rows. A gap of one's own says how it
     is computed, how it changes with the means, and which rows bound it. The attributes of its class
-    say what clients may conclude from it; subclasses do not inherit `name` and `is_range`, so that
+    say what clients may conclude from it; subclasses do not inherit `form` and `is_range`, so that
     clients refuse what they do not know.
 
     Examples
@@ -317,7 +321,7 @@ class RangeGap(Gap):
     blocks: tuple
     scale: float = 1.0
 
-    is_range = True
+    is_range, form = True, "gap"
     compares = "groups"
 
     @classmethod
@@ -456,7 +460,7 @@ class RatioGap(RangeGap):
     0.5
     """
 
-    is_range, is_ratio = True, True
+    is_range, is_ratio, form = True, True, "ratio"
 
     value_and_subgradient = Gap.value_and_subgradient
 
@@ -516,6 +520,7 @@ class TotalRangeGap(RangeGap):
     0.5
     """
 
+    form = "total gap"
     value_and_subgradient = Gap.value_and_subgradient
 
     @classmethod
@@ -617,7 +622,7 @@ class ExcessOverOverall(Gap):
 
     pairs: tuple
 
-    compares, side = "overall", "above the overall value"
+    compares, side, form = "overall", "above the overall value", "above overall"
 
     below = 0.0
     """Factor of an excess below 0 in the gap: 0 leaves it out, -1 counts it as one above."""
@@ -710,7 +715,7 @@ class DistanceToOverall(ExcessOverOverall):
     0.375
     """
 
-    side, below = "from the overall value", -1.0
+    side, below, form = "from the overall value", -1.0, "distance to overall"
 
 
 class MeanPositiveExcess(ExcessOverOverall):
@@ -719,7 +724,7 @@ class MeanPositiveExcess(ExcessOverOverall):
     Groups below the overall mean count as 0.
     """
 
-    side = "above the overall value on average"
+    side, form = "above the overall value on average", "mean excess"
 
     def __call__(self, means: np.ndarray) -> Any:
         return self._sizes(means).mean(axis=0)
@@ -755,13 +760,14 @@ class MeanPositiveExcess(ExcessOverOverall):
 class MeanDistanceToOverall(MeanPositiveExcess):
     """Distance of a group's mean from the overall mean, averaged over the groups."""
 
-    side, below = "from the overall value on average", -1.0
+    side, below, form = "from the overall value on average", -1.0, "mean distance"
 
 
 class SignedMeanExcess(ExcessOverOverall):
     """The same average with its sign: a group below the overall mean offsets one above."""
 
     side = "above the overall value on average, where groups offset each other"
+    form = "signed mean excess"
 
     def __call__(self, means: np.ndarray) -> Any:
         return self._excesses(means).mean(axis=0)
@@ -797,7 +803,7 @@ class LargestMean(Gap):
 
     events: tuple
 
-    compares = "bound"
+    compares, form = "bound", "ceiling"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -852,7 +858,7 @@ class Shortfall(Gap):
     events: tuple
     largest: float = 1.0
 
-    compares = "bound"
+    compares, form = "bound", "floor"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -900,7 +906,7 @@ AGGREGATES: dict[tuple[str, str], type[Gap]] = {
 class MutualOrderGap(RangeGap):
     """Difference between the rates of each order of two groups, whose pairs are events."""
 
-    is_range = True
+    is_range, form = True, "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> RangeGap:
@@ -920,7 +926,7 @@ class IntervalGap(GapBase):
 
     criterion: Any
 
-    compares = "groups"
+    compares, form = "groups", "gap"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:

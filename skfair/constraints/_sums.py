@@ -10,6 +10,7 @@ from skfair.constraints._reports import rate_report_columns
 from skfair.constraints._rows import RateRows, evaluate_terms
 from skfair.constraints._units import USER_UNIT, Unit
 from skfair.groups._events import Events
+from skfair.losses import pointwise_score
 from skfair.metrics._rates import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
 
@@ -59,6 +60,11 @@ class Sums:
     def is_quotient(self):
         """Whether rates are quotients of two terms."""
         return len(self.exact) > 1
+
+    @property
+    def is_linear(self):
+        """Whether means of scores are compared, which are linear in the scores."""
+        return self.exact == (pointwise_score,)
 
     def smooth_means(self, scores):
         """Sums of the smooth terms, (n_sums,)."""

@@ -73,6 +73,20 @@ def make_terms(constraint, surrogate, loss, samples, unit):
     return smooth, exact, Unit(0.0, float(np.divide(*sizes)) if len(sizes) == 2 else sizes[0])
 
 
+def loss_in_unit(loss, unit):
+    """A loss of scores and targets in units of a fit, and one unit of it in the user's.
+
+    A loss of one's own is a function of scores and targets in the user's units.
+    """
+    degree = getattr(loss, "degree", None)
+    if isinstance(loss, ConvertedTerm) or unit == USER_UNIT or degree:
+        return loss, getattr(loss, "size", unit.spread ** (degree or 0))
+    # Its size is that at the mean of the target, of targets one spread away.
+    center, away = np.full(2, unit.center), unit.from_unit(np.array([-1.0, 1.0]))
+    size = float(np.abs(as_pointwise(loss(center, away), 2, "The loss").value).mean()) or 1.0
+    return ConvertedTerm(loss, unit, size), size
+
+
 def _find_size(term, samples, unit):
     """The larger mean size of a term at the mean of the target and at the target itself; or 1."""
     target = unit.from_unit(samples.target)

@@ -71,8 +71,9 @@ thousands of points, one is chosen whose samples are favourable."""
 _AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
 
-_FIRST_SLOPES = {"decisions": 1.0, "ranks": 1.0, "values": 0.6}
-"""Fall of an out-of-fold gap per unit of the training gap, before it is measured, by statistic."""
+_FIRST_SLOPE_OF_LOSSES = 0.6
+"""Fall of an out-of-fold gap of losses per unit of the training gap, before it is measured. Gaps of
+decisions, ranks and means of scores fall by as much as the training gap."""
 
 _MIN_SLOPES = {"decisions": 0.5, "ranks": 0.5, "values": 0.1}
 """Smallest fall that is believed: less is noise, and would lead to far too small a tolerance."""
@@ -208,6 +209,12 @@ def _slopes(rounds):
     return slopes
 
 
+def _first_slope(sums):
+    """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
+    is_loss = sums.metric_input == "values" and not sums.is_linear
+    return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
+
+
 class _Evidence:
     """Posteriors of the population's gaps, from decisions about samples left out.
 
@@ -232,7 +239,7 @@ class _Evidence:
         )
         # Sample sizes that have the larger standard errors, in multiples of the effective sizes.
         self.multiples = [_ERROR_FACTORS[one.sums.metric_input] ** -2 for one in constraint]
-        self.first_slopes = np.array([_FIRST_SLOPES[one.sums.metric_input] for one in constraint])
+        self.first_slopes = np.array([_first_slope(one.sums) for one in constraint])
         self.min_slopes = np.array([_MIN_SLOPES[one.sums.metric_input] for one in constraint])
         pairs = zip(constraint, self.posteriors, strict=True)
         self.floors = np.array([_smallest_tolerance(*pair) for pair in pairs])

@@ -8,7 +8,7 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.constraints import CONSTRAINTS, Constraint
-from skfair.constraints._units import Unit
+from skfair.constraints._units import Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
 from skfair.groups._samples import check_alignment, check_samples
@@ -79,7 +79,7 @@ class TrainingData(NamedTuple):
 
     def loss_unit(self, loss):
         """One unit of the mean loss of a fit in the user's."""
-        return self.target_unit.spread ** (getattr(loss, "degree", None) or 0)
+        return loss_in_unit(loss, self.target_unit)[1]
 
     @property
     def labels(self):

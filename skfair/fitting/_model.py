@@ -4,21 +4,21 @@ from typing import Any
 
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
-from skfair.constraints._units import Unit
+from skfair.constraints._units import Unit, loss_in_unit
 from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
 from skfair.groups._state import PlainStateMixin
-from skfair.losses import OBJECTIVES, is_pairwise
+from skfair.losses import LOSSES, OBJECTIVES, is_pairwise, loss_targets
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SOLVERS
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, make_docstring_decorator
-from skfair.utils._checks import resolve_name
+from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._sklearn import CallbackSupportMixin
 
 # Estimators with a report of their constraint.
@@ -96,14 +96,24 @@ def make_problem(estimator, model, training, constraints, loss=None):
         _refuse_threshold_criteria(loss, bound)
     # Class weights count in the loss; rates of groups keep the sample weights.
     weights, system = loss_weights(estimator.class_weight, training), ConstraintSystem(tuple(bound))
+    loss, _ = loss_in_unit(loss, training.target_unit)
     return ConstrainedProblem(
         model, loss, training.samples.target, weights, estimator.alpha, system
     )
 
 
 def make_loss(estimator):
-    """The loss of scores that an estimator's parameter names, or is."""
-    return resolve_name(OBJECTIVES, estimator.loss, "loss")
+    """The loss that an estimator's parameter names, or is, if it is for the estimator's targets."""
+    loss = resolve_name(OBJECTIVES, estimator.loss, "loss")
+    target = "numbers" if is_regressor(estimator) else "classes"
+    if target not in loss_targets(loss):
+        known = [name for name in LOSSES if target in loss_targets(name)]
+        raise ValueError(
+            f"{type(estimator).__name__} predicts {target}, but loss={estimator.loss!r} is a loss "
+            f"of {join_names(loss_targets(loss))}. Pass one of {known}, or a callable "
+            "(scores, target) -> skfair.losses.Pointwise."
+        )
+    return loss
 
 
 def make_solver(estimator):

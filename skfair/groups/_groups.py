@@ -269,6 +269,8 @@ class GroupSummary(NamedTuple):
         Labels of each group, one column per sensitive attribute.
     counts : ndarray of intp, shape (n_groups,)
         Number of samples of each group.
+    attributes : list of length n_attributes
+        Names of the attributes, or their positions where they have no names.
 
     Examples
     --------
@@ -280,6 +282,7 @@ class GroupSummary(NamedTuple):
 
     labels: np.ndarray
     counts: np.ndarray
+    attributes: list
 
 
 class Groups:
@@ -547,9 +550,9 @@ class Groups:
 
     @property
     def summary(self) -> GroupSummary:
-        """Labels and counts alone, sorted by label, as a `GroupSummary`."""
+        """Labels, counts and attributes alone, sorted by label, as a `GroupSummary`."""
         order = np.argsort(self.ranks)
-        return GroupSummary(self.labels[order], self.counts[order])
+        return GroupSummary(self.labels[order], self.counts[order], list(self.attributes))
 
     def members(self) -> list[np.ndarray]:
         """Rows of each group, a list of n_groups arrays."""
@@ -828,15 +831,6 @@ def group_names(labels):
     if labels.shape[1] == 1:
         return labels[:, 0].tolist()
     return [tuple(row) for row in labels]
-
-
-def to_pandas_index(labels, sensitive_features):
-    """Groups as an index of a DataFrame, named as the attributes of sensitive_features are."""
-    import pandas as pd
-
-    names = attribute_names(sensitive_features) or [None] * labels.shape[1]
-    index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
-    return index.get_level_values(0) if index.nlevels == 1 else index
 
 
 # Balance of a clustering, from its table of weighted counts per cluster and group.

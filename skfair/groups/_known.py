@@ -182,7 +182,7 @@ def encode_known_groups(sensitive_features, n_samples, summary, handle_unknown="
     """
     # Encode the samples that have a group, then translate their groups to those known at fit.
     is_recorded, groups = _encode_recorded(sensitive_features, n_samples)
-    _check_attributes(groups.labels.shape[1], summary.labels.shape[1])
+    groups = order_attributes(groups, summary.attributes, "the fit")
     known = {name: code for code, name in enumerate(group_names(summary.labels))}
     matched = _find_known_codes(group_names(groups.labels), known)
     codes = np.full(n_samples, len(known))
@@ -224,8 +224,7 @@ def encode_known_values(sensitive_features, n_samples, summary, handle_unknown):
     codes_by_attribute = {}
     for code, (attribute, value) in enumerate(summary.labels[:, 0]):
         codes_by_attribute.setdefault(attribute, {})[value] = code
-    _check_attributes(groups.labels.shape[1], len(codes_by_attribute))
-    # Attributes are matched by position, since their names may differ from those at fit.
+    groups = order_attributes(groups, summary.attributes, "the fit")
     n_known = len(summary.labels)
     codes = np.full((n_samples, len(codes_by_attribute)), n_known)
     for number, (attribute, known) in enumerate(codes_by_attribute.items()):
@@ -249,8 +248,8 @@ def _encode_recorded(sensitive_features, n_samples):
     names = attribute_names(sensitive_features) or range(len(columns))
     recorded = {name: column[is_recorded] for name, column in zip(names, columns, strict=True)}
     if not is_recorded.any():
-        labels = np.empty((0, len(columns)), dtype=object)
-        return is_recorded, Groups(labels, codes=np.empty(0, dtype=np.intp))
+        labels, codes = np.empty((0, len(columns)), dtype=object), np.empty(0, dtype=np.intp)
+        return is_recorded, Groups(labels, codes=codes, attributes=list(names))
     return is_recorded, check_groups(pd.DataFrame(recorded), int(is_recorded.sum()))
 
 
@@ -282,10 +281,22 @@ def _handle_unknown(is_unknown, is_recorded, unknown, known, handle_unknown, att
     )
 
 
-def _check_attributes(n_attributes, expected):
-    """Raise for another number of attributes than at fit."""
-    if n_attributes != expected:
+def order_attributes(groups, attributes, source):
+    """Groups with their attributes in the order of `attributes`, those of an earlier call.
+
+    They are matched by name, or by position where either has no names. The name of a single
+    attribute is ignored, since it has no other meaning. `source` says in the error which call had
+    the attributes.
+    """
+    names, numbers = groups.attributes, list(range(len(attributes)))
+    is_permuted = set(names) == set(attributes)
+    is_by_position = len(numbers) == 1 or numbers in (names, attributes)
+    if len(names) != len(numbers) or not (is_permuted or is_by_position):
         raise argument_error(
-            f"sensitive_features has {n_attributes} attribute(s) but the estimator was fitted with "
-            f"{expected}; pass the same attributes as at fit, in the same order."
+            f"sensitive_features must have the {len(numbers)} attribute(s) of {source}, "
+            f"{join_names(map(repr, attributes))}, but has {len(names)}: "
+            f"{join_names(map(repr, names))}. Pass the same columns; a table may have them in any "
+            "order."
         )
+    order = [names.index(name) for name in attributes] if is_permuted else numbers
+    return Groups(groups.labels[:, order], codes=groups.codes, attributes=attributes)

@@ -15,6 +15,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import (
     Groups,
+    attribute_names,
     check_attribute_label_types,
     check_groups,
     refuse_continuous_attributes,
@@ -423,6 +424,13 @@ def _check_number_of_groups(groups, n_samples):
         )
 
 
+def to_pandas_index(labels, sensitive_features):
+    """Groups as an index of a DataFrame, named as the attributes of sensitive_features are."""
+    names = attribute_names(sensitive_features) or [None] * labels.shape[1]
+    index = pd.MultiIndex.from_arrays(list(labels.T), names=names)
+    return index.get_level_values(0) if index.nlevels == 1 else index
+
+
 _ROUTING_ADVICE = (
     "Inside a search or pipeline, turn on metadata routing: "
     "sklearn.set_config(enable_metadata_routing=True)."
@@ -525,7 +533,8 @@ def encode_block(block, name):
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)
     cells = [*map(tuple, groups.labels.tolist())]
-    return EncodedBlock(X, cells, groups.codes, weights, (block.partition_index, block.start))
+    place, attributes = (block.partition_index, block.start), groups.attributes if len(X) else ()
+    return EncodedBlock(X, cells, groups.codes, weights, place, attributes=attributes)
 
 
 class SampleSummary:
@@ -593,7 +602,8 @@ class SampleSummary:
 
     def intersection_groups(self):
         """Groups of one sample of each cell."""
-        return Groups(np.array(self.cells, dtype=object), codes=np.arange(len(self.cells)))
+        labels, codes = np.array(self.cells, dtype=object), np.arange(len(self.cells))
+        return Groups(labels, codes=codes, attributes=list(self.attributes))
 
     def check_unchanged(self, blocks):
         """Raise for blocks whose samples changed when a lost worker made them be computed again."""

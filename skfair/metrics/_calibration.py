@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups._events import Events
-from skfair.groups._groups import to_pandas_index
-from skfair.groups._samples import check_metric_input
+from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 from skfair.statistics import Rates, check_level

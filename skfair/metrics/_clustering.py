@@ -14,9 +14,8 @@ from skfair.groups._groups import (
     balances_and_data_balance,
     count_table,
     smallest_share_ratios,
-    to_pandas_index,
 )
-from skfair.groups._samples import check_metric_input
+from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric

@@ -12,8 +12,8 @@ from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import Groups, check_groups
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
-from skfair.groups._groups import attribute_names, to_pandas_index
-from skfair.groups._samples import check_alignment, check_metric_input
+from skfair.groups._groups import attribute_names
+from skfair.groups._samples import check_alignment, check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._group_metrics import (
     GroupMetric,

@@ -19,6 +19,7 @@ from skfair.audit._sensitive_features import as_sensitive_features
 from skfair.constraints._outcomes import evaluate_cells, outcome_use
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._groups import check_attribute_label_types
+from skfair.groups._known import order_attributes
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.utils._checks import argument_error, join_names, warn
@@ -327,9 +328,12 @@ def read_batch(settings, row, attributes, audit, ids, X):
     is_known, target = y_true is not None, np.ones(len(scores))
     if is_known:
         target = to_target(constraint, y_true, settings.pos_label)
+    groups = samples.groups
+    if attributes is not None:
+        groups = order_attributes(groups, attributes, "the first batch")
     samples = samples._replace(
         target=target,
-        groups=_order_attributes(samples.groups, attributes),
+        groups=groups,
         weights=_scale_weights(samples.weights, settings.max_weight),
         X=None if X is None else safe_indexing(X, rows),
     )
@@ -401,24 +405,6 @@ def evaluate_cohort(settings, cohort):
     scaled = np.zeros(len(values))
     scaled[inside] = scale_values(values[inside], settings.range)
     return cells, scaled
-
-
-def _order_attributes(groups, attributes):
-    """Groups with their attributes in the order of the first batch."""
-    if attributes is None or groups.attributes == attributes:
-        return groups
-    names = groups.attributes, attributes
-    are_named = all(one != list(range(len(one))) for one in names)
-    if len({*map(len, names)}) > 1 or (are_named and set(names[0]) != set(names[1])):
-        raise argument_error(
-            "sensitive_features must have the attributes of the first batch, "
-            f"{join_names(map(repr, attributes))}, but this batch has "
-            f"{join_names(map(repr, groups.attributes))}. Pass the same columns, in any order."
-        )
-    if set(groups.attributes) != set(attributes):
-        return Groups(groups.labels, codes=groups.codes, attributes=attributes)
-    labels = groups.labels[:, [groups.attributes.index(name) for name in attributes]]
-    return Groups(labels, codes=groups.codes, attributes=attributes)
 
 
 def to_scores(constraint, y_pred, y_true, pos_label):

@@ -56,9 +56,11 @@ from skfair.postprocessing._joint import (
 )
 from skfair.postprocessing._logistic import LogisticModel
 from skfair.postprocessing._oof import (
+    EqualRows,
     calibrated_log_odds,
     check_held_out,
     check_out_of_bag,
+    code_equal_rows,
     cross_fit,
     estimator_noun,
     fit_platt_scaling,
@@ -204,7 +206,8 @@ class CrossFit(NamedTuple):
     per_class: list  # training data of each score: of each class, of two classes, or a real target
     loss_weights: np.ndarray  # (n_samples,)
     constraints: list  # none without groups
-    scores: np.ndarray  # (n_samples, n_scores)
+    scores: np.ndarray  # (n_samples, n_scores), equal for many rows of equal features
+    equal_rows: EqualRows  # rows of equal features, which no rule may tell apart
     scoring: list  # estimators, by which these are
     final: list  # estimators, by which new samples are scored
     folds: list  # training and test positions
@@ -240,9 +243,11 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     check_held_out(base, estimator.cv, X, X_fit, rows)
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    fit_params, folds = _route_and_split(estimator, X, y, training, rows, columns, groups, params)
+    routed = route_metadata(estimator, base, columns, params)
+    _warn_of_unrouted_weights(estimator, base, columns, routed[0])
+    fit_params, folds = _split(estimator, X, y, training, rows, groups, routed)
     # Score every sample by an estimator that was not fitted to it.
-    scoring, scores = _cross_fit(estimator, training, folds, fit_params, context)
+    scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if X_fit is None:
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
     # Samples whose group is missing count by their probability of each group.
@@ -258,7 +263,10 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     is_real, constraints = training.classes is None, [] if training.lacks_groups else constraints
     per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
-    of_samples = training, rows, per_class, weights, constraints, scores
+    # New samples of equal features get equal predictions, so that no rule may tell them apart.
+    equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
+    scores = equal_rows.average(scores)
+    of_samples = training, rows, per_class, weights, constraints, scores, equal_rows
     return CrossFit(*of_samples, scoring, final, folds, context)
 
 
@@ -308,11 +316,19 @@ def features_of(estimator, cross, columns, events):
     # Out-of-fold probabilities of the events that the constraints compare.
     if suits_joint_probabilities(estimator, cross.per_class, events, cross.constraints):
         features, columns, probabilities = fit_joint_probabilities(
-            cross.scoring, cross.training, columns, events, cross.folds, estimator.n_jobs
+            cross.scoring,
+            cross.training,
+            columns,
+            events,
+            cross.folds,
+            cross.equal_rows,
+            estimator.n_jobs,
         )
     else:
         settings = estimator.group_estimator, cross.training, events, cross.folds
         features, probabilities = fit_event_features(cross.scoring, *settings, estimator.n_jobs)
+        if estimator.group_estimator != "sensitive_features":
+            probabilities = cross.equal_rows.average(probabilities)
     if estimator.group_estimator != "sensitive_features":
         warn_if_scores_alone(cross.scoring[0], safe_indexing(cross.training.samples.X, [0]))
         warn_if_groups_predictable(events, features.group_probabilities(probabilities))
@@ -380,21 +396,24 @@ def _check_input(estimator, X, y, columns, constraints):
     return training, rows
 
 
-def _route_and_split(estimator, X, y, training, rows, columns, groups, params):
-    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
-    fit_params, split_params = route_metadata(estimator, estimator._base, columns, params)
-    # Weights that reach the constraint but not the estimator deserve a warning.
-    is_refitted = estimator.cv != "prefit" and not isinstance(estimator._base, FrozenEstimator)
+def _warn_of_unrouted_weights(estimator, base, columns, fit_params):
+    """Warn of weights that reach the constraint but not the fit of the wrapped estimator."""
+    is_refitted = estimator.cv != "prefit" and not isinstance(base, FrozenEstimator)
     is_routed = get_config()["enable_metadata_routing"]
     has_weights = columns["sample_weight"] is not None
     if is_refitted and not is_routed and has_weights and "sample_weight" not in fit_params:
         warn(
-            f"The fit of {type(estimator._base).__name__} takes no sample_weight, so that weights "
+            f"The fit of {type(base).__name__} takes no sample_weight, so that weights "
             "count in the final linear model and its constraint alone. Turn on metadata "
             "routing to pass them through a pipeline: "
             "sklearn.set_config(enable_metadata_routing=True) and "
             "set_fit_request(sample_weight=True) of its last step."
         )
+
+
+def _split(estimator, X, y, training, rows, groups, routed):
+    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
+    fit_params, split_params = routed
     check_out_of_bag(estimator.cv, groups)
     # Models of events are cross-fitted in folds even if the estimator itself is not.
     is_real, is_default = (
@@ -408,14 +427,14 @@ def _route_and_split(estimator, X, y, training, rows, columns, groups, params):
     return check_method_params(y, fit_params, indices=rows), folds
 
 
-def _cross_fit(estimator, training, folds, fit_params, context):
+def _cross_fit(estimator, base, training, folds, fit_params, context):
     """Fit an estimator per fold; return these and the out-of-fold scores."""
     # "prefit" and "oob" fit the estimator once at most.
     cv, n_fits = (estimator.cv, None) if isinstance(estimator.cv, str) else (folds, len(folds))
-    name = f"{estimator_noun(estimator._base)}s"
+    name = f"{estimator_noun(base)}s"
     with Subtask(estimator, context, name, max_subtasks=n_fits) as step:
         return cross_fit(
-            estimator._base,
+            base,
             training.samples.X,
             training.labels,
             cv,

@@ -16,6 +16,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._units import loss_in_unit
+from skfair.constraints._values import spread_over_samples
 from skfair.fitting._enforce import enforce, enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._guarantee import Guarantee
@@ -669,6 +671,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
     weights = np.tile(weights, len(per_class))
+    loss, _ = loss_in_unit(loss, per_class[0].target_unit)
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
@@ -726,6 +729,22 @@ def _embed_sums(sums, rows, n_scores):
     target[rows] = sums.target
     cells = sums.cells._replace(events=sums.events.embed(rows, n_scores))
     return replace(sums, cells=cells, target=target)
+
+
+def sums_and_changes(constraint, outcomes, n_outcomes, weights):
+    """Sums of a constraint where all decisions are negative, and the change by positive ones.
+
+    The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
+    groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
+    """
+    factors = [change for _, change in constraint.sums.outcomes()]
+    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
+    mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
+    by_sample = (
+        spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))
+    )
+    changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
+    return sums, np.array(changes).reshape(-1, n_outcomes)
 
 
 # Input of estimators that wrap another one, whose features only that one checks.

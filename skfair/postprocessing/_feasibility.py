@@ -15,11 +15,10 @@ from scipy.linalg import block_diag
 from scipy.optimize import linprog
 
 from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._values import spread_over_samples
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting._fitter import search_lines
 from skfair.fitting._guarantee import Guarantee
-from skfair.postprocessing._events import group_codes, make_fitter
+from skfair.postprocessing._events import group_codes, make_fitter, sums_and_changes
 from skfair.utils._checks import join_names, warn
 
 _MAX_SAMPLES = 10_000
@@ -43,22 +42,6 @@ _MAX_PROGRAMS = 10
 
 _MIN_MULTIPLIER = 1e-6
 """Multiplier from which on a bound conflicts with others."""
-
-
-def sums_and_changes(constraint, outcomes, n_outcomes, weights):
-    """Sums of a constraint where all decisions are negative, and the change by positive ones.
-
-    The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
-    groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
-    """
-    factors = [change for _, change in constraint.sums.outcomes()]
-    sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
-    mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
-    by_sample = (
-        spread_over_samples(constraint.sums.events, factors, row) for row in np.eye(len(sums))
-    )
-    changes = [np.bincount(outcomes, row, n_outcomes) / mass for row in by_sample]
-    return sums, np.array(changes).reshape(-1, n_outcomes)
 
 
 class Conflict(NamedTuple):

@@ -28,8 +28,8 @@ from skfair.postprocessing._events import (
     group_codes,
     linearize_solution,
     make_fitters,
+    sums_and_changes,
 )
-from skfair.postprocessing._feasibility import sums_and_changes
 from skfair.postprocessing._group_models import (
     default_model_names,
     fit_classifier,
@@ -232,7 +232,7 @@ class JointProbabilities(NamedTuple):
         return linearize_solution(fitter, Guarantee(candidate, fitter.constraint.tolerances))
 
 
-def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
+def fit_joint_probabilities(bases, training, odds, events, folds, equal_rows, n_jobs=None):
     """`JointProbabilities` of the folds' models, and out-of-fold `columns_and_probabilities`.
 
     Of several stacks of small models that with the lowest log-loss is taken.
@@ -255,6 +255,7 @@ def fit_joint_probabilities(bases, training, odds, events, folds, n_jobs=None):
         columns = np.empty((len(codes), 1 + log_ratios[0].shape[1]))
         columns[:, :1] = odds
         columns[np.concatenate([test for _, test in folds]), 1:] = np.concatenate(log_ratios)
+        columns = equal_rows.average(columns)
         joint = JointProbabilities(models, *_fit_stack(columns, outcomes, weights))
         probabilities = joint.predict(columns)
         likelihoods = probabilities[np.arange(len(codes)), outcomes]

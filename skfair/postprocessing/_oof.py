@@ -20,7 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
 from skfair.utils._checks import explain_conversion, warn
-from skfair.utils._copies import check_disjoint_folds, refuse_training_data, share_of_rows
+from skfair.utils._copies import (
+    check_disjoint_folds,
+    hash_rows,
+    refuse_training_data,
+    share_of_rows,
+)
 from skfair.utils._sklearn import (
     Interval,
     StrOptions,
@@ -291,6 +296,65 @@ def final_step_features(estimator, X):
             X = transform_before_last_step(estimator, X)
         estimator = inner
     return X
+
+
+_MIN_COPIES = 20
+"""Copies of a row from which their out-of-fold scores are averaged: they are then of all folds."""
+
+_N_PILOT, _MAX_DISTINCT = 500, 0.5
+"""Rows that are transformed first, and share of distinct ones above which no more are."""
+
+
+def code_equal_rows(estimators, X):
+    """Codes of the rows that are equal before the last step of every estimator, (n_samples,).
+
+    New samples with equal features get equal predictions. None where hardly any rows are equal, as
+    far as can be compared.
+    """
+    n_samples = count_samples(X)
+    for rows in (np.linspace(0, n_samples - 1, _N_PILOT).astype(np.intp), np.arange(n_samples)):
+        codes = np.zeros(len(rows), dtype=np.intp)
+        for features in (final_step_features(one, safe_indexing(X, rows)) for one in estimators):
+            hashes = hash_rows(features)
+            if hashes is None:
+                return None
+            pairs = codes, np.unique(hashes, return_inverse=True)[1]
+            codes = np.unique(np.column_stack(pairs), axis=0, return_inverse=True)[1].ravel()
+        if len(np.unique(codes)) > _MAX_DISTINCT * len(np.unique(rows)):
+            return None
+    return codes
+
+
+class EqualRows:
+    """Rows with equal features, of which new samples get the mean of the folds' predictions.
+
+    `codes` are those of `code_equal_rows`, or None. Samples of which enough have equal features,
+    in all folds, count with that mean too: so no rule can tell them apart, as in new data.
+    """
+
+    def __init__(self, codes, folds):
+        self._cell = None
+        if codes is None:
+            return
+        fold = np.zeros(len(codes), dtype=np.intp)
+        for number, (_, test) in enumerate(folds):
+            fold[test] = number
+        shape = codes.max() + 1, len(folds)
+        self._cell, self._codes = codes * len(folds) + fold, codes
+        self._sizes = np.bincount(self._cell, minlength=np.prod(shape)).reshape(shape)
+        self._is_averaged = (self._sizes > 0).all(axis=1)
+        self._is_averaged &= self._sizes.sum(axis=1) >= _MIN_COPIES
+
+    def average(self, values):
+        """Values of samples, (n_samples, ...), equal for many equal rows."""
+        if self._cell is None:
+            return values
+        flat, sizes = values.reshape(len(values), -1), np.maximum(self._sizes, 1)
+        sums = [np.bincount(self._cell, column, sizes.size) for column in flat.T]
+        means = [(of_one.reshape(sizes.shape) / sizes).mean(axis=1) for of_one in sums]
+        is_averaged = self._is_averaged[self._codes, np.newaxis]
+        averaged = np.reshape(means, (flat.shape[1], -1)).T[self._codes]
+        return np.where(is_averaged, averaged, flat).reshape(values.shape)
 
 
 def _inner_estimator(estimator):

@@ -719,6 +719,17 @@ def test_a_gap_of_ones_own_is_not_certified_by_the_limits_of_another():
         certify_held_out(constraint=TripleParity(), tolerance=0.9)
 
 
+def test_a_gap_that_no_sentence_states_is_not_claimed():
+    class LargeGroupsRange(RangeGap):
+        pass
+
+    class LargeGroupsParity(DemographicParity):
+        gap, metric = LargeGroupsRange, None
+
+    with pytest.raises(ValueError, match="No sentence says what the gap LargeGroupsRange of Large"):
+        certify_held_out(constraint=LargeGroupsParity(), tolerance=0.9)
+
+
 @pytest.mark.parametrize("n", [50, 400])
 def test_limits_of_ratios_of_losses_hold_as_often_as_stated(n):
     rng, group, n_wrong = np.random.default_rng(0), np.repeat([0, 1], n), 0

@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.svm import LinearSVC
 
 from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, excludes_equality
+from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
 from skfair.statistics import (
@@ -561,3 +562,16 @@ def test_a_copied_and_a_pickled_report_are_the_same():
     report = make_report()
     for again in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
         assert again.to_json() == report.to_json()
+
+
+def test_samples_without_a_group_are_counted_in_the_first_sentence():
+    rng = np.random.default_rng(3)
+    group = rng.choice(["a", "b", None], 500, p=[0.4, 0.4, 0.2])
+    known = SensitiveFeatures(group, missing="exclude")
+    decisions = rng.integers(2, size=500)
+    first = Audit.from_predictions(None, decisions, sensitive_features=known).report().findings[0]
+    n_unknown = int(pd.isna(group).sum())
+    assert first == (
+        f"500 samples were audited (selection rate {100 * decisions.mean():.3g} %), "
+        f"{500 - n_unknown} of them in 2 groups by attribute 1; {n_unknown} have no recorded group."
+    )

@@ -15,6 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from skfair.classification import ConstrainedClassifierCV
@@ -382,3 +384,38 @@ def test_the_documented_probabilities_by_group_are_those_of_the_guide():
     (women, women_rate), (men, men_rate) = printed
     assert f"{women} for women, while {women_rate} of them pay back" in documented
     assert f"{men} for men, while {men_rate} of them do" in documented
+
+
+def draw_cells(seed=0, n_samples=3000):
+    """Samples of twelve cells, whose shares and positive rates differ between two groups."""
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(n_samples) < 0.4).astype(int)
+    shares = rng.dirichlet(np.full(12, 1.5), size=2).cumsum(axis=1)
+    cells = (rng.random(n_samples)[:, np.newaxis] > shares[groups]).sum(axis=1).clip(max=11)
+    y = (rng.random(n_samples) < rng.uniform(0.05, 0.95, 12)[cells]).astype(int)
+    return cells, y, groups, rng
+
+
+@pytest.mark.parametrize(
+    ("base", "options"),
+    [
+        (LogisticRegression(C=100), {}),
+        (LogisticRegression(C=100), {"constraint": "equalized_odds"}),
+        (LogisticRegression(C=100), {"group_estimator": LogisticRegression()}),
+        (RandomForestClassifier(100, oob_score=True, random_state=0), {"cv": "oob"}),
+        (make_pipeline(FunctionTransformer(np.round), LogisticRegression(C=100)), {}),
+    ],
+    ids=["folds", "odds", "group estimator", "out of bag", "last step"],
+)
+def test_equal_rows_are_decided_as_predict_decides_them(base, options):
+    cells, y, groups, rng = draw_cells()
+    X = np.eye(12)[cells]
+    if hasattr(base, "steps"):  # only the last step has equal rows
+        X = X + 0.4 * (rng.random(X.shape) - 0.5)
+    weights = {} if hasattr(base, "steps") else {"sample_weight": rng.uniform(0.5, 2.0, len(y))}
+    model = ConstrainedClassifierCV(base, tolerance=0.05, **options)
+    model.fit(X, y, sensitive_features=groups, **weights)
+    counted, predicted = model.oof_decision_function_ > 0, model.predict(np.eye(12)) == 1
+    for cell, count in enumerate(np.bincount(cells, minlength=12)):
+        if count >= 20:
+            assert set(counted[cells == cell]) == {predicted[cell]}

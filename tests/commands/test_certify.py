@@ -373,3 +373,79 @@ def test_plans_name_wrong_options(options, message, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["plan", *options])
     assert message in capsys.readouterr().err
+
+
+# Forged claims: every field of a file, one at a time.
+
+
+def change_field(value):
+    """Another value of the type of a field."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str):
+        return f"{value} forged"
+    if isinstance(value, list):
+        return [*value, "forged"]
+    if isinstance(value, dict):
+        return {**value, "forged": 500}
+    return 7
+
+
+UNCHECKED = {"format", "version", "date", "versions", "file", "sha256", "command"}
+"""Fields of a file, or of its source, that do not follow from the data."""
+
+
+def list_forgeries(claim):
+    """Names of fields, and a claim in which each of them is forged."""
+    for name in claim.keys() - UNCHECKED - {"source"}:
+        yield name, claim | {name: change_field(claim[name])}
+    for name in claim["source"].keys() - UNCHECKED:
+        forged = claim["source"] | {name: change_field(claim["source"][name])}
+        yield f"source.{name}", claim | {"source": forged}
+    yield "n_missing", claim | {"n_missing": {"group": 500}}
+    yield "constraint", claim | {"constraint": claim["constraint"] | {"params": {"forged": 1}}}
+
+
+@pytest.mark.parametrize("options", [FILED, ["--ratio", "0.8"], ["--tolerance", "0.01"]])
+def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path, capsys, options):
+    filed, forged = tmp_path / "claim.json", tmp_path / "forged.json"
+    run("certify", path, *options, "--json", str(filed))
+    forgeries = list(list_forgeries(json.loads(filed.read_text(encoding="utf-8"))))
+    assert len(forgeries) > 25
+    for name, claim in forgeries:
+        forged.write_text(json.dumps(claim), encoding="utf-8")
+        try:
+            status = main(["verify", str(forged), str(path)])
+        except SystemExit as error:
+            status = error.code
+            message = capsys.readouterr().err
+            assert name.partition(".")[0] in message or "limits" in message, name
+        assert status in (2, 3), name
+    assert main(["verify", str(filed), str(path)]) == 0
+
+
+@pytest.mark.parametrize("added", [" --ledger written", " --json written.json", " --out w.html"])
+def test_a_claim_makes_verify_write_no_file(path, tmp_path, monkeypatch, added):
+    monkeypatch.chdir(tmp_path)
+    filed = tmp_path / "claim.json"
+    run("certify", path, "--tolerance", "0.2", "--json", str(filed))
+    claim = json.loads(filed.read_text(encoding="utf-8"))
+    claim["source"]["command"] += added
+    filed.write_text(json.dumps(claim), encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["verify", str(filed), str(path)]) == 0
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["--help", "--tolerance x", "other.csv", "--nothing 1"])
+def test_options_that_are_none_are_named(path, tmp_path, capsys, command):
+    filed = tmp_path / "claim.json"
+    run("certify", path, "--tolerance", "0.2", "--json", str(filed))
+    claim = json.loads(filed.read_text(encoding="utf-8"))
+    claim["source"]["command"] = command
+    filed.write_text(json.dumps(claim), encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main(["verify", str(filed), str(path)])
+    assert "The field source.command of a claim" in capsys.readouterr().err

@@ -132,12 +132,13 @@ def test_declarations_that_clients_cannot_use_are_refused(members, error, match)
         check_constraint(kind(**params))
 
 
-def test_gaps_of_ones_own_inherit_no_name_and_no_limits():
+def test_gaps_of_ones_own_inherit_no_form_and_no_limits():
     class Doubled(RangeGap):
         def __call__(self, means):
             return 2.0 * super().__call__(means)
 
     assert (Doubled.name, Doubled.is_range, Doubled.compares) == ("Doubled", False, "groups")
+    assert (RangeGap.form, Doubled.form) == ("gap", "")
 
 
 @pytest.mark.parametrize(

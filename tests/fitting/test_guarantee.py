@@ -12,6 +12,7 @@ from skfair.constraints import (
     DemographicParity,
     EqualOpportunity,
     LossParity,
+    MeanParity,
     PartialStatisticalParity,
 )
 from skfair.constraints._bound import ConstraintSystem, make_posterior
@@ -387,6 +388,21 @@ def test_several_constraints_share_the_risk():
     shared = fit_with_guarantee(two, 0.9, make_exact_fit(groups))
     assert shared.training_tolerances[0] < single
     assert shared.probability >= 0.9
+
+
+def test_gaps_of_means_fall_by_as_much_as_those_in_training():
+    groups = np.repeat([0, 1], 4000)
+    noise = np.random.default_rng(0).normal(size=8000)
+    noise -= np.array([noise[groups == group].mean() for group in (0, 1)])[groups]
+    constraint = bind_all(MeanParity(), target=np.ones(8000), groups=groups)
+
+    def make_fit(rows):
+        return lambda tolerances, latest=None: FittedScores(noise + tolerances[0] * groups)
+
+    result = fit_with_guarantee(constraint, 0.95, make_fit)
+    error = norm.ppf(0.975) * _ERROR_FACTORS["values"] * np.sqrt(2.0 / 4000)
+    assert result.probability >= 0.95
+    assert result.training_tolerances[0] == pytest.approx(0.1 - error, abs=0.003)
 
 
 def test_folds_divide_no_cluster():

@@ -5,8 +5,8 @@ from scipy import sparse
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups import Samples, check_groups
-from skfair.groups._groups import refuse_continuous_attributes, to_pandas_index
-from skfair.groups._samples import check_metric_input, check_samples
+from skfair.groups._groups import refuse_continuous_attributes
+from skfair.groups._samples import check_metric_input, check_samples, to_pandas_index
 
 MEMBERS = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=bool)
 

@@ -20,7 +20,8 @@ from skfair.constraints._constraint import bind_all
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.postprocessing._feasibility import find_conflict, sums_and_changes
+from skfair.postprocessing._events import sums_and_changes
+from skfair.postprocessing._feasibility import find_conflict
 from skfair.surrogates import Sigmoid
 
 

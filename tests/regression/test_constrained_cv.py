@@ -439,3 +439,12 @@ def test_guarantees_are_rarely_false(constraint, tolerance):
     assert n_guaranteed >= 20
     # 4 are expected if each is false with the probability .1; 10 of 40 have a probability of .5 %.
     assert n_false < 10
+
+
+def test_equal_rows_get_the_out_of_fold_prediction_of_new_samples():
+    rng = np.random.default_rng(0)
+    cells, groups = rng.integers(8, size=800), rng.integers(2, size=800)
+    y = cells % 3 + groups + rng.normal(size=800)
+    model = ConstrainedRegressorCV(LinearRegression(), "mean_parity", tolerance=0.1)
+    model.fit(np.eye(8)[cells], y, sensitive_features=groups)
+    np.testing.assert_allclose(model.oof_prediction_, model.predict(np.eye(8))[cells])

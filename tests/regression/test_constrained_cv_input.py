@@ -104,7 +104,7 @@ def test_predictions_may_be_a_column(data):
         ({"constraint": BoundedGroupLoss(1.0, loss="logistic")}, "predicts numbers"),
         ({"constraint": "equal_means"}, "'constraint' parameter"),
         ({"tolerance": -0.1}, "'tolerance' parameter"),
-        ({"loss": "logistic"}, "'loss' parameter"),
+        ({"loss": "logistic"}, "is a loss of classes"),
         ({"cv": 1}, "'cv' parameter"),
         ({"confidence_level": 1.0}, "'confidence_level' parameter"),
         ({"group_estimator": "sex"}, "'group_estimator' parameter"),

@@ -44,6 +44,7 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
+from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._starts import make_run_settings
 from skfair.groups._groups import GroupSummary, refuse_continuous_attributes
 from skfair.groups._known import encode_known_groups, encode_known_values
@@ -229,8 +230,9 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
     by_group = sum_by_group(codes, weights, intersections)
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group)
-    limits = requirements.limits(by_group, intersections, weights.max())
+    weight_range = weights.min(), weights.max()
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group, weight_range)
+    limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
     others = X[np.delete(np.arange(n_rows), present)] if n_samples < n_rows else None
     rows = X if others is None else X[present]
@@ -318,7 +320,7 @@ ACCEPTED = {"dtype": FLOATS, "order": "C", "accept_sparse": "csr"}  # X, as scik
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
-N_STARTS = 3  # "auto"
+N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
@@ -366,10 +368,12 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         group in the order of ``groups_.labels``. Labels of several attributes are tuples, such as
         ``("female", "old")``, and with ``attributes="each"`` pairs of an attribute and its value,
         ``("sex", "female")``. Groups that a dict does not name have no bound.
-        ``beta_g n_k - v <= n_kg <= alpha_g n_k + v``, with v the largest weight of a sample (1
-        without weights), as integers may not divide. They can be kept if and only if the share of
-        each group in the data is within its bounds. ``min_share_ratio`` compares shares of the
-        groups' own sizes, ``n_kg / N_g``, instead.
+        ``beta_g n_k <= n_kg <= alpha_g n_k`` holds exactly wherever integer counts allow it. Where
+        they do not, the fit warns, and few counts exceed a bound by the least that is possible.
+        With sample weights the bounds are on sums of weights: a cluster may exceed one by what the
+        lightest sample of the data changes. The share of each group in the data has to be within
+        its bounds. ``min_share_ratio`` compares shares of the groups' own sizes, ``n_kg / N_g``,
+        instead.
     attributes : {"intersections", "each"}, default="intersections"
         With several sensitive attributes, groups are the combinations that occur. "each" compares
         the values of every single attribute instead, as Section 6 of [1]_ suggests: each attribute
@@ -394,7 +398,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         finished within the bounds, and so is each that is cheaper than all before it (with bounds,
         than all but one; see :class:`Homotopy`). The cheapest end is returned. The starts of n are
         the first n of those of n + 1, so that with one seed more starts never give a worse fit.
-        "auto" is 3, and 1 if ``init`` is an array.
+        "auto" is 3, and 1 if ``init`` is an array or there are 50 clusters or more.
     max_iter : int, default=300
         Maximum number of rounds of one run, and of passes of the local search after it.
     tol : float, default=1e-5
@@ -514,7 +518,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
     >>> other = FairKMeans(n_clusters=2, min_balance=None, max_group_share=0.6, random_state=0)
     >>> counts = other.fit(X, sensitive_features=groups).group_counts_
-    >>> bool((counts <= 0.6 * other.cluster_sizes_[:, None] + 1).all())
+    >>> bool((counts / counts.sum(axis=1, keepdims=True)).max() <= 0.6)
     True
 
     The four-fifths rule, in clusters of at least 100 samples:
@@ -625,7 +629,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
 
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
-        runs = make_run_settings(self, data, N_STARTS)
+        runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)
         point, n_iter, status = algorithm._solve(data.problem, runs, random_state, watch)
         # Equal clusters become one; those that are left are empty, and come last.
         point, merged = data.merge_equal_clusters(point)

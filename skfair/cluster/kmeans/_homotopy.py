@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +27,7 @@ from skfair._kernels.kmeans import (
 )
 from skfair._kernels.limits import (
     allow_slack,
+    find_share_rows,
     has_rows,
     intersection_coefficients,
     row_excess,
@@ -131,6 +131,12 @@ def repair(samples, point, ratio):
     if not satisfies_rows(point.clustering.counts, samples.limits):
         labels = _repair_rows(samples, point, ratio)
         point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+        # Moves got stuck: an integer table near the counts keeps the rows.
+        if samples.has_equal_weights and not satisfies_rows(
+            point.clustering.counts, samples.limits
+        ):
+            labels = repair_to_limits(samples, point, ratio, near_ties(point))
+            point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
     # The balance: cheap moves first; all samples only where these do not suffice.
     for rows in (near_ties(point), np.arange(len(samples.weights))):
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
@@ -150,7 +156,8 @@ def _repair_rows(samples, point, ratio):
     # sizes of few samples and other weights: move by move; `repair_and_search` makes a table where
     # moves get stuck.
     is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
-    if samples.has_equal_weights and not is_small and not samples.limits.rounding.any():
+    is_sized = not find_share_rows(samples.limits).any()
+    if samples.has_equal_weights and not is_small and is_sized:
         return repair_to_limits(samples, point, ratio, near_ties(point))
     return move_into_bounds(samples, point)
 
@@ -177,7 +184,8 @@ def move_into_bounds(samples, point):
         helps = np.where(here, changes[:, row], -changes[:, row])
         stays = (excesses[labels] <= changes) | (changes >= 0)
         most = 2 * (excesses[k, row] + limits.rounding[row])
-        able = np.flatnonzero((helps > 0) & (helps <= most) & stays.all(axis=1))
+        stays = stays.all(axis=1) & (np.bincount(labels)[labels] > 1)
+        able = np.flatnonzero((helps > 0) & (helps <= most) & stays)
         # So do the clusters that it may join.
         fits = (excesses + changes[able, np.newaxis] <= 0) | (changes[able, np.newaxis] <= 0)
         is_goal = (np.arange(len(counts)) == k) != here[able, np.newaxis]
@@ -366,7 +374,6 @@ MIN_ROUND_GAIN = 0.1  # of the mean cost of a sample: of few, the local search g
 N_BRANCHINGS = 10  # moves from balance 0 at which a front branches; of few samples ...
 BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
-SHARES_OF_ROUNDING = 0.25, 0.5, 0.75, 1.0  # by which rows of shares are relaxed at given centres
 
 
 class Homotopy(BaseEstimator):
@@ -542,6 +549,7 @@ class Homotopy(BaseEstimator):
                 iterate_at_level(samples, point, level, 1, runs.tol)[0]
                 for point, level in zip(points, levels, strict=True)
             ]
+        points[0] = repair(samples, points[0], 0.0)
         routes = branch_routes(samples, points[0])
         # A route goes on past the next levels: for a while it may stay below what starts there.
         goals = [*levels[3:], 1.0, 1.0, 1.0]
@@ -638,21 +646,15 @@ def search_nearby(problem, level, runs):
     """
     labels, _ = nearest_centers(problem.X, runs.init)
     clustering = occupy_clusters(problem, labels, runs.init)._replace(centers=runs.init)
-    ends = []
-    # The fair assignment to given centres, which do not move before. Repair may use what rounding
-    # may exceed a row by, and so may the assignment.
-    for share in SHARES_OF_ROUNDING if runs.labels is None else (0.0,):
-        bounds = problem.limits.bounds + share * problem.limits.rounding
-        relaxed = replace(problem, limits=problem.limits._replace(bounds=bounds))
-        point = relaxed.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
-        labels = point.clustering.labels if runs.labels is None else runs.labels
-        point = recompute_point(problem, labels, runs.n_clusters, point.dual)
-        if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
-            point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
-        else:
-            point, status = repair_and_search(problem, point, level, runs)
-        ends.append(RunResult(point, 0, status, False))
-    return min(ends, key=partial(sort_key, problem))
+    # The fair assignment to given centres, which do not move before.
+    point = problem.assign(ClusteringPoint(clustering), level, COUNT_TOLERANCE)
+    labels = point.clustering.labels if runs.labels is None else runs.labels
+    point = recompute_point(problem, labels, runs.n_clusters, point.dual)
+    if problem.keeps_limits(point.clustering.counts, level):  # a repair might cost more
+        point, status = search_locally(problem, point, level, runs.max_iter, runs.tol)
+    else:
+        point, status = repair_and_search(problem, point, level, runs)
+    return RunResult(point, 0, status, False)
 
 
 def sort_key(problem, end):

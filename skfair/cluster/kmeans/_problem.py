@@ -398,7 +398,7 @@ def find_equal_centers(problem, point):
     # A centre has the rounding errors of a sum of rows, which are near to it.
     rounding = (CENTER_ROUNDING * centers) ** 2
     spread = RADIUS_ROUNDING**2 * point.cost / problem.total_weight
-    gaps = squared_distances(centers, centers)
+    gaps = squared_distances_by_cluster(centers, centers)
     return np.argmax(gaps <= rounding.sum(axis=1, keepdims=True) + spread, axis=1)
 
 
@@ -435,7 +435,7 @@ def compared_groups(groups, attributes):
     intersections, labels = groups.attribute_codes_of_groups()
     counts = sum_by_group(groups.codes, None, intersections).astype(np.intp)
     columns = tuple(slice(column.min(), column.max() + 1) for column in intersections.T)
-    return GroupSummary(labels, counts), intersections, columns
+    return GroupSummary(labels, counts, groups.attributes), intersections, columns
 
 
 def order_groups(first_rows, intersections, attributes):

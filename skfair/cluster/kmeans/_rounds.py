@@ -8,7 +8,6 @@ import numpy as np
 from skfair._kernels.kmeans import (
     assign_nearest,
     nearest_centers,
-    squared_distances,
     squared_distances_by_cluster,
 )
 from skfair._kernels.limits import has_rows
@@ -162,11 +161,12 @@ def _find_removable_clusters(samples, start):
     Offsets are added to distances.
     """
     n_clusters = len(start.centers)
-    distances = squared_distances(samples.X, start.centers) + start.offsets
-    nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
-    labels = distances.argmin(axis=1)
+    offsets = np.broadcast_to(start.offsets, n_clusters)
+    distances = squared_distances_by_cluster(samples.X, start.centers) + offsets[:, np.newaxis]
+    nearest, second = np.partition(distances, 1, axis=0)[:2]
+    labels = distances.argmin(axis=0)
     # Without its centre, the members of a cluster go to the second nearest.
-    rises = second - nearest + np.broadcast_to(start.offsets, n_clusters)[labels]
+    rises = second - nearest + offsets[labels]
     removal = np.bincount(labels, samples.masses * rises, minlength=n_clusters)
     cheapest = np.argsort(removal, kind="stable")[: max(2, n_clusters // 3)]
     return cheapest, labels, nearest, second

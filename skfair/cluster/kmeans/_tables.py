@@ -10,18 +10,17 @@ With several attributes no rounding keeps the bounds of all of them, and there m
 table: it is searched for by branch and bound then.
 """
 
-from functools import partial
-
 import numpy as np
 from scipy import optimize, sparse
 
-from skfair._kernels.limits import allow_slack
+from skfair._kernels.limits import allow_slack, find_share_rows
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
 _MAX_SEARCHED_COUNTS = 100  # of a table whose best ratio is searched for
+_SHARE_TOLERANCE = 1e-3  # up to which the least excess of shares is found
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
@@ -78,25 +77,39 @@ def find_feasible_counts(samples, counts, level):
 
     Returns numbers of members, (n_clusters, n_intersections). They reach the level; or else they
     keep it up to one sample, and few counts also reach the best ratio that then is possible, up to
-    a tolerance. Where no table keeps all limits, they are the ``counts``.
+    a tolerance. They keep bounds on shares; or else few counts exceed them by the least that is
+    possible. Where no table keeps all other limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
     limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
+    is_small, has_shares = counts.size <= _MAX_SEARCHED_COUNTS, find_share_rows(limits).any()
 
-    def search(ratio):
-        return _nearest_table(samples, counts, allow_slack(limits, weight, ratio), 0, True)
+    def search(ratio, excess=0.0):
+        relaxed = _relax_shares(allow_slack(limits, weight, ratio), excess)
+        return _nearest_table(samples, counts, relaxed, 0, True)
 
     # One attribute: a fractional table can be rounded. With a margin rounding keeps the level
-    # exactly; without one it may cost a sample. Several attributes: the programme must be integer.
+    # exactly; without one it may cost a sample. Several attributes, and shares in small clusters:
+    # the programme must be integer.
     is_fractional = samples.n_attributes == 1
-    best = _rounded_table(samples, counts, limits, 1) if is_fractional else search(level)
+    best = _rounded_table(samples, counts, limits, 1) if is_fractional else None
+    is_fractional &= not has_shares
+    if best is None and not is_fractional:
+        best = search(level)
     if best is not None:
         return np.round(best).astype(np.int64)
     best = _rounded_table(samples, counts, limits, 0) if is_fractional else None
     best = search(0.0) if best is None else best
+    # Few counts: bisection for the least excess of shares.
+    low, high = 0.0, 1.0 if best is None and has_shares and is_small else 0.0
+    while high - low > _SHARE_TOLERANCE:
+        excess = (low + high) / 2
+        table = search(0.0, excess)
+        low, high = (excess, high) if table is None else (low, excess)
+        best = best if table is None else table
     # Few counts: bisection for the best ratio, which is 0 where a group cannot be everywhere.
     low, high, ratio = 0.0, level, level
-    if best is None or counts.size > _MAX_SEARCHED_COUNTS or not limits.required.all():
+    if best is None or not is_small or not limits.required.all():
         high = low
     while high - low > BALANCE_TOLERANCE * level:
         table = search(ratio)
@@ -105,23 +118,26 @@ def find_feasible_counts(samples, counts, level):
     return np.round(counts if best is None else best).astype(np.int64)
 
 
+def _relax_shares(limits, excess):
+    """The limits whose bounds on shares are wider by an excess."""
+    wider = excess / limits.intersections.shape[1]
+    return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
+
+
 def _rounded_table(samples, counts, limits, margin):
     """The integers that round the nearest fractional table; None if there is none."""
-    search = partial(_nearest_table, samples, counts, limits, margin, False)
-    fractional = search()
-    if fractional is not None and limits.rounding.any():
-        # Rows that rounding may exceed by a sample, if it leaves the sizes as they are.
-        sizes = fractional.sum(axis=1)[:, np.newaxis]
-        fractional = search(sizes=controlled_rounding(sizes).ravel())
+    fractional = _nearest_table(samples, counts, limits, margin, False)
     return None if fractional is None else controlled_rounding(fractional)
 
 
-def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
-    """The table nearest to the counts that keeps the limits, ratios by a margin of some samples.
+def _nearest_table(samples, counts, limits, margin, is_integer):
+    """The table nearest to the counts that keeps the limits, by a margin of some samples.
+
+    The margin is for ratios and shares: rounded sizes stay within their bounds.
 
     None if there is none; fractional, or any integer table. The unknowns of the linear programme
     are how far entries are above and below the counts, and for every cluster and scale the weight
-    of the largest group. Clusters have the ``sizes``, if these are given.
+    of the largest group.
     """
     n_clusters, n_codes = counts.shape
     n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
@@ -145,11 +161,12 @@ def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
             on_groups @ by_group, on_largest, (slack / samples.largest_weight - margin) * spare
         )
     add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
-    for row, bound, rounding in zip(limits.rows, limits.bounds.T, limits.rounding, strict=True):
-        # Rows that rounding may not exceed are about numbers of members, which are integers. The
-        # others have no margin: clusters of few members could not keep it.
-        bound = (bound + is_integer * rounding) / samples.largest_weight
-        bound = bound if rounding else np.floor(bound)
+    for row, bound, is_share in zip(
+        limits.rows, limits.bounds.T, find_share_rows(limits), strict=True
+    ):
+        # Sizes are integers.
+        bound = bound / samples.largest_weight
+        bound = bound - margin if is_share else np.floor(bound)
         on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
         # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
         bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)
@@ -161,15 +178,11 @@ def _nearest_table(samples, counts, limits, margin, is_integer, sizes=None):
     add_rows(-each, None, np.zeros(n_cells))
     if limits.level > 0:  # in every cluster a member of each required group
         add_rows(-by_group, None, -np.tile(limits.required.astype(float), n_clusters))
-    sums, totals = by_code, np.zeros(n_codes)
-    if sizes is not None:
-        sums = sparse.vstack([by_code, by_cluster], format="csr")
-        totals = np.concatenate([totals, sizes - counts.sum(axis=1)])
-    nothing = sparse.csr_array((len(totals), n_clusters * n_scales))
+    nothing = sparse.csr_array((n_codes, n_clusters * n_scales))
     solution = _solve_program(
         np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
         (sparse.block_array(rows, format="csr"), np.concatenate(bounds)),
-        (sparse.block_array([[sums, -sums, nothing]], format="csr"), totals),
+        (sparse.block_array([[by_code, -by_code, nothing]], format="csr"), np.zeros(n_codes)),
         np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
     )
     if solution is None:

@@ -32,7 +32,6 @@ from skfair.cluster.spectral._fair_embedding import (
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.groups import Groups
 from skfair.groups._groups import (
-    GroupSummary,
     count_table,
     data_balance,
     refuse_continuous_attributes,
@@ -480,7 +479,7 @@ class SpectralProblem(NamedTuple):
             "embedding_violation_": embedding.violation,
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
-            "groups_": GroupSummary(*(column[by_label] for column in self.groups.summary)),
+            "groups_": self.groups.summary,
             **balance_attributes(self.counts(labels, n_clusters)[:, by_label], self.requirements),
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
@@ -578,5 +577,5 @@ def make_problem(estimator, X, sensitive_features):
     operator = NormalizedAffinity(Affinity(estimator).compute(X), estimator.n_jobs)
     order = np.argsort(find_first_rows(groups.codes, len(groups.labels)))
     places = np.argsort(order)
-    groups = Groups(groups.labels[order], codes=places[groups.codes])
+    groups = groups.reorder(order)
     return SpectralProblem(X, operator, groups, requirements, lacks_groups, group_positions=places)

@@ -410,3 +410,16 @@ def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
     np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
     assert model.cluster_sizes_.max() <= 88
     assert model.inertia_ == expected.inertia_
+
+
+def test_fifty_clusters_have_one_start_by_default(blobs):
+    settings = {"min_balance": None, "max_cluster_size": 0.025, "random_state": 3}
+    starts = []
+
+    def draw(X, n_clusters, random_state):
+        starts.append(n_clusters)
+        return X[random_state.choice(len(X), n_clusters, replace=False)]
+
+    for n_clusters in (49, 50):
+        FairKMeans(n_clusters, init=draw, **settings).fit(blobs)
+    assert starts == [49] * 3 + [50]

@@ -1,0 +1,284 @@
+"""What a column of a file holds: text read as numbers, booleans, labels, dates and counts."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from skfair.utils._checks import join_names
+
+_MISSING_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
+"""Entries that mark missing numbers, in lower case."""
+
+_BOOLEANS = [{"True", "False"}, {"true", "false"}, {"TRUE", "FALSE"}]
+"""Spellings of booleans."""
+
+
+def check_complete_column(table, name):
+    """A column of numbers or classes, which must be complete; None without a name."""
+    if name is None:
+        return None
+    column = parse_column(table[name])
+    if column.isna().any():
+        first = int(column.isna().to_numpy().argmax())
+        written = table[name].iloc[first]
+        quoted = f" ({written!r})" if isinstance(written, str) else ""
+        raise ValueError(
+            f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
+            f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
+            "rows out of the file."
+        )
+    return column
+
+
+def read_outcomes(table, name, y_pred):
+    """Column of the outcomes that are known; None without a name, or if none is.
+
+    Others are empty, or the usual mark of a missing value, unless it is predicted too.
+    """
+    if name is None:
+        return None
+    predicted = set() if y_pred is None else set(y_pred.unique())
+    is_known = ~table[name].astype(object).map(
+        lambda one: (
+            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
+        )
+    ).to_numpy(dtype=bool)
+    y_true = check_complete_column(table[is_known], name) if is_known.any() else None
+    check_missing_marks(y_true, y_pred)
+    return y_true
+
+
+def place_outcomes(y_true, table):
+    """Known outcomes in the rows of a table, where others are missing; None without any."""
+    if y_true is None or len(y_true) == len(table):
+        return y_true
+    return y_true.astype(object).reindex(table.index)
+
+
+def parse_column(column):
+    """Text as the booleans or numbers that it spells; anything else unchanged."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind != "string":
+        return column.astype(float) if kind == "decimal" else column
+    # Each distinct text is parsed once: booleans first, then numbers.
+    texts = column.dropna().unique().tolist()
+    if any(set(texts) <= spelling for spelling in _BOOLEANS):
+        return column.map({text: text.lower() == "true" for text in texts})
+    texts = [text for text in texts if not is_missing_mark(text)]
+    written = pd.Series(texts, dtype=object)
+    numbers = pd.to_numeric(_replace_decimal_commas(written), errors="coerce")
+    if numbers.isna().any():
+        return column
+    _refuse_points_of_thousands(written)
+    return column.map(dict(zip(texts, numbers.tolist(), strict=True)))
+
+
+def is_missing_mark(text):
+    """Whether text is a usual mark of a missing value."""
+    return text.strip().casefold() in _MISSING_MARKS
+
+
+def _replace_decimal_commas(texts):
+    """Numbers with decimal commas, written with decimal points; other text unchanged."""
+    written = texts[texts.str.contains(",", regex=False)]
+    if not len(written) or not written.str.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*").all():
+        return texts
+    if written.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*").all():
+        raise ValueError(
+            f"Numbers must be written with a decimal point and without separators of thousands; "
+            f"the comma of {written.iloc[0]!r} may be either."
+        )
+    return texts.str.replace(",", ".", regex=False)
+
+
+def _refuse_points_of_thousands(numbers):
+    """Raise for numbers whose points may all separate thousands, as in 1.149."""
+    written = numbers[numbers.str.contains(".", regex=False)]
+    if len(written) and written.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*").all():
+        text = written.iloc[0].strip()
+        raise ValueError(
+            f"Numbers must be written in one way, but {text!r} may be {float(text):g} or "
+            f"{text.replace('.', '')}, since three digits follow every point. Commands read the "
+            "first by --decimal point, the second by --decimal comma; else write thousands without "
+            "separators."
+        )
+
+
+_NUMBERS = {
+    "point": r"\s*[+-]?(\d+|\d{1,3}(,\d{3})+)?(\.\d*)?([eE][+-]?\d+)?\s*",
+    "comma": r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?\s*",
+}
+"""Decimal signs by name -> numbers with that sign, in which the other separates thousands."""
+
+
+def parse_numbers(column, decimal):
+    """Text of numbers with a decimal sign by name as numbers; other columns unchanged."""
+    texts = pd.Series(column.dropna().unique())
+    is_text = texts.map(lambda one: isinstance(one, str))
+    if not len(texts) or not is_text.all() or not texts.str.fullmatch(_NUMBERS[decimal]).all():
+        return column
+    sign, separator = {"point": ".,", "comma": ",."}[decimal]
+    plain = texts.str.replace(separator, "", regex=False).str.replace(sign, ".", regex=False)
+    return column.map(dict(zip(texts, pd.to_numeric(plain), strict=True)))
+
+
+def check_missing_marks(*columns):
+    """Raise for a mark of a missing value as a class, unless truth and predictions both have it."""
+    columns = [column for column in columns if column is not None]
+    texts = [{label for label in column.unique() if isinstance(label, str)} for column in columns]
+    shared = set.intersection(*texts) if len(texts) > 1 else set()
+    for column, labels in zip(columns, texts, strict=True):
+        for text in sorted(labels - shared):
+            if is_missing_mark(text):
+                raise ValueError(
+                    f"The column {column.name!r} must be complete, but it holds {text!r}, which "
+                    "usually marks a missing value; leave these rows out of the file, or give the "
+                    "class another name."
+                )
+
+
+def check_same_notation(y_true, y_pred):
+    """Raise for classes that are written in two ways, in one column or in both; `y_true` or None.
+
+    These are numbers and text, and text that differs in case or surrounding spaces alone.
+    """
+    columns = [column for column in (y_true, y_pred) if column is not None]
+    _check_one_spelling(columns)
+    if y_true is None:
+        return
+    numbers, text = sorted((y_true, y_pred), key=lambda column: not holds_numbers(column))
+    if holds_numbers(numbers) != holds_numbers(text):
+        raise ValueError(
+            f"Classes must be written the same way in both columns, but {numbers.name!r} "
+            f"holds numbers or booleans, such as {numbers.iloc[0]}, and {text.name!r} does not, "
+            f"such as {text.iloc[0]!r}."
+        )
+
+
+_AFFIRMATIVE = frozenset("1 1.0 true t yes y ja j oui o si sí s sim".split())
+_NEGATIVE = frozenset("0 0.0 -1 false f no n nein non não".split())
+"""Ways to write yes and no, in lower case."""
+
+_NUMBER = r"[+-]?\d*[.,]?\d+"
+
+
+def _refuse_two_notations(column):
+    """Raise for labels that may be two notations of a class: numbers and words, Yes and J."""
+    labels = sorted({one.strip() for one in column.unique() if isinstance(one, str)})
+    if holds_numbers(column) or len(labels) < 3:
+        return
+    numbers = [one for one in labels if re.fullmatch(f"{_NUMBER}|true|false", one.casefold())]
+    words = [one for one in labels if not re.search(r"\d", one) and one not in numbers]
+    pair = [numbers[0], words[0]] if numbers and words else None
+    if {one.casefold() for one in labels} <= _AFFIRMATIVE | _NEGATIVE:
+        ways = [[x for x in labels if x.casefold() in y] for y in (_AFFIRMATIVE, _NEGATIVE)]
+        pair = max(ways, key=len)[:2]
+    if pair is None:
+        return
+    counts = [f"{one!r} ({int((column == one).sum()):,} times)" for one in pair]
+    raise ValueError(
+        f"The column {column.name!r} must have one notation of its classes, but it holds "
+        f"{join_names(map(repr, labels), 6)}: {join_names(counts)} may be two notations of one "
+        "class, or two classes. Write one class in one way, or give classes names without numbers."
+    )
+
+
+_MIN_CHECKED_LINES = 20
+"""Lines of a file from which a second header and a line of totals are looked for."""
+
+_MAX_REPEATED_LABELS = 50
+"""Labels of a column up to which one that occurs once may be a heading or a total."""
+
+
+def refuse_headings_and_totals(table, path):
+    """Raise for a first line that looks like a second header, and a last one like totals.
+
+    In one column at least such a line has an entry of another form than all others, and in every
+    other column too, or none.
+    """
+    if len(table) < _MIN_CHECKED_LINES:
+        return
+    for row, what in ((0, "a second header"), (len(table) - 1, "totals")):
+        entries = [_describe_entry(table[name], row) for name in table]
+        if "foreign" in entries and "usual" not in entries:
+            line = join_names(repr(one) for one in table.iloc[row].dropna())
+            raise ValueError(
+                f"The {'first' if row == 0 else 'last'} line below the header of {path} holds "
+                f"{line}, which may be {what} or a sample. Delete it if it is {what}, or move it "
+                "between other lines if it is a sample."
+            )
+
+
+def _describe_entry(column, row):
+    """Whether an entry is "empty", "foreign" to the others of its column, or "usual"."""
+    entry, others = column.iloc[row], column.drop(column.index[row]).dropna()
+    if pd.isna(entry):
+        return "empty"
+    if not len(others) or (others == entry).any():
+        return "usual"
+    if others.nunique() <= _MAX_REPEATED_LABELS and others.value_counts().min() > 1:
+        return "foreign"
+    # Numbers: a word among them, or the sum of all others.
+    numbers = pd.to_numeric(others, errors="coerce")
+    if numbers.isna().any():
+        return "usual"
+    number = pd.to_numeric(pd.Series([entry]), errors="coerce").iloc[0]
+    is_foreign = pd.isna(number) or np.isclose(number, numbers.sum(), rtol=1e-6)
+    return "foreign" if is_foreign else "usual"
+
+
+def _check_one_spelling(columns):
+    """Raise for labels that differ in case or surrounding spaces alone."""
+    for column in columns:
+        _refuse_two_notations(column)
+    labels = {label for one in columns for label in one.unique() if isinstance(label, str)}
+    spellings = {}
+    for label in sorted(labels):
+        spellings.setdefault(label.strip().casefold(), []).append(label)
+    for same in spellings.values():
+        if len(same) > 1:
+            raise ValueError(
+                "Classes must be written the same way in all rows, but "
+                f"{join_names(repr(one.name) for one in columns)} hold "
+                f"{join_names(map(repr, same))}, which differ in case or spaces alone; replace all "
+                "of them by one."
+            )
+
+
+def holds_numbers(column):
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def has_decimals(column):
+    return pd.api.types.is_float_dtype(column) and bool((column % 1 != 0).any())
+
+
+def find_label(label, column):
+    """A label of the command line as the column has it: numbers are numbers there."""
+    if label is None:
+        return None
+    # The class as text, then as the number or boolean that the text spells.
+    known = column.unique().tolist()
+    for written in (label, parse_column(pd.Series([label])).iloc[0]):
+        if written in known:
+            return known[known.index(written)]
+    classes = join_names(repr(str(value)) for value in known)
+    raise ValueError(f"--positive must be one of the classes {classes}; got {label!r}.")
+
+
+def check_counts(column, name):
+    """Counts of samples as numbers; a ValueError unless they are whole and not negative."""
+    counts = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
+    is_count = np.isfinite(counts) & (counts >= 0.0) & (counts == np.floor(counts))
+    if not is_count.all():
+        wrong = column.tolist()[int((~is_count).argmax())]
+        raise ValueError(
+            f"The column {name!r} must hold numbers of samples, which are whole and not negative, "
+            f"but it holds {wrong!r}. Sampling weights are sample_weight of Audit.from_predictions."
+        )
+    if not counts.any():
+        raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")
+    return counts
