@@ -689,7 +689,7 @@ class ConstrainedObjective:
         if names != saved_names:
             raise ValueError(
                 f"state_dict must have the entries {names} of {type(self.solver).__name__}, but it "
-                f"has {saved_names}; pass a state that this version of skfair saved with this solver."
+                f"has {saved_names}; pass a state that this version of skfair saved with it."
             )
         loaded = {k: _load_value(value, self.parameters) for k, value in state_dict.items()}
         self._smooth, self._total, self._n_calls = map(loaded.pop, _BETWEEN_STEPS)
