@@ -135,6 +135,29 @@ class StochasticSolver(Solver):
         return -(-self.batch_size // max(1, n_events))
 
 
+class LoopSolver(StochasticSolver):
+    """Base of solvers whose steps follow a weighted sum of the loss and of the rows G <= 0.
+
+    These weights, and what moves them from step to step, are all that a method is beside a gradient
+    step: its solver and :class:`skfair.torch.ConstrainedObjective` take them from here. `mu` is the
+    weight of the distance from smoothed unknowns, and `beta` the step of these.
+    """
+
+    mu: float = 0.0
+    beta: float = 0.0
+
+    def start_state(self, G: np.ndarray) -> dict[str, Any]:
+        """What the method changes from step to step, from the rows at the start."""
+        return {}
+
+    @abstractmethod
+    def weigh(self, state: dict, G: np.ndarray, again: np.ndarray) -> tuple[bool, Any, dict]:
+        """Whether a step takes the loss, weights of the rows, (n_bounds,), and the next state.
+
+        The rows are those of two independent batches, or of one.
+        """
+
+
 def reset_auxiliary(evaluation):
     """The same point, with auxiliary unknowns that make the rows hold if possible.
 
@@ -178,7 +201,7 @@ class Adam:
 # Stochastic gradient descent on the loss, alone or with a fairness penalty.
 
 
-class SGD(StochasticSolver):
+class SGD(LoopSolver):
     r"""Baseline on mini-batches: stochastic gradient descent, alone or with a fairness penalty.
 
     With the rows written as :math:`G \le 0`, each step on new mini-batches is
@@ -264,17 +287,21 @@ class SGD(StochasticSolver):
             # Penalty: subgradient of the sum of violations, on a batch of its own.
             if self.rho > 0:
                 rows = self._constraint_batch(problem, random_state).evaluate(x)
-                is_broken = one_sided.values(rows.values) > 0
-                multipliers = one_sided.multipliers(self.rho * is_broken)
+                _, duals, _ = self.weigh({}, one_sided.values(rows.values))
+                multipliers = one_sided.multipliers(duals)
                 slope = slope + rows.pull_back(multipliers)
             x = problem.project(x - self.learning_rate * slope)
             yield x, multipliers
+
+    def weigh(self, state, G, again=None):
+        """The penalty of every row that is broken."""
+        return True, self.rho * (G > 0), state
 
 
 # Primal-dual training with Adam, with multipliers that follow decisions.
 
 
-class AdamPrimalDual(StochasticSolver):
+class AdamPrimalDual(LoopSolver):
     r"""Default solver of networks: Adam, with multipliers that grow while a gap is too large.
 
     With the rows written as :math:`G \le 0`, a step follows the gradient of the Lagrangian on a
@@ -371,19 +398,20 @@ class AdamPrimalDual(StochasticSolver):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
         n_total, here = self.max_iter * n_steps, None
-        duals = np.zeros(len(one_sided.rows))
-        multipliers, adam = one_sided.multipliers(duals), Adam(len(x))
+        state = self.start_state(np.zeros(len(one_sided.rows)))
+        multipliers, adam = np.zeros(len(problem.lower)), Adam(len(x))
         for k in count():
             # Dual step on all samples.
-            if self._is_due(k, n_steps) and len(duals):
+            if self._is_due(k, n_steps) and len(one_sided.rows):
                 here = here or self._evaluate(problem, x)
-                G, x = one_sided.values(here.values), here.x
-                duals = np.maximum(0.0, duals + self.dual_step * G)
+                x = here.x
+                _, _, state = self.weigh(state, one_sided.values(here.values))
                 multipliers = _project_multipliers(
-                    one_sided.multipliers(duals), here.rows.aux_jacobian
+                    one_sided.multipliers(state["multipliers"]), here.rows.aux_jacobian
                 )
                 # Balancing may have changed the multipliers, so the duals follow.
                 duals = np.maximum(0.0, one_sided.signs * multipliers[one_sided.rows])
+                state = {"multipliers": duals}
             # Adam step on a mini-batch.
             slope = self._batch(problem, random_state).evaluate(x).lagrangian_gradient(multipliers)
             slope[problem.n_parameters :] = 0.0  # auxiliary unknowns are set exactly
@@ -391,6 +419,15 @@ class AdamPrimalDual(StochasticSolver):
             eta = self.learning_rate * max(0.0, 1.0 - k / n_total)
             x = problem.project(x - eta * adam(slope))
             here = yield x, multipliers
+
+    def start_state(self, G):
+        """Multipliers of 0."""
+        return {"multipliers": np.zeros(len(G))}
+
+    def weigh(self, state, G, again=None):
+        """The Lagrangian; its multipliers grow by the rows."""
+        duals = state["multipliers"]
+        return True, duals, {"multipliers": np.maximum(0.0, duals + self.dual_step * G)}
 
     def _is_due(self, k, n_steps):
         """Whether multipliers are updated before step k: evenly spread, and after every epoch."""

@@ -12,8 +12,9 @@ import numpy as np
 
 from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
-from skfair.solvers._stochastic import StochasticSolver
+from skfair.solvers._stochastic import LoopSolver, StochasticSolver
 from skfair.solvers.literature._descent import benchmark_switching
+from skfair.solvers.literature._proximal import plada_update
 from skfair.utils._parameters import (
     NonNegative,
     NonNegativeInt,
@@ -27,7 +28,7 @@ from skfair.utils._sklearn import Interval
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
 
 
-class SSLALM(StochasticSolver):
+class SSLALM(LoopSolver):
     r"""Solver on mini-batches by an augmented Lagrangian, smoothed and linearised (SSL-ALM).
 
     With the rows written as :math:`c(x) = G(\theta) + u = 0` with slack :math:`u \ge 0` and
@@ -134,23 +135,33 @@ class SSLALM(StochasticSolver):
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        # Start: slack u makes G + u = 0 where that is possible.
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
-        u, y = np.maximum(0.0, -G), np.zeros(len(G))
-        smooth_x, smooth_u = x, u
+        state, smooth = self.start_state(G), x
         while True:
-            # y: dual step. x, u: gradient step on the augmented Lagrangian. z: smoothing.
+            # x: gradient step on the augmented Lagrangian. z: smoothing.
             first = self._batch(problem, random_state).evaluate(x)
             second = self._constraint_batch(problem, random_state).evaluate(x)
-            y = self._clip_norm(y + self.eta * (one_sided.values(first.values) + u))
-            duals = y + self.rho * (one_sided.values(second.values) + u)
+            rows = (one_sided.values(one.values) for one in (first, second))
+            _, duals, state = self.weigh(state, *rows)
             slope = first.lagrangian_gradient(one_sided.multipliers(duals))
-            next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth_x)))
-            next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth_u)))
-            smooth_x = smooth_x + self.beta * (x - smooth_x)
-            smooth_u = smooth_u + self.beta * (u - smooth_u)
-            x, u = next_x, next_u
-            yield x, one_sided.multipliers(np.maximum(0.0, y))
+            next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth)))
+            smooth = smooth + self.beta * (x - smooth)
+            x = next_x
+            yield x, one_sided.multipliers(np.maximum(0.0, state["multipliers"]))
+
+    def start_state(self, G):
+        """Multipliers of 0, and slack u that makes G + u = 0 where that is possible."""
+        slack = np.maximum(0.0, -G)
+        return {"multipliers": np.zeros(len(G)), "slack": slack, "smooth_slack": slack}
+
+    def weigh(self, state, G, again):
+        """The augmented Lagrangian after the dual step, and the step of the slack."""
+        u, smooth = state["slack"], state["smooth_slack"]
+        y = self._clip_norm(state["multipliers"] + self.eta * (G + u))
+        duals = y + self.rho * (again + u)
+        next_u = np.maximum(0.0, u - self.tau * (duals + self.mu * (u - smooth)))
+        smooth = smooth + self.beta * (u - smooth)
+        return True, duals, {"multipliers": y, "slack": next_u, "smooth_slack": smooth}
 
     def _clip_norm(self, y):
         """Multipliers of bounded norm."""
@@ -395,7 +406,7 @@ def _linearize(evaluation, one_sided):
 # The switching subgradient method on mini-batches.
 
 
-class StochasticSwitching(StochasticSolver):
+class StochasticSwitching(LoopSolver):
     r"""Solver on mini-batches that steps against the objective or a broken constraint (SSw).
 
     With :math:`\bar G` the maximum of the rows, written as :math:`G \le 0`, on a mini-batch,
@@ -502,15 +513,15 @@ class StochasticSwitching(StochasticSolver):
         drawn, total = x, 0.0
         for k in count():
             # Estimate the rows on one batch, step on another one.
+            state = {"n_steps": k // n_steps}
             G = self._evaluate_batch_rows(problem, one_sided, x, random_state)[1]
-            if G.max(initial=-np.inf) <= self._epsilon(k // n_steps):
-                step = self.objective_step
+            takes_loss = self.weigh(state, G)[0]
+            step = self.objective_step if takes_loss else self.constraint_step
+            if takes_loss:
                 slope = self._loss_batch(problem, random_state).evaluate(x).grad
             else:
-                step = self.constraint_step
                 evaluation, G = self._evaluate_batch_rows(problem, one_sided, x, random_state)
-                worst = np.arange(len(G)) == G.argmax()
-                slope = evaluation.pull_back(one_sided.multipliers(worst))
+                slope = evaluation.pull_back(one_sided.multipliers(_mark_largest(G)))
             if k >= self.first_recorded:
                 total += step
                 # Reservoir sampling: the iterate drawn has probability proportional to its step.
@@ -523,8 +534,23 @@ class StochasticSwitching(StochasticSolver):
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def _epsilon(self, epoch):
-        return self.epsilon(epoch) if callable(self.epsilon) else self.epsilon
+    def start_state(self, G):
+        """The number of steps, of which `epsilon` may be a function."""
+        return {"n_steps": 0}
+
+    def weigh(self, state, G, again=None):
+        """The loss where the rows hold, else the largest of them."""
+        k = state["n_steps"]
+        epsilon = self.epsilon(k) if callable(self.epsilon) else self.epsilon
+        if G.max(initial=-np.inf) <= epsilon:
+            return True, np.zeros(len(G)), {"n_steps": k + 1}
+        ratio = self.constraint_step / self.objective_step
+        return False, ratio * _mark_largest(G), {"n_steps": k + 1}
+
+
+def _mark_largest(G):
+    """1 for the largest row, and 0 for others."""
+    return np.arange(len(G)) == G.argmax()
 
 
 # The inexact difference-of-convex algorithm on mini-batches.
@@ -764,7 +790,6 @@ class StochasticPLADA(StochasticSolver):
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        rho = self.alpha / (1.0 + self.alpha * self.beta)
 
         def G(x):
             batch = self._constraint_batch(problem, random_state)
@@ -776,10 +801,6 @@ class StochasticPLADA(StochasticSolver):
             batch = self._batch(problem, random_state)
             slope = batch.evaluate(x).lagrangian_gradient(one_sided.multipliers(lam))
             x = problem.project(x - self.eta * slope)
-            # u: slack. mu, lambda: auxiliary multiplier and multiplier, by G on another batch.
-            u = np.clip(u - self.tau * lam, 0.0, self.u_max)
-            apart = lam - mu
-            delta = self.kappa / (k + 1)
-            mu = mu + min(self.gamma0, rho * delta / (apart @ apart + 1.0)) * apart / rho
-            lam = mu + rho * (G(x) + u)
+            # G on another batch.
+            u, lam, mu = plada_update(self, k, self.tau, u, lam, mu, G(x))
             yield x, one_sided.multipliers(np.maximum(0.0, mu))

@@ -16,15 +16,8 @@ from skfair.constraints._constraint import bind_all
 from skfair.fitting._input import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
-from skfair.solvers import (
-    SGD,
-    SOLVERS,
-    SSLALM,
-    AdamPrimalDual,
-    Solver,
-    StochasticGhost,
-    StochasticSwitching,
-)
+from skfair.solvers import SOLVERS, Solver, StochasticGhost
+from skfair.solvers._stochastic import LoopSolver
 from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
@@ -603,28 +596,70 @@ class ConstrainedObjective:
     def __init__(self, solver: str | Solver, parameters: Iterable):
         resolved: Any = resolve_name(SOLVERS, solver, "solver", Solver)
         # An entry of the registry may be a function that makes a solver.
-        solver = resolved if isinstance(resolved, Solver) else resolved()
-        method = _METHODS.get(type(solver))
-        if method is None:
-            names = ", ".join(sorted(one.__name__ for one in _METHODS))
+        self.solver: Any = resolved if isinstance(resolved, Solver) else resolved()
+        if not isinstance(self.solver, LoopSolver | StochasticGhost):
             raise ValueError(
-                f"solver must be one of {names}, whose steps are those of an optimiser of PyTorch "
-                f"with another objective, but solver={solver!r}."
+                "solver must be one of AdamPrimalDual, SGD, SSLALM, StochasticGhost, "
+                "StochasticSwitching, whose steps are those of an optimiser of PyTorch with "
+                f"another objective, but solver={solver!r}."
             )
-        self._method = method(solver, [one for one in parameters if one.requires_grad])
+        self.parameters = [one for one in parameters if one.requires_grad]
+        smooths = getattr(self.solver, "mu", 0.0) > 0
+        self._smooth = [one.detach().clone() for one in self.parameters] if smooths else []
+        self._state: Any = {} if isinstance(self.solver, StochasticGhost) else None
+        self._total, self._n_calls = 0.0, 0  # values since the last step
 
     @property
     def multipliers(self) -> np.ndarray | None:
         """Multipliers of the values, at least 0; None for methods without."""
-        return self._method.multipliers
+        return (self._state or {}).get("multipliers")
 
     def __call__(self, loss: Any, values: Any) -> Any:
         """The objective of a step, from a mean loss and the values of constraints."""
-        return self._method(loss, values)
+        if isinstance(self.solver, StochasticGhost):
+            return self._follow_ghost_direction(loss, values)
+        G = to_float64_array(values)
+        if self._state is None:
+            self._state = self.solver.start_state(G)
+        self._total, self._n_calls = self._total + G, self._n_calls + 1
+        takes_loss, duals, _ = self.solver.weigh(self._state, G, G)
+        objective = loss if takes_loss else 0.0
+        if duals.any():
+            objective = objective + _as_tensor(duals, values) @ values
+        # The distance from smoothed parameters, which follow those before the step.
+        for x, z in zip(self.parameters, self._smooth, strict=bool(self._smooth)):
+            objective = objective + self.solver.mu / 2 * ((x - z) ** 2).sum()
+            z.lerp_(x.detach(), self.solver.beta)
+        return objective
+
+    def _follow_ghost_direction(self, loss, values):
+        """A linear function whose gradient is the negative direction of the ghost method."""
+        torch = require_torch()
+        gradient, *jacobian = [
+            np.concatenate(
+                [
+                    to_float64_array(one).ravel()
+                    for one in torch.autograd.grad(
+                        number, self.parameters, retain_graph=True, materialize_grads=True
+                    )
+                ]
+            )
+            for number in (loss, *values)
+        ]
+        jacobian = np.reshape(jacobian, (len(values), len(gradient)))
+        move = ghost_direction(gradient, to_float64_array(values), jacobian, self.solver)
+        blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
+        return -sum(
+            (_as_tensor(block.reshape(one.shape), one) * one).sum()
+            for block, one in zip(blocks, self.parameters, strict=True)
+        )
 
     def step(self) -> None:
         """Move the multipliers; call it after the optimiser's step, or less often."""
-        self._method.step()
+        if self._n_calls:
+            mean = self._total / self._n_calls
+            _, _, self._state = self.solver.weigh(self._state, mean, mean)
+            self._total, self._n_calls = 0.0, 0
 
     def state_dict(self) -> dict:
         """State between two steps, for ``torch.save``, beside those of module and optimiser.
@@ -635,7 +670,7 @@ class ConstrainedObjective:
             Copies of the multipliers and of what else the method stores: numbers and tensors on
             the CPU, or on the device of the parameters.
         """
-        return {name: _save_value(value) for name, value in self._method_state().items()}
+        return {name: _save_value(value) for name, value in self._moving().items()}
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Continue from a state, with the parameters that were passed to this object.
@@ -648,23 +683,28 @@ class ConstrainedObjective:
         Raises
         ------
         ValueError
-            If it is the state of another method.
+            If it is the state of another method, or of an earlier version.
         """
-        names, saved_names = sorted(self._method_state()), sorted(state_dict)
+        names, saved_names = sorted(self._moving()), sorted(state_dict)
         if names != saved_names:
             raise ValueError(
-                f"state_dict must have the entries {names} of {type(self._method.solver).__name__}"
-                f", but it has {saved_names}; pass the state of an objective with this solver."
+                f"state_dict must have the entries {names} of {type(self.solver).__name__}, but it "
+                f"has {saved_names}; pass a state that this version of skfair saved with it."
             )
-        parameters = self._method.parameters
-        vars(self._method).update(
-            {name: _load_value(value, parameters) for name, value in state_dict.items()}
-        )
+        loaded = {k: _load_value(value, self.parameters) for k, value in state_dict.items()}
+        self._smooth, self._total, self._n_calls = map(loaded.pop, _BETWEEN_STEPS)
+        self._state = None if None in loaded.values() else loaded
 
-    def _method_state(self):
-        """What the method changes from step to step, by name."""
-        fixed = ("solver", "parameters")
-        return {name: value for name, value in vars(self._method).items() if name not in fixed}
+    def _moving(self):
+        """What moves from step to step, by name."""
+        state = self._state
+        if state is None:  # before the first call
+            state = dict.fromkeys(self.solver.start_state(np.empty(0)))
+        return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
+
+
+_BETWEEN_STEPS = "_smooth", "_total", "_n_calls"
+"""Attributes of an objective that change beside the state of its method."""
 
 
 def _save_value(value):
@@ -677,142 +717,8 @@ def _save_value(value):
 def _load_value(value, parameters):
     """What `_save_value` has saved, on the devices of the parameters; copied."""
     if isinstance(value, list):
-        return [one.to(like, copy=True) for one, like in zip(value, parameters, strict=True)]
+        return [one.to(like, copy=True) for one, like in zip(value, parameters, strict=bool(value))]
     return value.cpu().numpy().copy() if isinstance(value, require_torch().Tensor) else value
-
-
-class _Method:
-    """Objective of a solver, and what it changes from step to step."""
-
-    multipliers: np.ndarray | None = None
-
-    def __init__(self, solver, parameters):
-        self.solver = solver
-        self.parameters = parameters
-
-    def step(self):
-        """Nothing moves."""
-
-
-class _PrimalDual(_Method):
-    """Lagrangian, with multipliers that follow the mean of the values."""
-
-    def __init__(self, solver, parameters):
-        super().__init__(solver, parameters)
-        self.multipliers = None
-        self._total, self._n_calls = 0.0, 0  # values since the last step
-
-    def __call__(self, loss, values):
-        """The Lagrangian."""
-        if self.multipliers is None:
-            self.multipliers = np.zeros(len(values))
-        self._total, self._n_calls = self._total + to_float64_array(values), self._n_calls + 1
-        return loss + _as_tensor(self.multipliers, values) @ values
-
-    def step(self):
-        """Move the multipliers by the mean of the values since the last step."""
-        if self._n_calls:
-            mean = self._total / self._n_calls
-            self.multipliers = np.maximum(0.0, self.multipliers + self.solver.dual_step * mean)
-            self._total, self._n_calls = 0.0, 0
-
-
-class _Penalty(_Method):
-    """Loss and a multiple of the excess."""
-
-    def __call__(self, loss, values):
-        """The loss with the penalty."""
-        return loss + self.solver.rho * values.relu().sum()
-
-
-class _SmoothedALM(_Method):
-    """Augmented Lagrangian with slack, and the distance from smoothed parameters."""
-
-    def __init__(self, solver, parameters):
-        super().__init__(solver, parameters)
-        self.multipliers = self._next = self._slack = self._smooth_slack = None
-        self._smooth = [tensor.detach().clone() for tensor in parameters]
-
-    def __call__(self, loss, values):
-        """The augmented Lagrangian after the dual step."""
-        solver, G = self.solver, to_float64_array(values)
-        if self.multipliers is None:
-            self.multipliers, self._slack = np.zeros(len(G)), np.maximum(0.0, -G)
-            self._smooth_slack = self._slack
-        # Dual step, with the slack as it is.
-        y = self.multipliers + solver.eta * (G + self._slack)
-        length = np.sqrt(y @ y)
-        if length >= solver.u_max:
-            y = np.zeros_like(y) if solver.beyond == "reset" else y * (solver.u_max / length)
-        self._next = np.array([y, y + solver.rho * (G + self._slack)])
-        objective = loss + _as_tensor(self._next[1], values) @ values
-        if solver.mu:
-            pairs = zip(self.parameters, self._smooth, strict=True)
-            objective = objective + solver.mu / 2 * sum(((x - z) ** 2).sum() for x, z in pairs)
-        # The smoothed parameters follow those before the step.
-        with require_torch().no_grad():
-            for x, z in zip(self.parameters, self._smooth, strict=True):
-                z.lerp_(x.detach(), solver.beta)
-        return objective
-
-    def step(self):
-        """Store the multipliers, and move the slack."""
-        solver, (self.multipliers, duals) = self.solver, self._next
-        slack, smooth = self._slack, self._smooth_slack
-        gradient = duals + solver.mu * (slack - smooth)
-        self._slack = np.maximum(0.0, slack - solver.tau * gradient)
-        self._smooth_slack = smooth + solver.beta * (slack - smooth)
-
-
-class _Ghost(_Method):
-    """Linear function whose gradient is the negative direction of the ghost method."""
-
-    def __call__(self, loss, values):
-        """The linear function."""
-        gradient, *jacobian = [self._gradient(one) for one in (loss, *values)]
-        jacobian = np.reshape(jacobian, (len(values), len(gradient)))
-        move = ghost_direction(gradient, to_float64_array(values), jacobian, self.solver)
-        blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
-        return -sum(
-            (_as_tensor(block.reshape(one.shape), one) * one).sum()
-            for block, one in zip(blocks, self.parameters, strict=True)
-        )
-
-    def _gradient(self, number):
-        """Gradient of a number by all parameters."""
-        gradients = require_torch().autograd.grad(
-            number, self.parameters, retain_graph=True, materialize_grads=True
-        )
-        return np.concatenate([to_float64_array(one).ravel() for one in gradients])
-
-
-class _Switching(_Method):
-    """The loss where the constraints hold, else the largest value."""
-
-    def __init__(self, solver, parameters):
-        super().__init__(solver, parameters)
-        self._n_steps = 0
-
-    def __call__(self, loss, values):
-        """The loss, or the largest value."""
-        epsilon = self.solver.epsilon
-        epsilon = epsilon(self._n_steps) if callable(epsilon) else epsilon
-        if not len(values) or values.max() <= epsilon:
-            return loss
-        return self.solver.constraint_step / self.solver.objective_step * values.max()
-
-    def step(self):
-        """Count the calls, of which `epsilon` may be a function."""
-        self._n_steps += 1
-
-
-_METHODS: dict = {
-    AdamPrimalDual: _PrimalDual,
-    SGD: _Penalty,
-    SSLALM: _SmoothedALM,
-    StochasticGhost: _Ghost,
-    StochasticSwitching: _Switching,
-}
 
 
 def _as_tensor(values, like):

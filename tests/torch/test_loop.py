@@ -475,6 +475,12 @@ def test_the_state_of_another_method_raises():
         ConstrainedObjective("adam-pd", []).load_state_dict(state)
 
 
+def test_the_state_of_an_earlier_version_raises():
+    state = {"multipliers": None, "_total": 0.0, "_n_calls": 0}
+    with pytest.raises(ValueError, match="pass a state that this version of skfair saved"):
+        ConstrainedObjective("adam-pd", []).load_state_dict(state)
+
+
 @pytest.mark.parametrize("name", ["ratio", "ratio_of_opportunity"])
 def test_values_of_a_ratio_are_negative_where_it_is_kept(name, samples):
     _, target, groups = samples

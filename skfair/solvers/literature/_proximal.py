@@ -496,6 +496,17 @@ class IPPConEx(_InexactProximalPoint):
 # The primal-dual algorithm of the proximal-perturbed Lagrangian (PLADA).
 
 
+def plada_update(solver, k, tau, u, lam, mu, G):
+    """Slack, multiplier and auxiliary multiplier after step k, from the rows at its unknowns."""
+    rho = solver.alpha / (1.0 + solver.alpha * solver.beta)
+    u = np.clip(u - tau * lam, 0.0, solver.u_max)
+    apart, delta = lam - mu, solver.kappa / (k + 1)
+    # gamma_k: at most gamma0, and shorter the further lambda and mu are apart.
+    gamma = min(solver.gamma0, rho * delta / (apart @ apart + 1.0))
+    mu = mu + gamma * apart / rho
+    return u, mu + rho * (G + u), mu
+
+
 class PLADA(Solver):
     r"""Solver that updates parameters, slacks and multipliers in turn (PLADA).
 
@@ -653,14 +664,8 @@ class PLADA(Solver):
             eta = primal_step(evaluation, multipliers)
             # theta: the proximal (or gradient) step on the Lagrangian.
             evaluation = minimise(evaluation, one_sided.multipliers(lam), eta)
-            # u: the slack. mu, lambda: the auxiliary multiplier and the multiplier.
-            u = np.clip(u - tau * lam, 0.0, self.u_max)
-            difference = lam - mu
-            # gamma_k: at most gamma0, and shorter the further lambda and mu are apart.
-            delta = self.kappa / (k + 1)
-            gamma = min(self.gamma0, rho * delta / (difference @ difference + 1.0))
-            mu = mu + gamma * difference / rho
-            lam = mu + rho * (one_sided.values(evaluation.values) + u)
+            G = one_sided.values(evaluation.values)
+            u, lam, mu = plada_update(self, k, tau, u, lam, mu, G)
 
     def _warn_of_breakpoints(self, start):
         """Warn if gradient steps replace proximal ones on piecewise linear rows."""
