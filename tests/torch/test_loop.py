@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity, EqualOpportunity
+from skfair.constraints import (
+    CONSTRAINTS,
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualOpportunity,
+    RangeGap,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
@@ -544,3 +550,38 @@ def test_five_samples_of_each_group_and_class_do_not_warn(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         constraint_values(name, torch.ones(20), target, groups)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("constraint", "label", "position"),
+    [
+        ("equal_opportunity", 0, 0),
+        ("false_positive_rate_parity", 1, 0),
+        (["demographic_parity", "equal_opportunity"], 0, 1),
+    ],
+)
+def test_a_batch_without_a_class_keeps_what_counts_this_class(constraint, label, position):
+    scores = torch.tensor([0.5, -0.2, 0.1], requires_grad=True)
+    values = constraint_values(constraint, scores, [label] * 3, [0, 1, 1], tolerance=0.1)
+    (gradient,) = torch.autograd.grad(values[position], scores)
+    assert values[position].item() == pytest.approx(-0.1)
+    assert not gradient.any()
+
+
+def test_a_gap_of_ones_own_gets_the_numbers_of_samples_of_the_batch():
+    counts = []
+
+    class CountingRange(RangeGap):
+        @classmethod
+        def from_cells(cls, cells, constraint):
+            counts.append(cells.counts.tolist())
+            return super().from_cells(cells, constraint)
+
+    class CountingParity(DemographicParity):
+        gap, metric = CountingRange, None
+
+    labels, groups = [0, 1] * 15, [0] * 20 + [1] * 10
+    constraint_values(CountingParity(), torch.zeros(30), labels, groups, tolerance=0.1)
+    constraint_values(CountingParity(), torch.zeros(24), labels[:24], groups[:24], tolerance=0.1)
+    assert counts == [[20, 10], [20, 4]]
