@@ -498,7 +498,7 @@ def test_fitted_models_store_counts_of_groups_and_no_group_of_a_sample(estimator
     labels, counts = np.unique(data[2], return_counts=True)
     assert model.groups_.labels.ravel().tolist() == labels.tolist()
     assert model.groups_.counts.tolist() == counts.tolist()
-    assert model.groups_._fields == ("labels", "counts")
+    assert model.groups_._fields == ("labels", "counts", "attributes")
 
 
 @pytest.mark.parametrize("estimator", TRAINED)

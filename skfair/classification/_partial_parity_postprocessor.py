@@ -437,8 +437,9 @@ class _RankedTraining(NamedTuple):
     def from_training(cls, training, criterion, tolerance):
         """Bind the constraint, also to groups that are not compared but in the report."""
         compared, positions = _compared_samples_and_curves(training.samples)
-        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
+        # All groups first: labels that are numbers are refused by these.
         reported = criterion.bind(training.samples, None, None, tolerance)
+        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
         return cls(training, bound, reported, compared, positions)
 
     def rank(self, scores, name):

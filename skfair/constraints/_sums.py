@@ -10,7 +10,6 @@ from skfair.constraints._reports import rate_report_columns
 from skfair.constraints._rows import RateRows, evaluate_terms
 from skfair.constraints._units import USER_UNIT, Unit
 from skfair.groups._events import Events
-from skfair.losses import pointwise_score
 from skfair.metrics._rates import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
 from skfair.statistics._bounded_means import BoundedMeans
@@ -65,11 +64,6 @@ class Sums:
         """Whether rates are quotients of two terms."""
         return len(self.exact) > 1
 
-    @property
-    def is_linear(self):
-        """Whether means of scores are compared, which are linear in the scores."""
-        return self.exact == (pointwise_score,)
-
     def smooth_means(self, scores):
         """Sums of the smooth terms, (n_sums,)."""
         return evaluate_terms(self, self.smooth, scores)[1]
@@ -77,16 +71,6 @@ class Sums:
     def exact_means(self, scores):
         """Sums of the terms that the public metric counts, (n_sums,)."""
         return evaluate_terms(self, self.exact, scores)[1]
-
-    def outcomes(self):
-        """What a negative decision counts in each exact term, and what a positive one adds.
-
-        Pairs of (n_samples,). Exact rates of decisions depend on the sign of a score alone.
-        """
-        ones = np.ones(len(self.target))
-        for term in self.exact:
-            low, high = (term(sign * ones, self.target).value for sign in (-1.0, 1.0))
-            yield low, high - low
 
     def rates(self, sums):
         """Rates from sums: themselves, or quotients of the first half by the second.
@@ -139,6 +123,17 @@ class Sums:
         target = self.target[rows] if target is None else target
         cells = self.cells._replace(events=self.events.contribution(rows, factors))
         return replace(self, cells=cells, target=target)
+
+
+def decision_outcomes(sums):
+    """What a negative decision counts in each exact term, and what a positive one adds.
+
+    Pairs of (n_samples,). Exact rates of decisions depend on the sign of a score alone.
+    """
+    ones = np.ones(len(sums.target))
+    for term in sums.exact:
+        low, high = (term(sign * ones, sums.target).value for sign in (-1.0, 1.0))
+        yield low, high - low
 
 
 class _SampleValues(NamedTuple):

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from skfair.constraints._partial_bound import share_moments
 from skfair.constraints._reports import rate_moments
+from skfair.constraints._sums import decision_outcomes
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers._solver import Result
@@ -61,7 +62,7 @@ def tabulate_flips(problem):
     """
     on_means, cells, negative = [], [], [np.empty(0)]
     for sums in (one.sums for one in problem.constraint):
-        for low, change in sums.outcomes():
+        for low, change in decision_outcomes(sums):
             first = sum(map(len, negative))
             for codes, weights in disjoint_layers(sums.events):
                 cells.append(codes + first)

@@ -138,10 +138,11 @@ def fit_from_starts(fitter, first):
     for _ in range(_N_STARTS):
         x = fitter.problem.initial_point(rng.normal(size=len(first.parameters)))
         fits.append(fitter.fit(fitter.problem, x))
-    best = min(fits, key=lambda one: (one.violation, one.result.fun))
-    worst = max(one.result.fun for one in fits if one.violation == best.violation)
-    agrees = worst - best.result.fun <= _AGREEMENT * (1.0 + abs(best.result.fun))
-    return best._replace(is_local=not (agrees and all(one.keeps_bound for one in fits)))
+    best = min(fits, key=lambda one: (not one.keeps_bound and one.violation, one.result.fun))
+    slack = _AGREEMENT * (1.0 + abs(best.result.fun))
+    agree = [one.keeps_bound and one.result.fun - best.result.fun <= slack for one in fits]
+    # Fits that agree differ by rounding, and not all of them may have converged.
+    return (first if agree[0] else best)._replace(is_local=not all(agree))
 
 
 def _is_global(result):
@@ -381,11 +382,12 @@ def _enforce_partitioned(fitter, strategy):
     counts_all = fitter.constraint.metric_inputs <= {"decisions"}
     start = enforce(on_subsample, "correction" if strategy == "auto" and counts_all else strategy)
     if strategy is None:
-        return fitter.fit(fitter.problem, fitter.problem.initial_point(start.parameters))
+        best = fitter.fit(fitter.problem, fitter.problem.initial_point(start.parameters))
+        return best._replace(is_local=start.is_local)
     best = fit_partitioned_corrections(fitter, on_subsample, start)
     if counts_all:
         best = search_lines(fitter, best, _MAX_PARTITIONED_ROUNDS)
-    return _best_or_constant(fitter, best)
+    return _best_or_constant(fitter, best)._replace(is_local=start.is_local)
 
 
 def _best_or_constant(fitter, candidate):

@@ -45,6 +45,7 @@ from scipy.special import ndtr, ndtri
 
 from skfair.constraints._bound import make_posterior
 from skfair.fitting._planes import PlainFit, find_planes
+from skfair.losses import pointwise_score
 
 N_FOLDS = 5
 
@@ -211,7 +212,8 @@ def _slopes(rounds):
 
 def _first_slope(sums):
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
-    is_loss = sums.metric_input == "values" and not sums.is_linear
+    # Means of scores are linear in the scores, and fall by as much as those in training.
+    is_loss = sums.metric_input == "values" and sums.exact != (pointwise_score,)
     return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._values import spread_over_samples
 
 N_FOLDS = 10
@@ -99,7 +100,7 @@ class Plane:
         for one in self.problem.constraint:
             rows, event, shares = one.sums.events.memberships
             sums = []
-            for low, change in one.sums.outcomes():
+            for low, change in decision_outcomes(one.sums):
                 of_event = self._tabulate(
                     rows, event, shares * change[rows], one.sums.events.n_events
                 )
@@ -173,7 +174,7 @@ def effects(problem, scores):
         if one.sums.is_quotient:
             sizes = np.maximum(sums[one.sums.events.n_events :], _TINY)
             weights = np.concatenate((weights / sizes, -weights * np.nan_to_num(rates) / sizes))
-        changes = [change for _, change in one.sums.outcomes()]
+        changes = [change for _, change in decision_outcomes(one.sums)]
         of_one = spread_over_samples(one.sums.events, changes, weights)
         total += of_one / max(np.abs(of_one).max(), _TINY)
     return total / np.maximum(problem.mean_weights, _TINY) * problem.mean_weights.mean()

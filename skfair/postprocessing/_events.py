@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
 from skfair.constraints._values import spread_over_samples
 from skfair.fitting._enforce import enforce, enforce_in_population
@@ -737,7 +738,7 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
     The change, (n_sums, n_outcomes), is that per weight of a sample of each outcome, which numbers
     groups and classes; a sum changes by ``changes @ probabilities`` times the sample's weight.
     """
-    factors = [change for _, change in constraint.sums.outcomes()]
+    factors = [change for _, change in decision_outcomes(constraint.sums)]
     sums = constraint.sums.exact_means(np.full(len(outcomes), -1.0))
     mass = np.maximum(np.bincount(outcomes, weights, n_outcomes), np.finfo(float).tiny)
     by_sample = (

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skfair.constraints._sums import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
 _MAX_WINDOWS = 2000
@@ -102,7 +103,7 @@ def _find_windows(constraint, codes, groups):
         is_searched = one.sums.metric_input == "decisions" and not one.sums.is_quotient
         if not (is_searched and one.gap.is_range and one.tolerance < 1.0):
             return None
-        ((negative, change),) = one.sums.outcomes()
+        ((negative, change),) = decision_outcomes(one.sums)
         averages = one.sums.events.averaging_matrix
         for block in one.gap.blocks:
             rates = {}

@@ -18,6 +18,7 @@ from skfair.constraints import (
 )
 from skfair.constraints._bound import ConstraintSystem, draw_batch
 from skfair.constraints._rows import StackedRows
+from skfair.constraints._sums import decision_outcomes
 from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -206,7 +207,7 @@ def test_outcomes_and_layers_give_the_gap_of_any_decisions(spec, single, kind):
     layers = disjoint_layers(bound.sums.events)
     for share in (0.0, 0.3, 1.0):
         decisions, sums = np.where(rng.random(N_SAMPLES) < share, 1.0, -1.0), []
-        for low, change in bound.sums.outcomes():
+        for low, change in decision_outcomes(bound.sums):
             total = np.append(bound.sums.events.means(low), 0.0)
             for codes, weights in layers:
                 np.add.at(total, codes, weights * change * (decisions > 0))

@@ -88,7 +88,9 @@ def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
         partitioned.intercept_, in_memory.intercept_, rtol=1e-8, atol=1e-8 * scale
     )
     assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-8)
-    assert partitioned.status_ == in_memory.status_ == "optimal"
+    # Under the parity of losses the problem is not convex, and fits from several starts differ.
+    is_local = isinstance(settings["constraint"], list)
+    assert partitioned.status_ == in_memory.status_ == ("feasible" if is_local else "optimal")
     ours, theirs = partitioned.constraint_report_, in_memory.constraint_report_
     assert ours["group"].tolist() == theirs["group"].tolist()
     assert ours["n"].tolist() == theirs["n"].tolist()
@@ -112,7 +114,7 @@ def test_means_keep_the_tolerance_to_the_last_digit(data, loss, tolerance):
         reached = mean_squared_error_difference(y, predictions, **kwargs)
         assert 4999.0 <= reached <= 5000.0 + 1e-7
     assert model.constraint_violation_ == 0.0
-    assert model.status_ == "optimal"
+    assert model.status_ == ("feasible" if loss == "squared" else "optimal")
 
 
 def test_a_bound_that_no_model_keeps_is_reported_infeasible(data):

@@ -126,7 +126,7 @@ def test_names_added_to_a_registry_are_valid(monkeypatch):
     with pytest.raises(ValueError, match=r"'solver' parameter of PartialParityClassifier must be"):
         validate_params(clone(model).set_params(solver="no such solver"))
     names = parameter_constraints(SQP)["hessian"][0]
-    assert names.options == {"exact", "lbfgs"}
+    assert names.options == {"exact", "lbfgs", "secants"}
     monkeypatch.setitem(SOLVERS, "my-sqp", SQP)
     allowed = parameter_constraints(importlib.import_module("skfair.ranking").ConstrainedRanker)
     assert allowed["solver"][0].is_satisfied_by("my-sqp")
