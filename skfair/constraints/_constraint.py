@@ -721,6 +721,10 @@ def _make_sums(constraint, events, samples, smooth, exact, unit):
     return Sums(constraint.name, events, samples.target, smooth, exact, metric_input, unit)
 
 
+class NothingToCompareError(ValueError):
+    """Data without a sample of which a constraint compares the rate."""
+
+
 def _report_empty_cells(name, events, samples):
     """Warn of cells without members, or with too few; raise for data in which all are such."""
     named = join_names(
@@ -729,7 +733,7 @@ def _report_empty_cells(name, events, samples):
     )
     if not events.labels:
         number = "too few" if any(events.empty.values()) else "no"
-        raise ValueError(
+        raise NothingToCompareError(
             f"{name} has no rate to compare, for there are {number} {named}. Drop the constraint, "
             "or pass data that has such samples."
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair.constraints import Constraint
-from skfair.constraints._constraint import bind_all
+from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
 from skfair.fitting._input import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
@@ -263,8 +263,8 @@ class _ConstraintSettings:
         return hash(self.key)
 
     def bind(self, cells):
-        """The `_CellConstraint` of each constraint on samples that occupy these cells."""
-        # Which cells are compared depends on their sizes if small groups are left out.
+        """The function of scores and cells of each constraint, for samples in these cells."""
+        # Which cells are compared, or how, may depend on their sizes.
         occupied = cells.counts if self.needs_group_sizes else cells.counts > 0
         arguments = self, cells.labels, occupied.astype(np.intp).tobytes()
         try:
@@ -283,13 +283,16 @@ def _constraint_key(constraint):
 
 
 def _needs_group_sizes(constraint):
-    """Whether a constraint compares groups of some size alone."""
-    return getattr(constraint, "min_group_size", None) not in (None, 1)
+    """Whether a constraint compares groups of some size alone, or may weigh them by size."""
+    # The gaps of this package weigh no group by its size; of others nobody knows.
+    gap = getattr(constraint, "gap", None)
+    is_custom = gap is not None and gap.__module__.partition(".")[0] != "skfair"
+    return is_custom or getattr(constraint, "min_group_size", None) not in (None, 1)
 
 
 @lru_cache(maxsize=256)
 def _bind_constraints(setting, labels, occupied):
-    """The `_CellConstraint` of each constraint; `occupied` are the bytes of a count per cell."""
+    """The functions of `bind`; `occupied` are the bytes of a count per cell."""
     counts = np.frombuffer(occupied, dtype=np.intp)
     constraint, tolerance, surrogate = setting.arguments
     # One sample stands for those of a cell.
@@ -297,7 +300,7 @@ def _bind_constraints(setting, labels, occupied):
     names = [(group,) for group in range(labels)] if isinstance(labels, int) else labels
     groups = check_groups([names[group] for group in present // 2], len(present))
     groups = groups.copy_with_multiplicity(counts[present])
-    samples = Samples(_SIGNS[present & 1], groups, np.ones(len(present)))
+    samples = Samples(_SIGNS[present & 1], groups, counts[present].astype(np.float64))
     if len(np.unique(present // 2)) < max(2, len(names)):
         _warn_of_small_groups()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
@@ -316,11 +319,26 @@ def _bind_constraints(setting, labels, occupied):
             )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        (bound,) = bind_all(resolved, [samples], surrogate, LogisticLoss(), tolerance)
+        values = [
+            _bind_to_cells(one, samples, surrogate, tolerance, present, len(counts))
+            for one in resolved
+        ]
     for text in {str(one.message) for one in caught}:
         # Each pattern of empty cells has a text of its own.
         _warn_of_small_groups() if "empty group" in text else warn(text)
-    return [_CellConstraint(replace(one, one_row=True), present, len(counts)) for one in bound]
+    return values
+
+
+def _bind_to_cells(constraint, samples, surrogate, tolerance, present, n_cells):
+    """The function of scores and cells that gives the value of a constraint, and its slopes."""
+    try:
+        ((bound,),) = bind_all([constraint], [samples], surrogate, LogisticLoss(), tolerance)
+    except NothingToCompareError:
+        _warn_of_small_groups()
+        return _EmptyConstraint(resolve_tolerance(constraint, tolerance))
+    if not len(bound.rows.lower):
+        return _EmptyConstraint(bound.tolerance)
+    return _CellConstraint(replace(bound, one_row=True), present, n_cells)
 
 
 _MIN_SAMPLES = 5
@@ -336,6 +354,16 @@ def _warn_of_small_groups():
         "and the training may end in a constant classifier; use larger batches, or "
         "skfair.torch.RecentScores."
     )
+
+
+class _EmptyConstraint(NamedTuple):
+    """A constraint that compares nothing in a batch, and so is kept by all of its tolerance."""
+
+    tolerance: float
+
+    def __call__(self, scores, cells):
+        """Value, and its slopes by the scores, (n_samples,)."""
+        return -self.tolerance, np.zeros(len(scores))
 
 
 class _CellConstraint:
@@ -367,8 +395,6 @@ class _CellConstraint:
     def __call__(self, scores, cells):
         """Value, and its slopes by the scores, (n_samples,)."""
         one = self.constraint
-        if not len(one.rows.lower):  # nothing is compared
-            return -one.tolerance, np.zeros(len(scores))
         counts = cells.counts.astype(np.float64)
         sizes = self.members @ counts
         if np.minimum.reduce(sizes) < _MIN_SAMPLES:
