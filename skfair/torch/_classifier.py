@@ -34,6 +34,7 @@ from skfair.torch._samples import (
     is_lazy,
     make_samples,
     require_torch,
+    split_rows,
     take_lazy,
 )
 from skfair.utils._api import Label, RandomState
@@ -442,7 +443,7 @@ class _EpochTrainer:
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
-            self._n_steps = solver.max_iter * -(-len(self.scores) // solver.batch_size)
+            self._n_steps = solver.max_iter * len(split_rows(len(self.scores), solver.batch_size))
             self._n_left = self._n_steps
         else:
             self.optimizer = solver.optimizer(self.tensors)
@@ -452,7 +453,7 @@ class _EpochTrainer:
     def run_epoch(self, random_state):
         """Train on all samples once, and return the scores that their batches gave."""
         order = _spread_strata(self._strata, random_state)
-        batches = np.split(order, range(self.solver.batch_size, len(order), self.solver.batch_size))
+        batches = [order[rows] for rows in split_rows(len(order), self.solver.batch_size)]
         due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
         for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
             self._step(rows, self.network.outputs(inputs, is_training=True))

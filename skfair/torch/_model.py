@@ -26,6 +26,7 @@ from skfair.torch._samples import (
     make_samples,
     map_tensors,
     require_torch,
+    split_rows,
     take_inputs,
 )
 from skfair.utils._api import MatrixLike, RandomState
@@ -389,8 +390,7 @@ class TorchModel:
 
     def _iter_chunks(self):
         """Yield slices of all samples, and the arguments of the module for them."""
-        starts = range(0, len(self.samples), self._n_chunk)
-        return self.iter_batches([slice(start, start + self._n_chunk) for start in starts])
+        return self.iter_batches(split_rows(len(self.samples), self._n_chunk))
 
     @property
     def n_parameters(self) -> int:
@@ -478,15 +478,17 @@ class TorchModel:
         learner = self._replace(network=learner)
         norms = [layer for layer, training in learner.network.modes if training]
         momenta = [norm.momentum for norm in norms]
-        # Running means start again, and weigh all batches equally.
         for norm in norms:
             norm.reset_running_stats()
-            norm.momentum = None  # the mean of all batches
         learner.network.load(parameters)
+        n_seen = 0
         for _, inputs in learner._iter_chunks():
-            if count_samples(inputs) > 1:  # one sample has no variance
-                with require_torch().no_grad():
-                    learner.network.outputs(inputs, is_training=True)
+            # Running means start again, and weigh all samples equally, also those of a short chunk.
+            n_seen += count_samples(inputs)
+            for norm in norms:
+                norm.momentum = count_samples(inputs) / n_seen
+            with require_torch().no_grad():
+                learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
         return self._replace(network=network)

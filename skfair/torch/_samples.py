@@ -247,6 +247,12 @@ def count_inputs(module):
     return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 
+def split_rows(n_samples, size):
+    """Slices of `size` rows; a last one of one row, which has no variance, joins the one before."""
+    stops = [*range(size, n_samples - 1, size), n_samples]
+    return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
+
+
 def count_samples(inputs):
     """Number of samples in the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
