@@ -29,6 +29,7 @@ from benchmarks.guarantees.selection import selection
 from benchmarks.guarantees.small_groups import small_groups
 from benchmarks.guarantees.subgroups import subgroups
 from benchmarks.guarantees.tails import tails
+from benchmarks.optimum.summary import optimum
 from benchmarks.packages import take_missing
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
@@ -81,6 +82,7 @@ from benchmarks.robustness.scorers import scorers
 from benchmarks.scale.audit_counts import audit_counts
 from benchmarks.scale.audits import report
 from benchmarks.scale.erm_large import erm_large
+from benchmarks.scale.linear_time import linear_time
 from benchmarks.scale.many_rows import group_loss_gaps, ranking_pairs
 from benchmarks.scale.partitioned_clusters import partitioned_clusters
 from benchmarks.scale.partitioned_metrics import partitioned_metrics
@@ -100,6 +102,7 @@ BENCHMARKS = {
     "fronts": fronts,
     "front-time": front_time,
     "fit-time": fit_time,
+    "linear-time": linear_time,
     "fit-sizes": fit_sizes,
     "small": small,
     "fit-large": fit_large,
@@ -134,6 +137,7 @@ BENCHMARKS = {
     "recent-months": recent_months,
     "new-data": new_data,
     "sample-size": sample_size,
+    "optimum": optimum,
     "exact-balance": exact_balance,
     "peers": peer_methods,
     "libraries": libraries,

@@ -90,6 +90,8 @@ def reweighing_weights(
         raise ValueError("y must hold the class of each sample, but some are NaN; leave these out.")
     check_classification_targets(labels)
     samples, rows = check_samples(sensitive_features, sample_weight, y=y)
+    largest = samples.weights.max()  # products of weights in these units stay finite
+    samples = samples._replace(weights=samples.weights / largest)
     classes, codes = np.unique(LabelEncoder().fit_transform(labels)[rows], return_inverse=True)
     # Total weights by group and class, and what they would be if the two were independent.
     groups = samples.groups
@@ -98,7 +100,8 @@ def reweighing_weights(
     _warn_of_absent_classes(totals, groups.names)
     expected = np.outer(totals.sum(axis=1), totals.sum(axis=0)) / totals.sum()
     weights = np.zeros(len(labels))
-    weights[rows] = samples.weights * (expected[groups.codes, codes] / totals[groups.codes, codes])
+    factors = expected[groups.codes, codes] / totals[groups.codes, codes]
+    weights[rows] = largest * (samples.weights * factors)
     return weights
 
 

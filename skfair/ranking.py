@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
@@ -22,7 +23,7 @@ from skfair.groups._samples import check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -343,6 +344,11 @@ def _encode_queries(query_id, n_documents):
     try:
         return check_groups(query_id, n_documents)
     except (TypeError, ValueError) as error:
+        if pd.isna(np.asarray(query_id, dtype=object)).any():
+            raise argument_error(
+                "query_id must name the query of each document, but has missing values. Leave "
+                "these documents out of all inputs, or give each a query_id of its own."
+            ) from error
         raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
 
 

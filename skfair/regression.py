@@ -151,8 +151,9 @@ class ConstrainedERMRegressor(LinearRegressor):
     {uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
-        "max_iter": the solver stopped before its own test. Else "optimal". ("feasible", a certified
-        model that was moved afterwards, does not occur here.)
+        "max_iter": the solver stopped before its own test. Else "feasible": the bound is on losses,
+        and six starts of the solver ended at different objectives, of which this is the lowest;
+        lower ones are possible. Else "optimal".
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -494,10 +495,10 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     ----------
     estimators_ : list of estimators
         The fitted regressors: one per fold, or only one.
-    coef_ : ndarray of shape (1 + n_columns,)
+    rule_coef_ : ndarray of shape (1 + n_columns,)
         Coefficients of the prediction, of the features :math:`\phi`, and of these times the
         prediction.
-    intercept_ : float
+    rule_intercept_ : float
         Intercept.
     oof_prediction_ : ndarray of shape (n_samples,)
         Out-of-fold ``predict`` of the training samples; nan for those without weight.
@@ -711,10 +712,10 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         ['intercept', 'prediction', 'weights']
         """
         check_exportable(self)
-        slope_of_prediction, (constant, _, slope, _) = self._event_features.weights(self.coef_)
+        slope_of_prediction, (constant, _, slope, _) = self._event_features.weights(self.rule_coef_)
         rule = {
             "prediction": slope_of_prediction,
-            "intercept": self.intercept_,
+            "intercept": self.rule_intercept_,
             "weights": [constant.tolist(), slope.tolist()],
         }
         if not check_rule_format(format):
@@ -740,8 +741,8 @@ def _describe(training, rule):
     report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     objective = problem.evaluate(problem.initial_point(candidate.parameters)).fun
     fitted = {
-        "coef_": coef,
-        "intercept_": intercept,
+        "rule_coef_": coef,
+        "rule_intercept_": intercept,
         "objective_": training.loss_unit(problem.loss) * objective,
         "oof_prediction_": unit.from_unit(candidate.scores),
         "_unit": Unit(),

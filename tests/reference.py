@@ -42,6 +42,7 @@ SMALL, LARGE = 2000, 200_000
 PREDICTED = ("decision_function", "predict")
 STORED = (
     "coef_",
+    "rule_coef_",
     "intercept_",
     "group_coef_",
     "group_intercept_",

@@ -126,7 +126,7 @@ def measure(solver, n_samples, n_features, n_clusters, max_iter, n_topics, seed)
     if solver != "KMeans":
         record["cost"] = model.objective_ * n_samples  # of weights of mean 1
         record["largest / mean"] = float(model.cluster_sizes_.max() / model.cluster_sizes_.mean())
-        record["dual gap %"] = 100 * float(1 - model.lower_bound_ / model.inertia_)
+        record["dual gap %"] = 100 * float(1 - model.assignment_lower_bound_ / model.inertia_)
     return record
 
 

@@ -46,10 +46,11 @@ class PairClustering(NamedTuple):
     excess: np.ndarray  # (n_clusters, n_rows) of rows over their bounds
 
 
-def pair_samples(distances, masses, weights, codes, counts, limits):
+def pair_samples(distances, masses, weights, codes, counts, limits, is_repair=False):
     """Paired samples, with rows of the limits that a clustering of such counts keeps.
 
-    A clustering that misses a limit may be replaced by any cheaper one that misses it by no more.
+    A clustering that misses a limit may be replaced by any cheaper one that misses it by no more;
+    or only by one that misses it by less, for a repair.
     """
     columns = [pair_rows(limits), (limits.rows, limits.bounds + limits.rounding)]
     if limits.level > 0:  # no cluster may lack a required group
@@ -59,9 +60,14 @@ def pair_samples(distances, masses, weights, codes, counts, limits):
     bounds = np.hstack([np.broadcast_to(one, (len(counts), one.shape[-1])) for one in bounds])
     rows = np.concatenate(rows)
     rounding = ROUNDING * weights.sum()
-    bounds = np.maximum(bounds, largest_values(counts, rows, limits)) + rounding
     added = rows.T[limits.intersections].sum(axis=1)[codes] * weights[:, np.newaxis]
-    return PairedSamples(distances, masses, added, bounds, rounding)
+    if not is_repair:
+        bounds = np.maximum(bounds, largest_values(counts, rows, limits))
+    elif limits.level > 0:  # groups that are missing come first, whatever members weigh
+        is_present = np.arange(len(rows)) >= len(rows) - len(present)
+        added[:, is_present] *= (weights.sum() / weights)[:, np.newaxis]
+        bounds[:, is_present] = -weights.sum()
+    return PairedSamples(distances, masses, added, bounds + rounding, rounding)
 
 
 def iterate_search(samples, labels, n_clusters, random_state):
@@ -101,7 +107,7 @@ def search_from_kicks(samples, labels, n_clusters, kicks, n_failures, patience):
 @jit
 def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures, patience):
     _sum_over_pairs(samples, clustering)
-    lowest = _cost(clustering)
+    lowest, least = _cost(clustering), _sum_excess(clustering)
     for i in range(kicked.shape[0]):
         if n_failures >= patience:
             break
@@ -116,7 +122,7 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
         # it started. They make the limits hold first, and lower the cost then.
         is_valid, is_exchange = not _has_empty(clustering), False
         for _ in range(MAX_PASSES if is_valid else 0):
-            is_repair = _has_excess(clustering)
+            is_repair = _sum_excess(clustering) > 0.0
             if _take_steps(samples, clustering, is_exchange, is_repair):
                 is_exchange = False
             elif is_exchange or (
@@ -125,10 +131,12 @@ def _search_from_kicks(samples, clustering, labels, kicked, targets, n_failures,
                 break
             else:
                 is_exchange = True
-        cost = _cost(clustering)
-        if is_valid and cost < lowest * (1.0 - MIN_GAIN) and not _has_excess(clustering):
+        # The least excess comes first, then the cost.
+        cost, excess = _cost(clustering), _sum_excess(clustering)
+        is_better = cost < lowest * (1.0 - MIN_GAIN) and excess <= least
+        if is_valid and (is_better or excess < least):
             _copy(clustering.labels, labels)
-            lowest, n_failures = cost, 0
+            lowest, least, n_failures = cost, excess, 0
     return n_failures
 
 
@@ -152,13 +160,13 @@ def _has_empty(clustering):
 
 
 @deferred_helper
-def _has_excess(clustering):
-    """Whether a cluster misses a limit."""
-    exceeds = False
+def _sum_excess(clustering):
+    """Sum of what clusters miss limits by."""
+    total = 0.0
     for k in range(clustering.excess.shape[0]):
         for r in range(clustering.excess.shape[1]):
-            exceeds |= clustering.excess[k, r] > 0.0
-    return exceeds
+            total += max(clustering.excess[k, r], 0.0)
+    return total
 
 
 @deferred_helper

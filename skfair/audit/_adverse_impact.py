@@ -18,8 +18,11 @@ def has_impact_ratio(metric):
     return metric.split(" of class ")[0] in IMPACT_RATES
 
 
-def adverse_impact(frame, n_samples, min_share):
-    """DataFrame of the comparisons with the most selected group, from the rows of a report."""
+def adverse_impact(frame, n_samples, min_share, hidden=()):
+    """DataFrame of the comparisons with the most selected group, from the rows of a report.
+
+    They are nan by the attributes `hidden` if the most selected group is not published.
+    """
     rows = frame[(frame["attribute"] != OVERALL) & frame["metric"].map(has_impact_ratio)]
     tables = []
     for _, group_rows in rows.groupby(["metric", "attribute"], sort=False):
@@ -30,7 +33,11 @@ def adverse_impact(frame, n_samples, min_share):
         )
         table["estimate"] = table["n_selected"] / table["n"]
         table["is_excluded"] = table["n"] < min_share * n_samples
-        tables.append(table.join(_compare_groups(table)))
+        is_best_hidden = group_rows["impact_ratio"].isna().all() and (
+            group_rows["attribute"].iloc[0] in hidden
+        )
+        compared = _compare_groups(table.assign(is_excluded=True) if is_best_hidden else table)
+        tables.append(table.join(compared))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

@@ -21,6 +21,7 @@ from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     from skfair.constraints import Constraint
@@ -68,7 +69,7 @@ class Audit(AuditData):
         *,
         metrics: Metrics = (),
         reference: dict | None = None,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         min_published: int | None = None,
         min_share: float = 0.02,
         subgroups: SubgroupReport | None = None,
@@ -95,11 +96,13 @@ class Audit(AuditData):
             Probability with which each interval of a group or gap holds, and with which all
             intervals of comparisons with groups chosen from the data hold together.
         min_published : int, default=None
-            Smallest count that may be published. Groups with a count from 1 to one less are left
-            out of everything, and as many others as keep their counts from being computed as the
-            difference of those that are published. Counts are those of samples, of samples that a
-            metric is over, and of these with and without its event. Not for clusterings. The page
-            states the number of groups that were left out.
+            Smallest count that may be published. Groups with a count from 1 to one less are not
+            shown, and as many others as keep their counts from being computed as the difference of
+            those that are published. Findings and status are about all groups, but gaps and ratios
+            that compare a group which is not shown are not printed. Counts are those of
+            samples, of samples that a metric is over, and of these with and without its event. Not
+            for clusterings. The page states the number of groups that are not shown, and of their
+            samples.
         min_share : float, default=0.02
             Share of all samples below which a group is left out of adverse impact.
         subgroups : SubgroupReport, default=None
@@ -132,7 +135,7 @@ class Audit(AuditData):
         constraint: str | Constraint = "demographic_parity",
         tolerance: float | None = None,
         *,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
     ) -> Claim:
@@ -226,7 +229,7 @@ class Audit(AuditData):
         *,
         max_conditions: int = 2,
         direction: Literal["both", "above", "below"] = "both",
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         n_bins: int = N_BINS,
         max_listed: int = 10,
     ) -> SubgroupReport:
@@ -315,7 +318,11 @@ class Audit(AuditData):
         return search_audit(self, metrics, *settings)
 
     def compare(
-        self, other: Audit | ArrayLike, *, metrics: Metrics = (), confidence_level: float = 0.95
+        self,
+        other: Audit | ArrayLike,
+        *,
+        metrics: Metrics = (),
+        confidence_level: float = CONFIDENCE_LEVEL,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 

@@ -145,6 +145,11 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     bound_constraints = [
         bind(constraint, predictions, **params) for predictions, params in per_class
     ]
+    if unit == PROBABILITY_UNIT and not known.is_modelled:
+        bound_constraints = [
+            (replace(bound, sums=replace(bound.sums, value_range=(0.0, 1.0))), scores)
+            for bound, scores in bound_constraints
+        ]
     # Each class holds at the full level. An excess of any of them shares the error.
     excess_level = 1.0 - (1.0 - level) / len(per_class)
     limits = _combine_classes(

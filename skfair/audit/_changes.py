@@ -26,7 +26,13 @@ from skfair.audit._sentences import (
     left_out_clause,
     small_groups_note,
 )
-from skfair.audit._tables import compared_contrasts, differences_with_limits, group_text, groupings
+from skfair.audit._tables import (
+    compared_contrasts,
+    differences_with_limits,
+    group_text,
+    groupings,
+    is_missing_group,
+)
 from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._samples import check_metric_input
 from skfair.metrics import Rate
@@ -42,7 +48,9 @@ class Changes(PageReport):
     """Rates and gaps of two models, or of two periods, with their changes, as of `Audit.compare`.
 
     ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
-    attribute, and ``moves`` the numbers of decisions that changed, None for different samples.
+    attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
+    change ``is_significant`` by Holm's procedure over all gaps. ``uncompared`` has the groups of
+    each attribute that have samples in one period only, with their numbers in both.
     """
 
     frame: pd.DataFrame
@@ -53,10 +61,11 @@ class Changes(PageReport):
     confidence_level: float
     min_group_size: int
     source: dict[str, str]
+    uncompared: dict[str, dict[str, list[int]]]
 
     title = "Change report"
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
-    _results = ("findings", "frame", "gaps", "moves")
+    _results = ("findings", "frame", "gaps", "moves", "uncompared")
 
     @property
     def findings(self) -> list[str]:
@@ -66,7 +75,7 @@ class Changes(PageReport):
     @property
     def has_finding(self) -> bool:
         """Whether a gap is shown to be larger in the population than it was before."""
-        return bool((self.gaps["change_low"] > 0.0).any())
+        return bool((self.gaps["is_significant"] & (self.gaps["change"] > 0.0)).any())
 
     def to_frame(self) -> pd.DataFrame:
         """All rates before and after, with their changes, as a table."""
@@ -107,7 +116,21 @@ def compare_audits(before, after, metrics, confidence_level):
         confidence_level=level,
         min_group_size=before.min_group_size,
         source=_collect_sources(before, after, positive),
+        uncompared=_list_uncompared(by, period),
     )
+
+
+def _list_uncompared(by, period):
+    """Groups by attribute that one of two periods lacks, or that are unknown, with their sizes."""
+    listed = {}
+    for attribute, groups in by.items():
+        counts = groups.row_counts * np.ones(len(period))
+        for code, name in enumerate(groups.names):
+            inside = groups.codes == code
+            sizes = [int(counts[inside & (period == one)].sum()) for one in (0, 1)]
+            if 0 in sizes or is_missing_group(group_text(name)):
+                listed.setdefault(attribute, {})[group_text(name)] = sizes
+    return listed
 
 
 def _collect_sources(before, after, pos_label):
@@ -180,7 +203,7 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
     `period` is 0 or 1 for each sample. Samples of equal code in `units` are the same in both; None
     if all are different.
     """
-    rows, gaps = [], []
+    rows, gaps, compared_gaps = [], [], []
     for attribute, groups in groupings.items():
         n_groups, names = len(groups.labels), [group_text(name) for name in groups.names]
         # Each group in each period is a group of its own.
@@ -199,9 +222,28 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
             about = {"attribute": attribute, "group": [names[g] for g in known], "metric": metric}
             rows.append(pd.DataFrame(about).join(columns))
             compared = places[:, known[~rows[-1]["is_small"]]]
+            compared_gaps.append((estimates, compared))
             gap = _gap_change(estimates, compared, level)
             gaps.append({"attribute": attribute, "metric": metric} | gap)
-    return pd.concat(rows, ignore_index=True), pd.DataFrame(gaps)
+    gaps = pd.DataFrame(gaps).assign(is_significant=_significant_changes(compared_gaps, level))
+    return pd.concat(rows, ignore_index=True), gaps
+
+
+def _significant_changes(compared_gaps, level):
+    """Mask of the changes of gaps whose limits exclude 0, by Holm's step-down procedure."""
+    is_significant = np.zeros(len(compared_gaps), dtype=bool)
+    remaining = {n for n, (_, compared) in enumerate(compared_gaps) if compared.shape[1] > 1}
+    while remaining:
+        each, excluded = 1.0 - (1.0 - level) / len(remaining), set()
+        for number in remaining:
+            change = _gap_change(*compared_gaps[number], each)
+            if change["change_low"] > 0.0 or change["change_high"] < 0.0:
+                excluded.add(number)
+        if not excluded:
+            break
+        is_significant[list(excluded)] = True
+        remaining -= excluded
+    return is_significant
 
 
 def stack_groups(tables):
@@ -279,7 +321,12 @@ def change_findings(report):
             f"{gained + lost:,} of {n:,} decisions differ: {gained:,} became positive and {lost:,} "
             "negative."
         )
+    for attribute, groups in report.uncompared.items():
+        listed = join_names(f"{name!r} ({m:,} and {n:,})" for name, (m, n) in groups.items())
+        yield f"Not compared by {attribute}, with their samples in {before} and {after}: {listed}."
     gaps = report.gaps.dropna(subset=["change"])
+    if not len(gaps):
+        yield "No two groups are in both, known and large enough, so that no gap is compared."
     for _, gap in gaps[gaps["metric"].isin(primary_metrics(gaps))].iterrows():
         yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
@@ -288,8 +335,8 @@ def _describe_change(gap):
     """Sentence on the change of one gap, without its end."""
     change, low, high = gap[_CHANGE]
     verdict = "the change may be chance"
-    if low > 0.0 or high < 0.0:
-        verdict = f"it is {'larger' if low > 0.0 else 'smaller'} in the population"
+    if gap["is_significant"]:
+        verdict = f"it is {'larger' if change > 0.0 else 'smaller'} in the population"
     quantity = describe_quantity(gap["metric"])
     before, after = map(quantity.gap, gap[["before", "after"]])
     return (
@@ -319,7 +366,8 @@ def change_sections(report):
         [
             [
                 f"Every interval holds with {level}, one at a time. The interval of the change of "
-                "a gap holds for all groups of one attribute and metric together.",
+                "a gap holds for all groups of one attribute and metric together. A change is "
+                "shown if Holm's procedure over the changes of all gaps finds it.",
                 *([correlation] if report.is_paired else []),
                 small_groups_note(report.min_group_size),
             ]
@@ -336,7 +384,7 @@ def _gap_change_table(report):
         quantity = describe_quantity(gap["metric"])
         sizes = map(quantity.number, gap[["before", "after"]])
         change = difference_cell(quantity, gap[_CHANGE])
-        is_shown = gap["change_low"] > 0.0 or gap["change_high"] < 0.0
+        is_shown = gap["is_significant"]
         rows.append(((gap_title(gap["metric"]), gap["attribute"], *sizes, change), is_shown))
     note = "Largest difference between two groups that are not small. Marked: the change is shown."
     return "Gaps between groups", note, titles, rows

@@ -42,6 +42,7 @@ from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error
 from skfair.utils._copies import refuse_training_data
+from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
@@ -92,7 +93,7 @@ class AuditData:
         control_features: Any = None,
         task: str | None = None,
         pos_label: Label | None = None,
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         are_counts: bool = False,
     ) -> Self:
@@ -177,7 +178,7 @@ class AuditData:
         sample_weight: ArrayLike | None = None,
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
         """Audit of the predictions of any model.
@@ -253,7 +254,7 @@ class AuditData:
         sample_weight: ArrayLike | None = None,
         control_features: MatrixLike | None = None,
         pos_label: Label | None = None,
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         X_fit: MatrixLike | None = None,
     ) -> Self:
@@ -330,7 +331,7 @@ class AuditData:
         y_score: str | None = None,
         control_features: str | Sequence[str] | None = None,
         pos_label: Label | None = None,
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
         """Audit of a table of counts, such as ``SELECT ..., COUNT(*) AS n ... GROUP BY ...``.
@@ -407,7 +408,7 @@ class AuditData:
         columns: dict[str, Any],
         *,
         pos_label: Label | None = None,
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
     ) -> Self:
         """Audit of a file of predictions, or of counts of them: CSV or Parquet.

@@ -166,6 +166,8 @@ def infer_task(task, columns):
         if task is None:
             _refuse_ambiguous_integers(columns["y_pred"])
         return task or "classification"
+    if task is None:
+        _refuse_numbers_that_target_lacks(columns)
     # Infer the task from the target.
     task = task or ("regression" if _is_continuous(columns["y_true"]) else "classification")
     if task == "classification" and _is_continuous(columns["y_pred"]):
@@ -189,6 +191,21 @@ def _refuse_ambiguous_integers(y_pred):
             "as in y_pred.astype(str), or scores with decimals. Commands have "
             "--task classification, --task regression for the scoring rate of scores, and --task "
             "clustering."
+        )
+
+
+def _refuse_numbers_that_target_lacks(columns):
+    """Raise if predictions of a target of two values are integers that it does not hold: scores."""
+    y_pred, has_outcome = columns["y_pred"], columns.get("has_outcome", slice(None))
+    targets, numbers = np.unique(columns["y_true"][has_outcome]).tolist(), np.unique(y_pred)
+    if y_pred.dtype.kind not in "iuf" or _is_continuous(y_pred) or len(targets) != 2:
+        return
+    if further := [number for number in numbers.tolist() if number not in targets]:
+        raise argument_error(
+            f"y_pred must hold the classes of y_true, {join_names(map(repr, targets))}, but it has "
+            f"{len(numbers)} different integers, such as {further[0]!r}, which look like scores. "
+            f"Pass decisions, such as whether a score is above {numbers[len(numbers) // 2]:g}, or "
+            "text if these are classes. Commands have --threshold and --task classification."
         )
 
 

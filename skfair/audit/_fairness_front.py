@@ -22,6 +22,7 @@ from skfair.groups._samples import check_alignment
 from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def fairness_front(
     cv: Any = 5,
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
     """Out-of-fold accuracy and gap of a classifier at several tolerances.

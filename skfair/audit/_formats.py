@@ -213,12 +213,12 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (
     *("attribute", "group", "metric", "interval", "lowest", "highest"),
-    *("subgroup", "left_out"),
+    *("subgroup", "left_out", "four_fifths"),
 )
 _FLAG_COLUMNS = ("is_small", "is_reference", "is_significant", "is_listed")
 
@@ -433,12 +433,12 @@ def _check_provenance(provenance):
     return provenance
 
 
-def describe_suppression(n_suppressed, min_published):
+def describe_suppression(hidden, min_published):
     """Sentence on the groups that are not published, by attribute."""
     limit = f"counts from 1 to {min_published - 1} are not published"
-    if not n_suppressed:
+    if not hidden:
         return f"none; {limit}"
-    listed = join_names([f"{n} by {name}" for name, n in n_suppressed.items()])
+    listed = join_names([f"{len(names)} by {name}" for name, names in hidden.items()])
     return f"{listed}, so that {limit} and cannot be computed"
 
 

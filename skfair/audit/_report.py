@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
@@ -21,6 +21,7 @@ from skfair.audit._formats import (
     PageReport,
     collect_facts,
     decode_report,
+    describe_suppression,
     render_markdown,
     render_page,
     sections_to_json,
@@ -38,6 +39,7 @@ from skfair.audit._report_input import (
 )
 from skfair.audit._sections import (
     findings,
+    four_fifths_clause,
     has_finding,
     missing_fields,
     model_card_sections,
@@ -46,7 +48,7 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, stratify
+from skfair.audit._tables import OVERALL, hide_groups, stratify
 from skfair.metrics._group_metrics import to_numbers
 from skfair.statistics import check_level, estimate_means
 from skfair.utils._checks import join_names
@@ -117,6 +119,8 @@ class FairnessReport(PageReport):
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
     n_without_outcome : int, default=0
         Number of samples whose outcome is unknown, where others have one.
+    hidden : dict, default={}
+        Numbers of groups that are not published, and of their samples, by attribute.
 
     Attributes
     ----------
@@ -158,6 +162,7 @@ class FairnessReport(PageReport):
     reliability: pd.DataFrame | None = None
     assumption: str = ""
     n_without_outcome: int = 0
+    hidden: dict[str, list[int]] = field(default_factory=dict)
 
     _results = ("findings",)
 
@@ -194,10 +199,10 @@ class FairnessReport(PageReport):
         frame : DataFrame
             One row for each metric of each group: ``attribute`` ("overall" for all samples),
             ``group``, ``metric``, ``n`` (the unweighted number of samples that it is a mean over),
-            ``interval`` (how limits are computed), ``value``, ``low``, ``high``; the ``difference``
-            to the reference group and the ``ratio``, each with its limits; the ``impact_ratio`` to
-            the largest rate of a group that is not small, with its limits; ``is_small`` and
-            ``is_reference``.
+            ``interval`` (how limits are computed), ``estimate``, ``low``, ``high``; the
+            ``difference`` to the reference group and the ``ratio``, each with its limits; the
+            ``impact_ratio`` to the largest rate of a group that is not small, with its limits;
+            ``is_small`` and ``is_reference``.
         """
         return self.frame.copy()
 
@@ -246,7 +251,7 @@ class FairnessReport(PageReport):
                 'missing="exclude" if some are missing. impact_ratio in to_frame() has weighted '
                 "ratios."
             )
-        return adverse_impact(self.frame, self.n_samples, self.min_share)
+        return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
 
     def missing_fields(self, summary: Literal["ll144"] = "ll144") -> list[str]:
         """What the law requires of a summary and the report does not have, one sentence each.
@@ -405,7 +410,7 @@ def report_audit(
     counted = dict(estimators)
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         counted["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
-    by, n_missing, suppressed = make_groupings(samples, known.treatment, counted, min_published)
+    by, n_missing, hidden = make_groupings(samples, known.treatment, counted, min_published)
     reliability = None
     if min_published is None and not known.is_modelled:
         reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
@@ -415,12 +420,15 @@ def report_audit(
     frame, gaps = make_tables(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )
+    gaps["four_fifths"] = [four_fifths_clause(gap) for _, gap in gaps.iterrows()]
+    if hidden:
+        frame, gaps = hide_groups(frame, gaps, hidden, min_share * audit.n_samples)
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
         salted_sha256=digest,
-        suppressed=suppressed,
+        suppressed=None if hidden is None else describe_suppression(hidden, min_published),
         threshold=None if audit.k is None else describe_top_k(audit.k, ties),
     )
     if min_published is not None:  # counts could be guessed from these
@@ -431,6 +439,7 @@ def report_audit(
         task=audit.task,
         n_samples=audit.n_samples,
         n_without_outcome=audit.n_without_outcome,
+        hidden={name: [len(one), sum(one.values())] for name, one in (hidden or {}).items()},
         confidence_level=level,
         min_group_size=audit.min_group_size,
         min_share=min_share,

@@ -6,11 +6,11 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from skfair.audit._formats import describe_suppression
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
     exclude_missing,
+    group_text,
     groupings,
     missing_attribute_mask,
     name_as_text,
@@ -88,23 +88,34 @@ def warn_of_counts(samples, columns):
 
 
 def make_groupings(samples, missing, estimators, min_published):
-    """Groups by attribute and by all together, numbers of missing values, and what is suppressed.
+    """Groups by attribute and by all together, numbers of missing values, and those not published.
 
-    The last is a sentence, or None.
+    The last are the groups by attribute that are not published, as text, or None.
     """
-    by, suppressed = groupings(samples.groups), None
+    by, hidden = groupings(samples.groups), None
     n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
     if missing != "error" and n_missing:
         n_missing = count_missing(by)
     if min_published is not None:
-        by, n_suppressed = suppress_small_groups(estimators, by, min_published)
+        shown = suppress_small_groups(estimators, by, min_published)
         # A number of missing values is a sum of counts, all of which must be published.
-        published = count_missing(by) if n_missing else {}
+        published = count_missing(shown) if n_missing else {}
         n_missing = {name: n for name, n in published.items() if n == n_missing[name]}
-        suppressed = describe_suppression(n_suppressed, min_published)
+        hidden = _list_hidden(by, shown)
     if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
         by = exclude_missing(by)
-    return by, n_missing, suppressed
+    return by, n_missing, hidden
+
+
+def _list_hidden(by, shown):
+    """Names of the groups of each attribute that are not shown, and their numbers of samples."""
+    hidden = {}
+    for attribute, groups in by.items():
+        names = {*map(group_text, shown[attribute].names)} if attribute in shown else ()
+        sizes = zip(map(group_text, groups.names), groups.counts, strict=True)
+        sizes = {name: int(n) for name, n in sizes if name not in names}
+        hidden |= {attribute: sizes} if sizes else {}
+    return hidden
 
 
 def check_min_published(min_published, task, subgroups=None):

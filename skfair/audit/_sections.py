@@ -62,7 +62,7 @@ def report_quantity(report, metric):
 def findings(report):
     """Sentences on the data, the largest gap in outcomes, and the largest gap in errors."""
     gaps = report.gaps.dropna(subset=["gap"])
-    sentences = [_describe_sample(report)]
+    sentences = [_describe_sample(report), *_describe_hidden(report)]
     if report.assumption:
         listed = join_names(f"{n:,} by {name}" for name, n in report.n_missing.items() if n)
         known = (
@@ -73,11 +73,14 @@ def findings(report):
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
     if report.n_without_outcome:
         sentences.append(_describe_outcomes(report))
+    if not len(gaps) and report.gaps["four_fifths"].any():
+        return sentences
     if not len(gaps):
         return [*sentences, "No two groups are large enough to be compared."]
     # The largest gap in outcomes.
     outcomes = gaps[gaps["metric"].isin(primary_metrics(gaps))]
-    sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
+    if len(outcomes):
+        sentences.append(_describe_gap(report, _select_headline_gap(outcomes, "gap")))
     # The error gap that is largest beyond doubt, by its lower limit.
     errors = gaps[_error_metric_mask(gaps)]
     if len(errors):
@@ -90,6 +93,32 @@ def findings(report):
             "are held-out data."
         )
     return sentences
+
+
+def _describe_hidden(report):
+    """Yield sentences on groups that are not published, and on what is compared with them."""
+    if not report.hidden:
+        return
+    frame = report.frame[["attribute", "group"]].drop_duplicates()["attribute"].value_counts()
+    listed = [
+        f"{k} of {k + frame.get(name, 0)} groups by {name} with {n:,} samples"
+        for name, (k, n) in report.hidden.items()
+    ]
+    yield f"Not published, but part of what follows: {join_names(listed)}."
+    gaps = report.gaps[report.gaps["gap"].isna() & report.gaps["attribute"].isin([*report.hidden])]
+    is_named = gaps["metric"].isin(primary_metrics(report.gaps)) | np.array(
+        _error_metric_mask(gaps)
+    )
+    gaps = gaps[is_named]
+    for _, gap in gaps.iterrows():
+        if gap["is_significant"] or gap["four_fifths"]:
+            verdict = "differs" if gap["is_significant"] else "differs perhaps by chance alone"
+            rule = f", with a ratio {gap['four_fifths']}" if gap["four_fifths"] else ""
+            title, meaning = describe_metric(gap["metric"])
+            yield (
+                f"{title} ({meaning}) {verdict} by {gap['attribute']}{rule}; gap and ratio are not "
+                "printed, since they compare groups that are not published."
+            )
 
 
 def has_finding(report):
@@ -124,8 +153,10 @@ def primary_metrics(gaps):
 def _describe_sample(report):
     """Sentence on the number of samples and groups, and on overall rates."""
     overall = report.frame[report.frame["attribute"] == OVERALL].set_index("metric")["estimate"]
-    last = [name for name in report.attributes if STRATUM_SEPARATOR not in name][-1]
+    names = dict.fromkeys([*report.attributes, *report.hidden])
+    last = [name for name in names if STRATUM_SEPARATOR not in name][-1]
     n_groups = report.frame.loc[report.frame["attribute"] == last, "group"].nunique()
+    n_groups += report.hidden.get(last, [0])[0]
     quantities = {name: describe_quantity(name) for name in _OVERALL_METRICS if name in overall}
     known = [f"{one.noun} {one.value(overall[name])}" for name, one in quantities.items()]
     rates = f" ({join_names(known)})" if known else ""
@@ -194,9 +225,9 @@ def _describe_gap(report, gap):
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
     size = quantity.size(*gap[["gap", "gap_low", "gap_high"]])
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
-    if name in IMPACT_RATES and not np.isnan(gap["ratio"]):
+    if gap["four_fifths"]:
         ratio = RATIO.size(*gap[["ratio", "ratio_low", "ratio_high"]])
-        text += f", and {ratio}, {_four_fifths_clause(gap)}"
+        text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
     text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
     if not gap["is_significant"]:
@@ -230,8 +261,10 @@ def _possible_gap_clause(quantity, gap):
     return f"a gap of up to {quantity.gap(gap['gap_high'])} is possible"
 
 
-def _four_fifths_clause(gap):
-    """Clause on the four-fifths rule."""
+def four_fifths_clause(gap):
+    """Clause on the four-fifths rule; empty where it does not apply."""
+    if gap["metric"] not in IMPACT_RATES or np.isnan(gap["ratio"]):
+        return ""
     if gap["ratio_high"] < FOUR_FIFTHS and gap["is_significant"]:
         return "below four fifths"
     if gap["ratio_low"] >= FOUR_FIFTHS:

@@ -33,6 +33,7 @@ from skfair.statistics import (
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 _OF_LABELS = ("error", "exclude", "group", "at_random")
 _OF_PROBABILITIES = ("error", "sufficient", "independent")
@@ -158,7 +159,11 @@ class SensitiveFeatures:
         return "probabilities=" if self.labels is None else "missing='at_random'"
 
     def gap_interval(
-        self, values: ArrayLike, *, where: ArrayLike | None = None, confidence_level: float = 0.95
+        self,
+        values: ArrayLike,
+        *,
+        where: ArrayLike | None = None,
+        confidence_level: float = CONFIDENCE_LEVEL,
     ) -> HiddenGap:
         r"""Interval of the largest difference between two groups' rates.
 

@@ -55,7 +55,7 @@ def groupings(groups):
 
 
 def suppress_small_groups(estimators, by_name, min_published):
-    """The groupings without groups that may not be published, and the numbers of these by name.
+    """The groupings without groups that may not be published.
 
     A count from 1 to ``min_published - 1`` of samples, of samples that a metric is over, or of
     these with or without its event, is small, without weights. Groups with a small count are
@@ -88,7 +88,7 @@ def suppress_small_groups(estimators, by_name, min_published):
             f"min_published={min_published} allows no report: no group can be published without "
             "showing a small count. Pass fewer attributes, or merge groups."
         )
-    return published, {name: int(mask.sum()) for name, mask in masks.items() if mask.any()}
+    return published
 
 
 def _is_small(counts, min_published):
@@ -179,6 +179,35 @@ def _disclosing_equations(margins, counts, is_suppressed, min_published):
     is_weak = is_rest & (rests @ counts[:, is_suppressed].T < min_published).any(axis=2)
     is_open = (is_weak.any(axis=1) | is_weak.any(axis=0))[:-1]
     return is_open | (margins[:, is_determined] != 0).any(axis=1)
+
+
+_GAP_NUMBERS = ["gap", "gap_low", "gap_high", "ratio", "ratio_low", "ratio_high"]
+
+
+def hide_groups(frame, gaps, hidden, eligible_size):
+    """Tables of all groups without those that are not published, and what is compared with them.
+
+    `hidden` are their names by attribute. Gaps and ratios that involve one become nan; whether a
+    gap is significant, and keeps four fifths, remains. `eligible_size` is the number of samples
+    from which adverse impact compares a group.
+    """
+    frame, gaps = frame.reset_index(drop=True), gaps.astype({"lowest": object, "highest": object})
+    is_hidden = np.zeros(len(frame), dtype=bool)
+    for (attribute, metric), rows in frame.groupby(["attribute", "metric"], sort=False):
+        is_in = rows["group"].isin(hidden.get(attribute, ())).to_numpy()
+        is_hidden[rows.index[is_in]] = True
+        unpublished = rows[is_in]
+        if (~unpublished["is_small"]).any():
+            at = (gaps["attribute"] == attribute) & (gaps["metric"] == metric)
+            gaps.loc[at, _GAP_NUMBERS], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
+        if unpublished["is_reference"].any():
+            names = [name for name in frame if name.startswith(("difference", "ratio"))]
+            frame.loc[rows.index, names] = np.nan
+        largest = unpublished.loc[~unpublished["is_small"] | (unpublished["n"] >= eligible_size)]
+        if len(largest) and largest["estimate"].max() >= rows[~is_in]["estimate"].max():
+            names = [name for name in frame if name.startswith("impact_ratio")]
+            frame.loc[rows.index, names] = np.nan
+    return frame[~is_hidden].reset_index(drop=True), gaps
 
 
 def exclude_missing(by_name):

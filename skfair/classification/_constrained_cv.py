@@ -155,11 +155,11 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     calibration_ : ndarray of shape (2,) or (n_classes, 2)
         Slope and intercept of the log-odds of the positive class, by the scores of the estimator;
         of each of more than two classes.
-    coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
+    rule_coef_ : ndarray of shape (1 + n_columns,) or (n_classes, 1 + n_columns)
         Coefficients of the log-odds and of the features :math:`\phi`; where ranks or losses
         are compared, also of these times the log-odds. With joint probabilities (Notes), of shape
         (2 * n_groups - 1,), coefficients of these without the first.
-    intercept_ : float or ndarray of shape (n_classes,)
+    rule_intercept_ : float or ndarray of shape (n_classes,)
         Intercept.
     oof_decision_function_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
@@ -433,7 +433,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
         # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         odds, scores = odds[:, 0], scores[:, 0]
-        thresholds = self._event_features.sample_thresholds(odds, scores, self.coef_)
+        thresholds = self._event_features.sample_thresholds(odds, scores, self.rule_coef_)
         success = match_probabilities_to_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
@@ -486,12 +486,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         check_exportable(self)
         # Calibration applies to scores in units of their spread: undo this for raw scores.
         slope = self.calibration_[0] / self._unit.spread
-        log_odds, weights = self._event_features.weights(self.coef_)
+        log_odds, weights = self._event_features.weights(self.rule_coef_)
         rule = {
             "slope": float(slope),
             "offset": float(self.calibration_[1] - slope * self._unit.center),
             "log_odds": log_odds,
-            "intercept": float(self.intercept_),
+            "intercept": float(self.rule_intercept_),
             "weights": weights.tolist(),
             "pos_label": np.asarray(self.pos_label_).item(),
         }
@@ -537,8 +537,8 @@ def _describe(estimator, cross, rule):
         scores = unit.from_unit(candidate.scores * scale)
         report["threshold"] = unit.from_unit(np.asarray(report["threshold"]))
     fitted = {
-        "coef_": np.array(coef),
-        "intercept_": intercept,
+        "rule_coef_": np.array(coef),
+        "rule_intercept_": intercept,
         "oof_decision_function_": scores,
     }
     if estimator.missing != "error":

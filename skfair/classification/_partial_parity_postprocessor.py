@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -299,160 +299,30 @@ class PartialParityPostprocessor(
         metadata = load_columns_beside(X, y=y, **metadata, groups=groups)
         y, groups = metadata.pop("y"), metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
-        training, rows = self._check_input(X, y, metadata | {"groups": groups})
+        criterion = _make_criterion(self)
+        training, rows = _check_input(self, X, y, metadata | {"groups": groups})
         check_held_out(self._base, self.cv, X, X_fit, rows)
-        criterion = self._criterion()
-        # Groups that are not compared are in the report alone.
-        reported = criterion.bind(training.samples, None, None, self.tolerance)
-        compared, positions = _compared_samples_and_curves(training.samples)
-        bound = criterion.bind(training.samples.take(compared), None, None, self.tolerance)
+        ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        # Out-of-fold scores, snapped to levels: equal samples must have equal ranks.
-        estimator, scores = self._cross_fit(X, y, training, rows, metadata, groups, context)
+        # Rank the samples of compared groups within their groups, by out-of-fold scores.
+        folds = stratify(training, rows, len(column_or_1d(y))), groups
+        estimator, scores = _cross_fit(self, X, y, metadata, folds, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
             columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
             warn_if_training_data(self._base, self.cv, *columns)
-        levels = unique_levels(scores)
-        y_score = training.unit.to_unit(snap_to_levels(scores, levels))
-        # Rank the samples of compared groups, within their groups.
-        samples = RankedSamples.from_bound(y_score[compared], bound)
-        check_interval_sizes(samples, criterion, self.constraint)
-        rule = {
-            "estimator_": estimator,
-            "classes_": training.classes,
-            "pos_label_": training.pos_label,
-            "groups_": training.samples.groups.summary,
-            "_curves": [samples.curves[position] for position in positions],
-            "_pooled_curve": samples.pooled_curve,
-            "_group_shares": training.samples.group_shares,
-            "_levels": levels,
-            "_unit": training.unit,
-        }
-
+        ranked = ranked.rank(scores, self.constraint)
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
-        guarantee = self._search(samples, bound, rule, positions, context)
-        fitted = rule | guarantee.candidate.attributes(samples, positions)
-        # Curves and rates are those of groups by label.
-        codes = training.samples.groups.ranks[training.samples.groups.codes]
-        # Fair scores of all training samples, for the report.
-        ranks = ranks_in_groups(fitted["_curves"], y_score, codes)
-        shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
-        fitted |= self._outcome_attributes(
-            guarantee, bound.tolerance, ConstraintSystem((reported,)).report_columns(shifted)
-        )
-        if compares_nothing(training, [bound]):
-            warn_of_one_group(training, [bound])
-            fitted |= unconstrained_fit_attributes(fitted[REPORT_ATTRIBUTE])
+        rule = {"estimator_": estimator, **ranked.rule}
+        guarantee = _search(self, ranked, rule, context)
+        # What predictions need and what describes the fit; then warnings.
+        fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
+        fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
         store_fit(self, fitted | feature_attributes(estimator))
-        self._warn_after_fit(guarantee, bound)
-        if self.confidence_level is not None:
-            fair_scores = guarantee.candidate.scores
-            warn_of_moved_decisions(samples.weights, fair_scores, samples.y_score)
+        _warn_after_fit(self, guarantee, ranked)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def _search(self, samples, bound, rule, positions, context):
-        """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
-
-        def search(subset, tolerance):
-            def callback(best):
-                task = context.subcontext(task_name="gap")
-                task.call_on_fit_task_begin(estimator=self)
-                return task.call_on_fit_task_end(
-                    estimator=self,
-                    reconstruction_attributes=lambda: rule | best.attributes(subset, positions),
-                )
-
-            return search_rates(subset, bound.gap.criterion, tolerance, callback)
-
-        # One group has no gap that the population could exceed.
-        confidence = self.confidence_level if len(samples.groups.names) > 1 else None
-        return search_with_guarantee(
-            samples, bound, confidence, search, bound.sums.samples.clusters
-        )
-
-    def _criterion(self):
-        """The constraint whose gap is bounded."""
-        criterion = make_partial_parity(self.constraint, self.interval)
-        params, defaults = criterion.get_params(), type(criterion)().get_params()
-        # Parameters that the rank shift does not implement must have their defaults.
-        names = {"threshold", "rank_within"} & set(params)
-        changed = sorted(name for name in names if params[name] != defaults[name])
-        compares_two_rates = criterion.is_correctable and criterion.rate_name is None
-        if changed or compares_two_rates:
-            raise ValueError(
-                "PartialParityPostprocessor takes one of "
-                f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but "
-                f"constraint is {criterion}. Leave out "
-                f"{' and '.join(changed) or 'the negative class'}, or train a "
-                "PartialParityClassifier."
-            )
-        return criterion
-
-    def _check_input(self, X, y, metadata):
-        """Training data of positive weight, without features; positions of the samples."""
-        request = f"constraint={self.constraint!r} compares groups"
-        training, rows = check_training_without_features(self, X, y, metadata, request)
-        if not training.samples.groups.is_disjoint:
-            raise ValueError(
-                "sensitive_features is a sparse matrix, which means groups that may overlap, but "
-                "a rank needs the one group that a sample is in: pass one label per sample, or "
-                "one dense column per attribute to use the combinations that occur."
-            )
-        if self.confidence_level is not None:
-            warn_of_dependence(X, training)
-        return training, rows
-
-    def _cross_fit(self, X, y, training, rows, metadata, groups, context):
-        """The fitted classifier, and out-of-fold scores."""
-        fit_params, _ = route_metadata(self, self._base, metadata, {})
-        y = column_or_1d(y)
-        strata = stratify(training, rows, len(y))
-        with Subtask(self, context, "classifiers", max_subtasks=None) as step:
-            return cross_fit_and_refit(
-                self._base, X, y, fit_params, self.cv, strata, groups, step.subtask
-            )
-
-    def _outcome_attributes(self, guarantee, tolerance, report):
-        """Fitted attributes that describe how the fit ended."""
-        best = guarantee.candidate
-        # The search may exceed the tightened tolerance and keep the requested one.
-        excess = max(0.0, best.excess - (tolerance - guarantee.training_tolerances[0]))
-        # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
-        status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
-        outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
-        return outcome | guarantee_attributes(self, guarantee, "infeasible" if excess else status)
-
-    def _warn_after_fit(self, guarantee, bound):
-        """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
-        if self.status_ == "infeasible":
-            warn(
-                f"The difference exceeds the tolerance of {bound.tolerance:g} by at least "
-                f"{self.constraint_violation_:.4f} on the training data. Tied scores "
-                "cannot be separated, and groups of different size never have quite the same "
-                "distribution: raise the tolerance, widen the interval, or use a classifier whose "
-                "scores have fewer ties.",
-                InfeasibleConstraintWarning,
-            )
-        elif self.status_ == "uncertain":
-            system = ConstraintSystem((bound,))
-            warn(describe_uncertainty(self, guarantee, system), InfeasibleConstraintWarning)
-        elif self.status_ == "max_iter":
-            warn(
-                f"A callback stopped the search after {self.n_iter_} gaps: there may be rates that "
-                "keep the tolerance with fewer errors.",
-                ConvergenceWarning,
-            )
-        if self.status_ in ("infeasible", "max_iter"):
-            return
-        if len(self.rates_) > 1 and (np.all(self.rates_ == 0) or np.all(self.rates_ == 1)):
-            label = to_class_labels(self.rates_[:1] > 0, self.classes_, self.pos_label_)[0]
-            warn(
-                f"Every training sample is given the class {label}: of all rates that keep the "
-                "tolerance, these make the fewest errors. Raise the tolerance."
-            )
 
     @row_by_row(lambda self: np.empty(0))
     def decision_function(
@@ -548,6 +418,170 @@ class PartialParityPostprocessor(
         return shifted_scores(ranks, zeros[codes], self.center_)
 
 
+# A fit, from the input to warnings of its outcome.
+
+
+class _RankedTraining(NamedTuple):
+    """Training data, the constraint on its compared groups, and their ranks once it has scores."""
+
+    training: Any
+    bound: Any  # of the samples of groups that are compared
+    reported: Any  # of all groups
+    compared: np.ndarray  # positions of the samples of compared groups
+    positions: np.ndarray  # the compared group by which each group ranks new samples
+    y_score: np.ndarray | None = None  # (n_samples,)
+    samples: RankedSamples | None = None
+    levels: np.ndarray | None = None  # of the scores: nearly equal ones have equal ranks
+
+    @classmethod
+    def from_training(cls, training, criterion, tolerance):
+        """Bind the constraint, also to groups that are not compared but in the report."""
+        compared, positions = _compared_samples_and_curves(training.samples)
+        bound = criterion.bind(training.samples.take(compared), None, None, tolerance)
+        reported = criterion.bind(training.samples, None, None, tolerance)
+        return cls(training, bound, reported, compared, positions)
+
+    def rank(self, scores, name):
+        """Rank the samples of compared groups; ``name`` is the constraint in errors."""
+        levels = unique_levels(scores)
+        y_score = self.training.unit.to_unit(snap_to_levels(scores, levels))
+        samples = RankedSamples.from_bound(y_score[self.compared], self.bound)
+        check_interval_sizes(samples, self.bound.gap.criterion, name)
+        return self._replace(y_score=y_score, samples=samples, levels=levels)
+
+    @property
+    def rule(self):
+        """Attributes that predictions need, but for the rates and the classifier."""
+        of_groups = self.training.samples
+        return {
+            "classes_": self.training.classes,
+            "pos_label_": self.training.pos_label,
+            "groups_": of_groups.groups.summary,
+            "_curves": [self.samples.curves[position] for position in self.positions],
+            "_pooled_curve": self.samples.pooled_curve,
+            "_group_shares": of_groups.group_shares,
+            "_levels": self.levels,
+            "_unit": self.training.unit,
+        }
+
+
+def _search(estimator, ranked, rule, context):
+    """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
+
+    def search(subset, tolerance):
+        def callback(best):
+            task = context.subcontext(task_name="gap")
+            task.call_on_fit_task_begin(estimator=estimator)
+            return task.call_on_fit_task_end(
+                estimator=estimator,
+                reconstruction_attributes=lambda: rule | best.attributes(subset, ranked.positions),
+            )
+
+        return search_rates(subset, ranked.bound.gap.criterion, tolerance, callback)
+
+    # One group has no gap that the population could exceed.
+    samples, clusters = ranked.samples, ranked.bound.sums.samples.clusters
+    confidence = estimator.confidence_level if len(samples.groups.names) > 1 else None
+    return search_with_guarantee(samples, ranked.bound, confidence, search, clusters)
+
+
+def _make_criterion(estimator):
+    """The constraint whose gap is bounded."""
+    criterion = make_partial_parity(estimator.constraint, estimator.interval)
+    params, defaults = criterion.get_params(), type(criterion)().get_params()
+    # Parameters that the rank shift does not implement must have their defaults.
+    names = {"threshold", "rank_within"} & set(params)
+    changed = sorted(name for name in names if params[name] != defaults[name])
+    compares_two_rates = criterion.is_correctable and criterion.rate_name is None
+    if changed or compares_two_rates:
+        raise ValueError(
+            "PartialParityPostprocessor takes one of "
+            f"{', '.join(sorted(_CRITERIA))} with interval, tolerance and scale, but "
+            f"constraint is {criterion}. Leave out "
+            f"{' and '.join(changed) or 'the negative class'}, or train a "
+            "PartialParityClassifier."
+        )
+    return criterion
+
+
+def _check_input(estimator, X, y, metadata):
+    """Training data of positive weight, without features; positions of the samples."""
+    request = f"constraint={estimator.constraint!r} compares groups"
+    training, rows = check_training_without_features(estimator, X, y, metadata, request)
+    if not training.samples.groups.is_disjoint:
+        raise ValueError(
+            "sensitive_features is a sparse matrix, which means groups that may overlap, but "
+            "a rank needs the one group that a sample is in: pass one label per sample, or "
+            "one dense column per attribute to use the combinations that occur."
+        )
+    if estimator.confidence_level is not None:
+        warn_of_dependence(X, training)
+    return training, rows
+
+
+def _cross_fit(estimator, X, y, metadata, folds, context):
+    """The fitted classifier, and out-of-fold scores; ``folds`` are strata and groups."""
+    fit_params, _ = route_metadata(estimator, estimator._base, metadata, {})
+    with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:
+        return cross_fit_and_refit(
+            estimator._base, X, column_or_1d(y), fit_params, estimator.cv, *folds, step.subtask
+        )
+
+
+def _outcome_attributes(estimator, ranked, guarantee, fitted):
+    """Fitted attributes that describe how the fit ended."""
+    best, bound, groups = guarantee.candidate, ranked.bound, ranked.training.samples.groups
+    # Fair scores of all training samples, by the curves and rates of groups by label.
+    codes = groups.ranks[groups.codes]
+    ranks = ranks_in_groups(fitted["_curves"], ranked.y_score, codes)
+    shifted = shifted_scores(ranks, fitted["_zeros"][codes], fitted["center_"])
+    report = ConstraintSystem((ranked.reported,)).report_columns(shifted)
+    # The search may exceed the tightened tolerance and keep the requested one.
+    excess = max(0.0, best.excess - (bound.tolerance - guarantee.training_tolerances[0]))
+    # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
+    status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
+    outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
+    outcome |= guarantee_attributes(estimator, guarantee, "infeasible" if excess else status)
+    if compares_nothing(ranked.training, [bound]):
+        warn_of_one_group(ranked.training, [bound])
+        outcome |= unconstrained_fit_attributes(report)
+    return outcome
+
+
+def _warn_after_fit(estimator, guarantee, ranked):
+    """Warn of an exceeded tolerance, of a search cut short, of constant decisions."""
+    bound, samples = ranked.bound, ranked.samples
+    if estimator.confidence_level is not None:
+        warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
+    if estimator.status_ == "infeasible":
+        warn(
+            f"The difference exceeds the tolerance of {bound.tolerance:g} by at least "
+            f"{estimator.constraint_violation_:.4f} on the training data. Tied scores "
+            "cannot be separated, and groups of different size never have quite the same "
+            "distribution: raise the tolerance, widen the interval, or use a classifier whose "
+            "scores have fewer ties.",
+            InfeasibleConstraintWarning,
+        )
+    elif estimator.status_ == "uncertain":
+        system = ConstraintSystem((bound,))
+        warn(describe_uncertainty(estimator, guarantee, system), InfeasibleConstraintWarning)
+    elif estimator.status_ == "max_iter":
+        warn(
+            f"A callback stopped the search after {estimator.n_iter_} gaps: there may be rates "
+            "that keep the tolerance with fewer errors.",
+            ConvergenceWarning,
+        )
+    if estimator.status_ in ("infeasible", "max_iter"):
+        return
+    rates = estimator.rates_
+    if len(rates) > 1 and (np.all(rates == 0) or np.all(rates == 1)):
+        label = to_class_labels(rates[:1] > 0, estimator.classes_, estimator.pos_label_)[0]
+        warn(
+            f"Every training sample is given the class {label}: of all rates that keep the "
+            "tolerance, these make the fewest errors. Raise the tolerance."
+        )
+
+
 def _compared_samples_and_curves(samples):
     """Rows of groups that are compared, and whose rank curve each group has, among these groups."""
     # Small groups take the curve and the rate of the group that they are merged into.
@@ -606,7 +640,7 @@ def suggest_interval(
     -------
     suggestion : Bunch
         With the attributes ``interval``, a pair of floats, the candidate with the largest
-        difference between groups; ``rate``, the share p that every candidate covers; and
+        difference between groups; ``positive_rate``, the share p that every candidate covers; and
         ``candidates``, a DataFrame with one row per candidate: ``alpha`` and ``beta``; the
         ``difference`` of partial statistical parity, relative to whole groups; and its ``noise``,
         the standard deviation that it has at one threshold between groups of the same distribution,

@@ -41,6 +41,11 @@ def _run_compare(options):
     files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
     before, after = (read_audit(one, {}, missing="exclude") for one in files)
     changes = before.compare(after, confidence_level=options.confidence)
+    if changes.gaps["change"].isna().all():
+        raise ValueError(
+            "Nothing can be compared: no two groups are in both files and have at least --min-size "
+            f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
+        )
     if options.out is not None:
         write_report(changes, options.out)
     output_results(options, changes.findings, changes.to_json())

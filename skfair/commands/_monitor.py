@@ -51,6 +51,7 @@ from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 
@@ -389,12 +390,24 @@ def monitor_findings(monitor, period="batch"):
     else:
         read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
         yield f"{read}{left_out_clause(monitor.left_out_)}."
+        yield from _describe_absent_periods(monitor, period)
         yield from _describe_windows(monitor, summary, period)
         yield from _describe_gap(monitor, summary)
         yield from _describe_delay(monitor, period)
     if monitor.n_outstanding_:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
         yield f"{monitor.n_outstanding_:,} samples are not counted yet: they wait for {wait}."
+
+
+def _describe_absent_periods(monitor, period):
+    """Yield a sentence on the periods between the first and the last without any decision."""
+    times = monitor.decision_times_
+    if period not in PERIODS or not all(isinstance(one, pd.Timestamp) for one in times):
+        return
+    expected = pd.period_range(min(times), max(times), freq=PERIODS[period]).start_time
+    if absent := [f"{one:%Y-%m-%d}" for one in expected.difference(pd.DatetimeIndex(times))]:
+        noun = _plural(period) if len(absent) > 1 else period
+        yield f"No decisions were read of {len(absent)} {noun} in between: {join_names(absent, 6)}."
 
 
 def _describe_windows(monitor, summary, period):
@@ -690,7 +703,12 @@ def add_monitor_command(commands):
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    add("--confidence", type=float, default=0.95, help="1 less the probability of false statements")
+    add(
+        "--confidence",
+        type=float,
+        default=CONFIDENCE_LEVEL,
+        help="1 less the probability of false statements",
+    )
     add(
         "--run-length",
         type=parse_run_length,

@@ -14,6 +14,7 @@ from skfair.audit._reading import parse_numbers, refuse_headings_and_totals
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
+from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 
 # Options of several commands, and messages about them.
 
@@ -162,9 +163,15 @@ def add_column_options(command, kinds):
         help="what happens to empty groups; at_random estimates them, sufficient and independent "
         "say what is assumed of --group-probability without --sensitive",
     )
-    add("--min-size", type=int, default=30, help="samples below which groups are not compared (30)")
+    size = MIN_AUDITED_GROUP
+    add("--min-size", type=int, default=size, help="samples below which groups are not compared")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
-    add("--confidence", type=float, default=0.95, help="how often intervals hold (default .95)")
+    add(
+        "--confidence",
+        type=float,
+        default=CONFIDENCE_LEVEL,
+        help="how often intervals hold (default .95)",
+    )
 
 
 def add_count_option(command):

@@ -10,6 +10,7 @@ from skfair.commands._options import (
     resolve_output,
 )
 from skfair.statistics import required_sample_size
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 
 def add_plan_command(commands):
@@ -27,7 +28,7 @@ def add_plan_command(commands):
     add("--groups", type=int, default=2, help="number of groups compared (default 2)")
     add("--rate", type=float, help="expected rate of the groups (default 0.5 for a tolerance)")
     add("--smallest-share", type=float, help="share of the smallest group (default: equal groups)")
-    add("--confidence", type=float, default=0.95, help="confidence level (default .95)")
+    add("--confidence", type=float, default=CONFIDENCE_LEVEL, help="confidence level (default .95)")
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
     add(
         "--purpose",

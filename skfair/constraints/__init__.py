@@ -17,16 +17,8 @@ from skfair.constraints._criteria import (
     RankingParity,
     check_constraint,
 )
-from skfair.constraints._gap import (
-    DistanceToOverall,
-    ExcessOverOverall,
-    Gap,
-    LargestMean,
-    RangeGap,
-    RatioGap,
-    Shortfall,
-    TotalRangeGap,
-)
+from skfair.constraints._gap import Gap, LargestMean, RangeGap, RatioGap, Shortfall, TotalRangeGap
+from skfair.constraints._overall_gap import DistanceToOverall, ExcessOverOverall
 from skfair.constraints._partial import (
     PartialDemographicParity,
     PartialEqualizedOdds,
@@ -107,6 +99,7 @@ __all__ = [
     "EqualOpportunityLoss",
     "EqualizedOdds",
     "EqualizedOddsLoss",
+    "Gap",
     "LossParity",
     "MaximumRate",
     "MeanParity",
@@ -118,5 +111,6 @@ __all__ = [
     "PartialStatisticalParity",
     "RankingParity",
     "RateParity",
+    "RatioGap",
     "check_constraint",
 ]

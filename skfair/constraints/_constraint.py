@@ -11,7 +11,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._gap import AGGREGATES, Gap, RangeGap, RatioGap
+from skfair.constraints._gap import Gap, RangeGap, RatioGap
+from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._sums import Sums
 from skfair.constraints._units import USER_UNIT, make_terms
 from skfair.groups._events import Events

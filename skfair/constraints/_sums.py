@@ -13,6 +13,7 @@ from skfair.groups._events import Events
 from skfair.losses import pointwise_score
 from skfair.metrics._rates import counted_values, is_share, known_values
 from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
+from skfair.statistics._bounded_means import BoundedMeans
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class Sums:
         What the public metric depends on: the signs of the scores, or their values.
     unit : Unit
         Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
+    value_range : tuple of two floats, or None
+        Smallest and largest value of a sample, if they are known beforehand.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Sums:
     exact: tuple[Callable, ...]
     metric_input: str = "values"
     unit: Unit = USER_UNIT
+    value_range: tuple[float, float] | None = None
 
     # The rows that solvers see, and the columns of the report, of a bound constraint on sums.
     make_rows = staticmethod(RateRows)
@@ -101,7 +105,10 @@ class Sums:
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
         counted = _sample_values(self, scores)
-        means = make_estimates(counted.events, counted.values, known=counted.known)
+        if self.value_range is None:
+            means = make_estimates(counted.events, counted.values, known=counted.known)
+        else:
+            means = BoundedMeans(counted.events, counted.values, self.value_range)
         estimates, forms = gap.estimates(means), gap.linear_forms(self.events.n_events)
         value = gap(means.values)
         by_forms = estimates.gap((forms @ estimates.values).max(initial=0.0))

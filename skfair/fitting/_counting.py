@@ -287,6 +287,8 @@ class Candidate(NamedTuple):
         Largest excess of a gap over its tolerance; infinite if one is unknown.
     result : Result
         The solver's result before any search.
+    is_local : bool, default=False
+        Whether other starts of the solver have ended at other objectives.
     """
 
     parameters: np.ndarray
@@ -297,6 +299,7 @@ class Candidate(NamedTuple):
     occurring_decisions: np.ndarray
     violation: float
     result: Result
+    is_local: bool = False
 
     @property
     def keeps_bound(self):

@@ -3,6 +3,7 @@
 Solvers bound smooth rates, but the guarantee is about decisions. Steps from one to the other:
 
 - the plain fit, which is returned if it keeps the bound;
+- several starts, where mean losses are compared and one start may end at a bad local minimum;
 - correction: the smooth rates are moved by their residual to those of the decisions, and solved
   again; if that is not enough, with tighter tolerances;
 - line searches: of all intercepts the one whose decisions keep the bound with the fewest errors,
@@ -34,6 +35,7 @@ from skfair.fitting._fitter import (
 )
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._leave_one_out import LeaveOneOut, can_leave_one_out
+from skfair.losses import SquaredLoss
 
 # Smooth rates adapted to decisions: by corrections, and tighter tolerances.
 
@@ -112,6 +114,50 @@ def tighten_tolerances(fitter, candidate):
     return best
 
 
+# Several starts, where differences of mean losses have many local minima.
+
+
+_N_STARTS = 5
+"""Random starts in addition to the usual one."""
+
+_AGREEMENT = 1e-6
+"""Difference of objectives, relative to 1 plus the objective, up to which two are equal."""
+
+
+def fit_from_starts(fitter, first):
+    """The best of fits from several starts under smooth rates, where one start may mislead.
+
+    That is where linear models bound mean losses and the Lagrangian is not convex. If the fits that
+    keep the bound differ in their objectives, the best one need not be optimal.
+    """
+    model = fitter.problem.model
+    is_linear = model.last_layer(first.parameters) is model
+    if not is_linear or "values" not in fitter.constraint.metric_inputs or _is_global(first.result):
+        return first
+    rng, fits = np.random.default_rng(0), [first]
+    for _ in range(_N_STARTS):
+        x = fitter.problem.initial_point(rng.normal(size=len(first.parameters)))
+        fits.append(fitter.fit(fitter.problem, x))
+    best = min(fits, key=lambda one: (one.violation, one.result.fun))
+    worst = max(one.result.fun for one in fits if one.violation == best.violation)
+    agrees = worst - best.result.fun <= _AGREEMENT * (1.0 + abs(best.result.fun))
+    return best._replace(is_local=not (agrees and all(one.keeps_bound for one in fits)))
+
+
+def _is_global(result):
+    """Whether a solution is known to be a global one, as the Lagrangian there is convex."""
+    evaluation, multipliers = result.evaluation, result.multipliers
+    if result.status != "optimal" or not len(multipliers):
+        return result.status == "optimal"
+    if (evaluation.rows.curvature(multipliers) >= 0.0).all():
+        return True
+    if not isinstance(evaluation.problem.loss, SquaredLoss):
+        return False
+    # The Hessian is equal everywhere; duality has no gap where it is positive semi-definite.
+    eigenvalues = np.linalg.eigvalsh(evaluation.hessian(multipliers, is_near=True))
+    return eigenvalues[0] >= -1e-10 * eigenvalues[-1]
+
+
 # The loop that proposes candidates and takes the best.
 
 
@@ -142,7 +188,7 @@ def enforce(fitter, strategy):
     if "ranks" in statistics:
         return _enforce_ranks(fitter, strategy)
     if strategy is None:
-        return fitter.fit_smooth()
+        return fit_from_starts(fitter, fitter.fit_smooth())
     if not fitter.is_constraint_active:
         plain = fitter.plain_fit
         if plain.keeps_bound:
@@ -151,6 +197,8 @@ def enforce(fitter, strategy):
         if fitter.problem.model.last_layer(fitter.start) is not fitter.problem.model:
             fitter = replace(fitter, start=fitter.shrink_scores(plain).parameters)
     first = fitter.fit_smooth()
+    if strategy != "brief":  # of many models one seems fairer by chance
+        first = fit_from_starts(fitter, first)
     if first.keeps_bound and not first.result.multipliers.any():
         return first if first.has_stable_decisions else search_intercept(fitter, first)
     # Rates of losses are the public metric: no search is needed, and none helps if infeasible.

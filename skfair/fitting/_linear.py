@@ -42,7 +42,12 @@ from skfair.groups._samples import (
     partition_error,
 )
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
-from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel
+from skfair.models._linear import (
+    GroupInterceptsModel,
+    GroupwiseModel,
+    LinearModel,
+    has_rough_gram,
+)
 from skfair.models._model import times_vector
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
@@ -157,6 +162,8 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
         problem = problem.single() if solver.one_row else problem
         if estimator.confidence_level is None:
             problem = partition_problem(problem, solver, estimator.n_jobs)
+    if estimator.solver == "sqp" and _suits_secants(estimator, problem):
+        solver.hessian = "secants"
     task = FitTask.begin(estimator, X, y, training, problem, _describe)
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
@@ -171,6 +178,16 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     if hasattr(estimator, "interval"):
         fitted |= _thresholds(estimator, fitter, candidate, training.unit)
     return task.finish(fitter, guarantee, fitted)
+
+
+def _suits_secants(estimator, problem):
+    """Whether secants cost less than Hessians: of many columns, and losses of similar curvature.
+
+    Fits without folds, for guarantees, start so near their answers that a Hessian costs less.
+    """
+    is_smooth = isinstance(problem.loss, LogisticLoss)
+    is_smooth &= "ranks" not in problem.constraint.metric_inputs
+    return estimator.confidence_level is None and is_smooth and has_rough_gram(problem.model)
 
 
 def _make_model(estimator, training):

@@ -52,14 +52,16 @@ def status_of(candidate, enforcement):
 
     "infeasible": the bound is not met; by the solver's smooth rates if enforcement is None, else by
     the public metrics. Else "max_iter": the solver stopped before its own test. Else "feasible": a
-    search has moved the model away from the certified point. Else "optimal".
+    search has moved the model away from the certified point, or other starts of the solver ended
+    at other objectives. Else "optimal".
     """
     status = candidate.result.status
     if not candidate.keeps_bound if enforcement else status == "infeasible":
         return "infeasible"
     if status != "optimal":
         return "max_iter"
-    return "optimal" if candidate.is_solver_result else "feasible"
+    is_certified = candidate.is_solver_result and not candidate.is_local
+    return "optimal" if is_certified else "feasible"
 
 
 def guarantee_attributes(estimator, guarantee, status):

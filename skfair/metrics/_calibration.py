@@ -16,6 +16,7 @@ from skfair.metrics._rates import find_positive
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, spelling_hint
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,15 +103,21 @@ def _check_probabilities(y_true, y_proba):
     return is_true, check_unit_range(probabilities)
 
 
+_ROUNDING = 1e-6
+"""Largest excess over [0, 1] that the rounding of single precision explains."""
+
+
 def check_unit_range(probabilities):
-    """Probabilities; a ValueError if one is outside [0, 1]."""
-    if probabilities.min() < 0.0 or probabilities.max() > 1.0:
-        wrong = probabilities[(probabilities < 0.0) | (probabilities > 1.0)][0]
+    """Probabilities, clipped to [0, 1]; a ValueError if one is outside by more than rounding."""
+    clipped = np.clip(probabilities, 0.0, 1.0)
+    is_wrong = ~(np.abs(probabilities - clipped) <= _ROUNDING)
+    if is_wrong.any():
+        wrong = float(probabilities[is_wrong][0])
         raise ValueError(
-            f"y_proba must be probabilities in [0, 1], but {wrong:g} was passed; pass scores "
+            f"y_proba must be probabilities in [0, 1], but {wrong!r} was passed; pass scores "
             "on another scale as y_score."
         )
-    return probabilities
+    return clipped
 
 
 _STRATEGIES = ("uniform", "quantile")
@@ -142,7 +149,7 @@ def reliability_table(
     strategy: Literal["uniform", "quantile"] = "uniform",
     sample_weight: ArrayLike | None = None,
     pos_label: Label | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> pd.DataFrame:
     """Predicted and observed frequency of the positive class by group and bin of probabilities.
 
@@ -167,8 +174,8 @@ def reliability_table(
         One row for each group and bin (level ``bin`` of the index) that holds samples of it, and
         bins of all samples under "overall". Columns are the ends ``bin_low`` and ``bin_high``, of
         which the upper one belongs to the bin, the number ``n`` of samples, ``mean_probability``,
-        the ``observed`` share of positives, and the ends of its interval, ``low`` and ``high``, as
-        in :func:`group_report`.
+        the ``estimate``, the observed share of positives, and the ends of its interval, ``low`` and
+        ``high``, as in :func:`group_report`.
 
     Raises
     ------

@@ -33,6 +33,12 @@ _ROUNDING = 1e-13
 _MAX_KERNEL_COLUMNS = 64
 """Columns up to which one kernel is faster than products of BLAS."""
 
+_MAX_REFERENCE_SAMPLES = 1 << 13
+"""Samples that a reference for curvature is taken from."""
+
+_MIN_ROUGH_COLUMNS = 200
+"""Columns from which Gram matrices take most of the time of a fit."""
+
 _LARGE_MEAN_RATIO = 1e3
 """Mean, relative to the standard deviation, above which columns are stored without it."""
 
@@ -87,8 +93,9 @@ class LinearModel:
         return len(self.scale) + self.fit_intercept
 
     def __getstate__(self):
-        """State for pickles, without the transposed view of X."""
-        return {name: value for name, value in vars(self).items() if name != "_X_transposed"}
+        """State for pickles, without what is derived from X."""
+        derived = "_X_transposed", "reference_gram"
+        return {name: value for name, value in vars(self).items() if name not in derived}
 
     def __setstate__(self, state):
         """Restore the state."""
@@ -356,6 +363,36 @@ class LinearModel:
     def _X_transposed(self):
         return self.X.T  # cached, as its creation costs as much as a sparse product
 
+    @cached_property
+    def reference_gram(self) -> np.ndarray:
+        """The `rough_gram` of equal weights of some thousand samples, a reference for curvature."""
+        rows = np.arange(0, len(self.X), -(-len(self.X) // _MAX_REFERENCE_SAMPLES))
+        return self.rough_gram(np.bincount(rows, minlength=len(self.X)) / len(rows))
+
+    def rough_gram(self, weights: np.ndarray) -> np.ndarray:
+        """The `gram` of dense columns by products in single precision, for directions of steps.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,)
+            Weight of each sample, of any sign.
+
+        Returns
+        -------
+        gram : ndarray of shape (n_parameters, n_parameters)
+        """
+        gram = np.zeros((self.n_parameters, self.n_parameters))
+        for sign in (1.0, -1.0):
+            signed = np.flatnonzero(sign * weights > 0.0)
+            for rows in np.array_split(signed, -(-len(signed) // _MAX_REFERENCE_SAMPLES) or 1):
+                # Centred before they are rounded, as the mean would take most of the digits.
+                factors = np.sqrt(np.abs(weights[rows, np.newaxis]))
+                columns = np.empty((len(rows), self.n_parameters), dtype=np.float32, order="F")
+                columns[:, : len(self.scale)] = (self.X[rows] - self.center) / self.scale * factors
+                columns[:, len(self.scale) :] = factors
+                gram += sign * (columns.T @ columns)
+        return gram
+
     def pull_back(self, slopes: np.ndarray) -> np.ndarray:
         """Gradient by the parameters from one derivative per sample.
 
@@ -430,6 +467,13 @@ class LinearModel:
         ridge = alpha / self.scale**2
         ridge[len(ridge) - self.n_unpenalized :] = 0.0
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
+
+
+def has_rough_gram(model) -> bool:
+    """Whether a model has samples of so many dense columns that a rough Gram matrix pays."""
+    if not isinstance(model, LinearModel) or not isinstance(model.X, np.ndarray):
+        return False
+    return len(model.X) > 0 and model.X.shape[1] >= _MIN_ROUGH_COLUMNS
 
 
 class LinearBlocks:

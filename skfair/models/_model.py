@@ -123,12 +123,22 @@ class Model(Protocol):
 
 
 OPTIONAL_MODEL_MEMBERS = frozenset(
-    {"X", "astype", "batch", "kernel_columns", "original", "predict"}
+    {
+        "X",
+        "astype",
+        "batch",
+        "kernel_columns",
+        "original",
+        "predict",
+        "reference_gram",
+        "rough_gram",
+    }
 )
 """Members that a model may have: ``predict(parameters)``, the scores by the coefficients that users
 see, where they have fewer digits, and then ``original``, the columns as passed; ``batch(rows)``,
 the model of a training mini-batch, where training differs; ``astype(dtype)``, the same in another
-precision; ``kernel_columns``, X with center and scale of its columns for kernels; and X itself."""
+precision; ``kernel_columns``, X with center and scale of its columns for kernels; ``rough_gram``,
+as ``gram`` in single precision, and ``reference_gram``, that of equal weights; and X itself."""
 
 OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
 """The same of a model that is linear in its parameters. Where a decision may flip more than once

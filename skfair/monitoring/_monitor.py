@@ -52,6 +52,7 @@ from skfair.statistics import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
 from skfair.utils._json import add_header, load_content
+from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -371,14 +372,14 @@ class GapMonitor(BaseEstimator):
         constraint: str | Constraint,
         tolerance: float,
         *,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
         run_length: float | None = None,
         pos_label: Label | None = None,
         delay: Any = None,
         value_range: tuple[float, float] = (0.0, 1.0),
         max_weight: float = 1.0,
         windows: tuple[int, ...] = (3, 6, 12),
-        min_group_size: int = 30,
+        min_group_size: int = MIN_AUDITED_GROUP,
     ):
         self.constraint = constraint
         self.tolerance = tolerance

@@ -33,7 +33,8 @@ class Window:
     gap, low, high : float
         Largest gap and its limits, in units of the mean.
     verdict : {"above", "within", "open"}
-        "above" if the lower limit exceeds the tolerance, "within" if the upper one does not.
+        "above" if the lower limit exceeds the tolerance, "within" if the upper one does not. Both
+        hold of the pooled rates, and of rates in which a batch has the same weight in all groups.
     extremes : list of tuples
         Name, mean and samples of the two groups that differ most, or of the one with the largest
         mean. The cell stands before the name, if there are several.
@@ -128,18 +129,21 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     hypothesis, compared = settings.hypothesis, find_compared(settings, pooled)
     if not compared:
         return None
-    # Limits of each cell: lower ones share the error among all contrasts, upper ones do not.
+    # Lower limits share the error among all contrasts, upper ones do not.
     n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
-    low = high = 0.0
-    for _, n, rates in compared.values():
-        inner = rate_limits(rates, n, 1.0 - error_above / n_contrasts)
-        outer = rate_limits(rates, n, 1.0 - error_within)
-        low = max(low, hypothesis.lower_limit(rates, *inner))
-        high = max(high, hypothesis.upper_limit(rates, *outer))
+    errors = error_above / n_contrasts, error_within
+    low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
+    # Groups whose numbers change differently are also compared batch by batch.
+    standardized = low, high
+    if hypothesis.compares_group_pairs:
+        by_batch = [_standardize(rows, key, codes) for key, (codes, *_) in compared.items()]
+        standardized = (
+            (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
+        )
     verdict = "open"
-    if low > settings.scaled_tolerance:
+    if min(low, standardized[0]) > settings.scaled_tolerance:
         verdict = "above"
-    elif high <= settings.scaled_tolerance:
+    elif max(high, standardized[1]) <= settings.scaled_tolerance:
         verdict = "within"
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
@@ -151,6 +155,34 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
         verdict,
         _find_extremes(settings, comparisons, widest, *compared[widest]),
     )
+
+
+def _limit_gap(hypothesis, cells, error_low, error_high):
+    """Lower and upper limit of the largest gap, of samples and rates by cell."""
+    low = high = 0.0
+    for n, rates in cells:
+        inner, outer = (rate_limits(rates, n, 1.0 - error) for error in (error_low, error_high))
+        low = max(low, hypothesis.lower_limit(rates, *inner))
+        high = max(high, hypothesis.upper_limit(rates, *outer))
+    return low, high
+
+
+def _standardize(rows, key, codes):
+    """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
+
+    The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over
+    the sum. None where no batch has samples of all groups.
+    """
+    tables = np.zeros((len(rows), 3, codes.max() + 1))
+    for table, row in zip(tables, rows, strict=True):
+        of_batch = pool_tables(row.tables).get(key, np.zeros((3, 0)))[:, : table.shape[1]]
+        table[:, : of_batch.shape[1]] = of_batch
+    n, _, sums = tables[(tables[:, 0, codes] > 0).all(axis=1)][..., codes].transpose(1, 0, 2)
+    if not len(n):
+        return None
+    weights = 1.0 / (1.0 / n).sum(axis=1)
+    weights /= weights.sum()
+    return 1.0 / (weights**2 @ (1.0 / n)), weights @ (sums / n)
 
 
 def find_compared(settings, pooled):

@@ -28,6 +28,7 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,7 +200,7 @@ class GroupRateDisplay(Display):
             y_score=y_score,
             sample_weight=sample_weight,
             pos_label=pos_label,
-            confidence_level=0.95,
+            confidence_level=CONFIDENCE_LEVEL,
         )
         rates = list(report.attrs["intervals"])
         # The last row of the report is that of all samples.
@@ -309,7 +310,7 @@ class SubgroupDisplay(Display):
         *,
         metric: str,
         largest_possible: float,
-        confidence_level: float = 0.95,
+        confidence_level: float = CONFIDENCE_LEVEL,
     ):
         self.table = table
         self.metric = metric

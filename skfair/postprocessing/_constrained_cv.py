@@ -173,8 +173,8 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
         scores = mean_scores(self.estimators_, X)
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         features = self._event_features.features(columns, probabilities)
-        coef = np.atleast_2d(self.coef_)
-        return columns, np.einsum("cir,cr->ic", features, coef) + self.intercept_
+        coef = np.atleast_2d(self.rule_coef_)
+        return columns, np.einsum("cir,cr->ic", features, coef) + self.rule_intercept_
 
     def _columns_and_probabilities(self, scores, X, sensitive_features):
         """Columns of the scores, (n_samples, n_problems), and probabilities of events."""
@@ -467,4 +467,4 @@ def _count_folds(X, is_real):
 def _coefficient_attributes(evaluation):
     """Fitted attributes of a linear model during its fit."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-    return {"coef_": np.array(coef), "intercept_": intercept}
+    return {"rule_coef_": np.array(coef), "rule_intercept_": intercept}

@@ -205,7 +205,9 @@ class Evaluation:
         """Whether curvatures of the rows are convexified ones, and exact ones differ."""
         return self.rows.exact is not None
 
-    def hessian(self, multipliers: np.ndarray, is_near: bool = False) -> np.ndarray:
+    def hessian(
+        self, multipliers: np.ndarray, is_near: bool = False, is_rough: bool = False
+    ) -> np.ndarray:
         """Second derivative of the Lagrangian, with convexified curvatures of rows that have them.
 
         Parameters
@@ -214,6 +216,8 @@ class Evaluation:
             As in `lagrangian_gradient`.
         is_near : bool, default=False
             Whether a solution is so near that curvatures shall be exact.
+        is_rough : bool, default=False
+            Whether products in single precision are enough, of a model that has them.
 
         Returns
         -------
@@ -224,7 +228,8 @@ class Evaluation:
             rows = rows.exact()
         # By two model parameters: loss and rows as one weighted Gram matrix, and the penalty.
         hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:p, :p] = self.point.gram(self.loss_curvature + rows.curvature(multipliers))
+        gram = self.problem.model.rough_gram if is_rough else self.point.gram
+        hessian[:p, :p] = gram(self.loss_curvature + rows.curvature(multipliers))
         hessian[:p, :p] += np.diag(self.problem.ridge)
         if rows.means_curvature is not None:
             means = self.means_jacobian

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from skfair.solvers._solver import Solver
+from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
 from skfair.solvers._stochastic_constrained import (
@@ -52,6 +52,7 @@ __all__ = [
     "SSLALM",
     "AdamPrimalDual",
     "AugmentedLagrangian",
+    "Iterate",
     "Solver",
     "StochasticGhost",
     "StochasticIDCA",

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from skfair.losses import is_pairwise
+from skfair.models._linear import has_rough_gram
 from skfair.problems._evaluation import Evaluation
 from skfair.utils._api import RandomState
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
@@ -100,7 +101,7 @@ class Iterate(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.solvers._solver import Iterate
+    >>> from skfair.solvers import Iterate
     >>> Iterate(evaluation=None, multipliers=None).chosen is None
     True
     """
@@ -357,6 +358,11 @@ REQUIREMENTS = {
         "a model that gives Gram matrices",
         lambda evaluation: hasattr(evaluation.point, "gram"),
         "use SQP(hessian='lbfgs') or another first-order solver",
+    ),
+    "rough gram": (
+        "a linear model of 200 dense columns or more",
+        lambda evaluation: has_rough_gram(evaluation.problem.model),
+        "use SQP(hessian='exact')",
     ),
     "linear": (
         "a model that is linear in its parameters, to estimate its step sizes",

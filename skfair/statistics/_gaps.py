@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from skfair.groups._events import Events
 from skfair.groups._groups import balance, count_table
 from skfair.groups._samples import check_metric_input
+from skfair.statistics._bounded_means import BoundedMeans
 from skfair.statistics._estimates import (
     LogRates,
     OutcomeMeans,
@@ -25,6 +26,7 @@ from skfair.statistics._estimates import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 # Confidence intervals of a gap, the largest of many differences.
 
@@ -99,8 +101,8 @@ def _warn_of_unreliable_limits(estimates):
         )
 
 
-def _group_estimates(values, sensitive_features, sample_weight):
-    """`Rates` or `Means` of the groups."""
+def _group_estimates(values, sensitive_features, sample_weight, value_range=None):
+    """`Rates` or `Means` of the groups, or `BoundedMeans` of values in a range."""
     samples, (values,) = check_metric_input(sensitive_features, sample_weight, values=values)
     groups = samples.groups
     if groups.is_disjoint:
@@ -108,7 +110,16 @@ def _group_estimates(values, sensitive_features, sample_weight):
     else:
         events = Events.overlapping(groups.matrix, samples.weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    return make_estimates(events, values.astype(np.float64))
+    values = values.astype(np.float64)
+    if value_range is None or np.isin(values, (0.0, 1.0)).all():
+        return make_estimates(events, values)
+    low, high = value_range
+    if not low <= values.min() <= values.max() <= high or low == high:
+        raise ValueError(
+            f"Values must be in value_range={low, high}, but they are from {values.min():g} to "
+            f"{values.max():g}. Pass the range of all possible values, or None."
+        )
+    return BoundedMeans(events, values, value_range)
 
 
 def gap_interval(
@@ -116,7 +127,8 @@ def gap_interval(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
+    value_range: tuple[float, float] | None = None,
 ) -> Interval:
     r"""Confidence interval of the largest difference between two groups' means in the population.
 
@@ -142,6 +154,10 @@ def gap_interval(
         Non-negative weights. A sample of weight zero counts as absent.
     confidence_level : float, default=0.95
         Probability, over random samples, with which the interval contains the population's value.
+    value_range : tuple of two floats, default=None
+        Smallest and largest possible value, such as (0, 1) of probabilities. Limits of means are
+        then Gaffke's, which allow for rare values that the sample lacks: what is rarer than 3 / n
+        is mostly not seen among n samples.
 
     Returns
     -------
@@ -153,7 +169,7 @@ def gap_interval(
     ------
     ValueError
         If the confidence level is not between 0 and 1, the inputs differ in length or hold missing
-        values, or there are more than a thousand groups.
+        values, values are outside ``value_range``, or there are more than a thousand groups.
 
     Warns
     -----
@@ -181,7 +197,7 @@ def gap_interval(
     0.20, between 0.0524 and 0.3339
     """
     confidence_level = check_level(confidence_level)
-    estimates = _group_estimates(values, sensitive_features, sample_weight)
+    estimates = _group_estimates(values, sensitive_features, sample_weight, value_range)
     return interval_of_largest_contrast(
         estimates, pairwise_contrasts(len(estimates.values)), confidence_level
     )
@@ -192,7 +208,7 @@ def ratio_interval(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> Interval:
     r"""Confidence interval of the smallest over the largest rate (disparate impact ratio).
 
@@ -557,7 +573,7 @@ def balance_limit(
     *,
     sensitive_features: MatrixLike,
     sample_weight: ArrayLike | None = None,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
 ) -> Interval:
     r"""Lower confidence limit of the balance that given clusters have in the population.
 

@@ -19,6 +19,7 @@ from skfair.statistics._estimates import (
 from skfair.statistics._gaps import range_probability
 from skfair.statistics._pilots import FitPilot, find_size
 from skfair.utils._checks import argument_error, check_tolerance, join_names
+from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 _NORMAL_COUNT = 40.0
 """Expected successes, and failures, of a group from which on rates are taken to be normal."""
@@ -41,7 +42,7 @@ def required_sample_size(
     maximum: float | None = None,
     n_groups: int = 2,
     rate: float = 0.5,
-    confidence_level: float = 0.95,
+    confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
     purpose: Literal["certificate", "fit"] = "certificate",
     pilot: FitPilot | None = None,

@@ -35,6 +35,12 @@ MinGroupSize = PositiveInt | Literal["auto"]
 MissingGroups = Literal["error", "exclude", "at_random", "sufficient", "independent"]
 ProbabilisticClassifier = Annotated[BaseEstimator, HasMethods(["fit", "predict_proba"])]
 
+CONFIDENCE_LEVEL = 0.95
+"""Confidence of intervals, claims, plans and monitors, unless another one is passed."""
+
+MIN_AUDITED_GROUP = 30
+"""Samples of a group from which on audits and monitors compare it, unless another is passed."""
+
 _CONSTRAINTS = {bool: "boolean", int: Integral, float: Real, type(None): None}
 """What scikit-learn checks of values of these types; other types are checked by isinstance."""
 

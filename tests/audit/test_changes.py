@@ -189,3 +189,49 @@ def test_further_metrics_of_changes_are_rates():
     y, groups = np.tile([0, 1], 50), np.repeat([0, 1], 50)
     with pytest.raises(ValueError, match=r"metrics of a change must be rates, but roc_auc"):
         compare_models(y, y, y, sensitive_features=groups, metrics=["roc_auc", "recall"])
+
+
+def test_groups_of_one_period_and_unknown_ones_are_named():
+    rng = np.random.default_rng(2)
+    first, second = rng.choice([*"fmx"], 900), rng.choice(["f", "m", "y", None], 1200)
+    periods = [
+        {"y_pred": rng.integers(2, size=len(one)), "sensitive_features": one, "missing": "exclude"}
+        for one in (first, second)
+    ]
+    report = compare_periods(*periods)
+    sizes = {
+        name: [int((first == label).sum()), int((second == label).sum())]
+        for name, label in (("x", "x"), ("y", "y"))
+    }
+    (uncompared,) = report.uncompared.values()
+    assert {name: uncompared[name] for name in sizes} == sizes
+    assert int(pd.isna(second).sum()) in [n for _, n in uncompared.values()]
+    for name, (m, n) in sizes.items():
+        assert f"{name!r} ({m} and {n})" in str(report)
+
+
+def test_changes_of_many_gaps_are_judged_by_holms_procedure():
+    """Two periods of one population: status and sentences agree, and errors are rare."""
+    n_claims = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        groups = pd.DataFrame(rng.choice([*"ab"], (600, 3)), columns=["u", "v", "w"])
+        decisions = rng.integers(2, size=600)
+        halves = [slice(0, 300), slice(300, 600)]
+        report = compare_periods(
+            *({"y_pred": decisions[one], "sensitive_features": groups[one]} for one in halves)
+        )
+        shown = report.gaps["is_significant"]
+        assert ("it is larger in" in str(report)) == report.has_finding
+        excludes = (report.gaps["change_low"] > 0) | (report.gaps["change_high"] < 0)
+        assert (excludes | ~shown).all()
+        n_claims += shown.any()
+    assert n_claims <= 7  # .05 of 60, and two standard errors
+
+
+def test_one_gap_is_judged_by_its_limits():
+    report = compare_models(Y, OLD, NEW, sensitive_features=SEX)
+    row = report.gaps[report.gaps["metric"] == "selection_rate"].iloc[0]
+    strict = compare_models(None, OLD, NEW, sensitive_features=SEX).gaps.iloc[0]
+    assert strict["is_significant"] == (strict["change_low"] > 0 or strict["change_high"] < 0)
+    assert not row["is_significant"] or row["change_low"] > 0 or row["change_high"] < 0

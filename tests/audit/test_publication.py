@@ -131,12 +131,53 @@ def test_no_format_has_a_group_that_is_not_published(tmp_path):
     assert "Groups not published: 4 by a × b" in report.to_model_card()
 
 
-def test_gaps_and_findings_are_those_of_published_groups():
-    report, groups, _, decisions = make_report([[4, 200, 300], [250, 400, 500], [600, 700, 800]])
-    rates = pd.Series(decisions).groupby(groups["a"] + " × " + groups["b"]).mean()
-    rates = rates[[group for attribute, group in published_cells(report) if attribute == "a × b"]]
-    gap = report.gaps.set_index(["attribute", "metric"]).loc[("a × b", "selection_rate"), "gap"]
-    assert gap == pytest.approx(np.ptp(rates))
+def test_gaps_that_compare_a_hidden_group_are_not_printed():
+    counts = [[4, 200, 300], [250, 400, 500], [600, 700, 800]]
+    report, *_ = make_report(counts)
+    gaps = report.gaps.set_index(["attribute", "metric"])
+    assert np.isnan(gaps.loc[("a × b", "selection_rate"), "gap"])
+    plain = make_report(counts, min_published=None)[0].gaps.set_index(["attribute", "metric"])
+    for attribute in ("a", "b"):
+        pd.testing.assert_frame_equal(
+            gaps.loc[attribute], plain.loc[attribute], check_dtype=False, check_exact=True
+        )
+    hidden = 4 + 200 + 250 + 400
+    assert report.findings[1] == (
+        f"Not published, but part of what follows: 4 of 9 groups by a × b with {hidden} samples."
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_statuses_are_those_of_all_groups(seed):
+    """Whether gaps are significant, keep four fifths, and the status do not depend on hiding."""
+    rng = np.random.default_rng(seed)
+    sizes = np.r_[rng.integers(1, 10), rng.integers(200, 1500, rng.integers(2, 5))]
+    group = np.repeat([f"g{i}" for i in range(len(sizes))], sizes)
+    rates = rng.uniform(0.3, 0.7, len(sizes))[np.repeat(np.arange(len(sizes)), sizes)]
+    decisions = (rng.random(len(group)) < rates).astype(int)
+    pages = [
+        report_predictions(None, decisions, sensitive_features=group, min_published=minimum)
+        for minimum in (None, MINIMUM)
+    ]
+    plain, protected = pages
+    assert plain.has_finding == protected.has_finding
+    for name in ("four_fifths", "is_significant"):
+        assert plain.gaps[name].tolist() == protected.gaps[name].tolist()
+    shown = {*protected.frame["group"]} - {"overall"}
+    hidden = {*plain.frame["group"]} - {"overall"} - shown
+    assert len(hidden) >= 2 and "g0" in hidden
+    assert protected.hidden["attribute 1"] == [len(hidden), int(np.isin(group, [*hidden]).sum())]
+    # A ratio or gap that is printed is that of all groups.
+    gap, expected = protected.gaps.iloc[0], plain.gaps.iloc[0]
+    compared = {expected["lowest"], expected["highest"]}
+    assert np.isnan(gap["gap"]) or (gap["gap"] == expected["gap"] and compared <= shown)
+    rows = plain.frame.set_index("group")["impact_ratio"]
+    for row in protected.frame[protected.frame["attribute"] != "overall"].itertuples():
+        assert np.isnan(row.impact_ratio) or row.impact_ratio == rows[row.group]
+    for row in protected.adverse_impact().itertuples():
+        table = plain.adverse_impact().set_index("group")["impact_ratio"]
+        assert np.isnan(row.impact_ratio) or row.impact_ratio == table[row.group]
+    assert str(protected).count("four fifths") == str(plain).count("four fifths")
 
 
 def test_a_few_missing_values_are_not_counted():

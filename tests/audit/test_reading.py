@@ -195,3 +195,29 @@ def test_lines_of_json_are_named(tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["report", str(path), "--prediction", "d", "--sensitive", "sex", "--positive", "Yes"])
     assert "but it is JSON; pandas.read_json" in capsys.readouterr().err
+
+
+def test_months_without_decisions_are_named(tmp_path, capsys):
+    months = np.array(["2025-01-15", "2025-02-15", "2025-05-15"])[np.arange(N) % 3]
+    assert monitor_dates(tmp_path, months) == 0
+    sentence = "No decisions were read of 2 months in between: 2025-03-01, 2025-04-01."
+    assert sentence in capsys.readouterr().out
+    monitor_dates(tmp_path, np.where(months == "2025-05-15", "2025-03-15", months))
+    assert "No decisions were read" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("scores", [np.arange(1, 11), np.arange(1.0, 11.0)])
+def test_whole_numbers_that_a_target_of_two_values_lacks_are_no_classes(scores):
+    rng = np.random.default_rng(0)
+    y_true, y_pred, group = (
+        rng.integers(0, 2, 500),
+        rng.choice(scores, 500),
+        rng.integers(0, 2, 500),
+    )
+    with pytest.raises(ValueError, match="must hold the classes of y_true, 0, 1, but .* 10 diff"):
+        Audit.from_predictions(y_true, y_pred, sensitive_features=group).certify(tolerance=0.1)
+    decisions = (y_pred > 5).astype(int)
+    audit = Audit.from_predictions(y_true, decisions, sensitive_features=group)
+    assert audit.certify(tolerance=0.3).estimate == pytest.approx(
+        abs(decisions[group == 0].mean() - decisions[group == 1].mean())
+    )

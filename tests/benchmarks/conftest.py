@@ -22,5 +22,8 @@ def record_folders(tmp_path, monkeypatch):
 def pytest_collection_modifyitems(items):
     folder = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if str(item.path).startswith(folder) and item.path.name != "test_commands.py":
+        if str(item.path).startswith(folder) and item.path.name not in (
+            "test_commands.py",
+            "test_optimum.py",
+        ):
             item.add_marker(pytest.mark.slow)

@@ -130,8 +130,8 @@ def test_each_of_several_constraints_keeps_its_tolerance(data):
     both = fit(data, [parity, PartialStatisticalParity((0.1, 0.5), tolerance=0.2)])
     assert both.constraint_violation_ == 0.0
     # Both have features of two groups' probabilities; where ranks are compared, times the score.
-    assert len(fit(data, parity).coef_) == 1 + 2
-    assert len(both.coef_) == 1 + 2 + 2
+    assert len(fit(data, parity).rule_coef_) == 1 + 2
+    assert len(both.rule_coef_) == 1 + 2 + 2
 
 
 def test_samples_are_compared_within_strata(data):
@@ -145,7 +145,7 @@ def test_samples_are_compared_within_strata(data):
             y[inside], model.oof_decision_function_[inside] > 0, sensitive_features=group[inside]
         )
         assert reached <= 0.05
-    assert len(model.coef_) == 1 + 2 * 2  # groups in strata, whose probabilities are learned
+    assert len(model.rule_coef_) == 1 + 2 * 2  # groups in strata, whose probabilities are learned
 
 
 def test_groups_may_overlap(data):
@@ -283,7 +283,7 @@ def test_probabilities_agree_with_decisions_and_stay_calibrated(model_of, new_da
 
 def test_scores_are_log_odds_less_those_of_the_threshold(data, model_of):
     model = model_of("demographic_parity")
-    assert model.coef_[0] == 1.0
+    assert model.rule_coef_[0] == 1.0
     decided = model.predict(data[0]) == 1
     assert ((model.decision_function(data[0]) > 0) == decided).all()
 

@@ -260,4 +260,4 @@ def test_without_groups_the_fit_is_unconstrained(data):
         model = ConstrainedClassifierCV(BASE, cv=3).fit(X, y)
     assert model.status_ == "unconstrained"
     assert len(model.constraint_report_) == 0
-    assert model.coef_.shape == (3, 1)
+    assert model.rule_coef_.shape == (3, 1)

@@ -110,7 +110,7 @@ def test_balanced_weights_maximise_balanced_accuracy():
     assert demographic_parity_difference(y, decisions, sensitive_features=group) <= 0.05
     # The inverse sizes of the classes are the same costs.
     by_hand = fit(data, class_weight={0: 1 / (y == 0).sum(), 1: 1 / (y == 1).sum()}, tolerance=0.05)
-    np.testing.assert_allclose(by_hand.coef_, balanced.coef_, rtol=1e-6)
+    np.testing.assert_allclose(by_hand.rule_coef_, balanced.rule_coef_, rtol=1e-6)
 
 
 def test_samples_of_a_class_of_twice_the_weight_count_twice():

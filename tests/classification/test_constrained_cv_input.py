@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneGroupOut, ShuffleSplit
@@ -199,7 +200,9 @@ def test_decision_functions_of_another_form_are_refused(data):
 def test_probabilities_may_be_lists(data):
     expected = fit(data)
     for change in (lambda p: p.tolist(), lambda p: p.astype(np.float32) * (1 + 1e-7)):
-        np.testing.assert_allclose(fit(data, Returns(change)).coef_, expected.coef_, rtol=1e-3)
+        np.testing.assert_allclose(
+            fit(data, Returns(change)).rule_coef_, expected.rule_coef_, rtol=1e-3
+        )
 
 
 def test_every_fold_needs_both_classes(data):
@@ -306,7 +309,7 @@ def test_without_groups_the_fit_is_unconstrained(data):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="unconstrained"):
         model = ConstrainedClassifierCV(NB, cv=3).fit(X, y)
-    assert len(model.coef_) == 1
+    assert len(model.rule_coef_) == 1
     assert model.status_ == "unconstrained"
     assert np.isnan(model.constraint_violation_)
     assert len(model.constraint_report_) == 0
@@ -588,3 +591,13 @@ def test_verbose_names_what_is_fitted(data, capsys):
     assert len(solved) == len(set(solved)) == model.n_iter_
     fit(data, RandomForestClassifier(20, random_state=0), verbose=1, cv="oob")
     assert capsys.readouterr().out.startswith("classifier of all samples: done")
+
+
+def test_wrappers_have_no_coefficients_that_are_not_of_the_columns(data):
+    X, y, sex = data
+    models = ConstrainedClassifierCV(NB, tolerance=0.2), PartialParityPostprocessor(NB)
+    for model in models:
+        model.fit(X, y, sensitive_features=sex)
+        assert not {"coef_", "intercept_", "feature_importances_"} & {*dir(model)}
+    with pytest.raises(ValueError, match="feature_importances_|coef_"):
+        SelectFromModel(models[0], prefit=True).transform(X)

@@ -8,17 +8,13 @@ from hypothesis import strategies as st
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._constraint import CellEvents
-from skfair.constraints._gap import (
+from skfair.constraints._gap import LargestMean, RangeGap, RatioGap, TotalRangeGap, make_rows
+from skfair.constraints._overall_gap import (
     DistanceToOverall,
     ExcessOverOverall,
-    LargestMean,
     MeanDistanceToOverall,
     MeanPositiveExcess,
-    RangeGap,
-    RatioGap,
     SignedMeanExcess,
-    TotalRangeGap,
-    make_rows,
 )
 from skfair.constraints._sums import Sums
 from skfair.groups._events import Events

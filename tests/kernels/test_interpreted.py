@@ -84,7 +84,7 @@ def test_interpreted_and_compiled_kernels_fit_the_same_bits(n_samples, n_groups)
         for module, name, function in interpreted_functions():
             patch.setattr(module, name, function)
         interpreted = fit()
-    for name in ("labels_", "cluster_centers_", "offsets_", "lower_bound_"):
+    for name in ("labels_", "cluster_centers_", "offsets_", "assignment_lower_bound_"):
         np.testing.assert_array_equal(getattr(interpreted, name), getattr(expected, name))
 
 

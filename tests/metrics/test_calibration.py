@@ -120,3 +120,10 @@ def test_bad_input(change, message):
 def test_the_table_refuses_scores():
     with pytest.raises(ValueError, match="must be probabilities"):
         reliability_table(TRUE, 2 * PROBABILITY, sensitive_features=GROUP)
+
+
+def test_rounding_is_clipped_and_what_exceeds_it_is_shown():
+    error = expected_calibration_error([1, 0], [0.5, 1.0000001192092896])
+    assert error == expected_calibration_error([1, 0], [0.5, 1.0])
+    with pytest.raises(ValueError, match=r"in \[0, 1\], but 1\.00001 was passed"):
+        expected_calibration_error([1, 0], [0.5, 1.00001])

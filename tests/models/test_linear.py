@@ -265,3 +265,16 @@ def test_rows_that_came_over_a_network_have_the_same_sums():
     for other in (model.replace_features(far), received):
         np.testing.assert_array_equal(other.pull_back(slopes), expected[0])
         np.testing.assert_array_equal(other.gram(slopes), expected[1])
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rough_gram_matrices_are_those_of_double_precision(fit_intercept):
+    columns = DENSE + 1e3  # the mean would take three digits of single precision
+    model = LinearModel.from_features(columns, WEIGHTS, fit_intercept)
+    weights = np.random.default_rng(1).normal(size=N_SAMPLES)  # of both signs
+    scale = np.abs(model.gram(np.abs(weights))).max()
+    rough = model.rough_gram(weights)
+    np.testing.assert_allclose(rough, model.gram(weights), atol=1e-5 * scale)
+    equal = model.gram(np.full(N_SAMPLES, 1.0 / N_SAMPLES))
+    np.testing.assert_allclose(model.reference_gram, equal, atol=1e-5 * np.abs(equal).max())
+    assert "reference_gram" not in vars(pickle.loads(pickle.dumps(model)))

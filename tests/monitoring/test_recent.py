@@ -218,3 +218,25 @@ def test_means_that_are_no_shares_have_their_own_unit():
     cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
     cost.update(rng.integers(2, size=600), y, sensitive_features=labels, time=1)
     assert "0.5 units of cost per sample" in " ".join(monitor_findings(cost, "month"))
+
+
+def test_a_gap_in_every_month_is_not_hidden_by_numbers_that_follow_the_season():
+    """In both months the gap is .2; pooled, the rates of both groups are about equal."""
+    monitor = GapMonitor(DemographicParity(), 0.1, run_length=RUN_LENGTH, windows=[2])
+    for time, counts in enumerate(
+        (
+            {"a": (20_000, 12_000), "b": (80_000, 32_000)},
+            {"a": (80_000, 32_000), "b": (20_000, 4_000)},
+        )
+    ):
+        feed(monitor, counts, time)
+    window = monitor.windows_.iloc[0]
+    assert window["gap"] == pytest.approx(0.08) and window["high"] < 0.1
+    assert window["verdict"] == "open"
+
+
+def test_batches_of_equal_numbers_are_judged_as_pooled():
+    monitor = GapMonitor(DemographicParity(), 0.1, run_length=RUN_LENGTH, windows=[2])
+    for time, hits in enumerate((12_000, 8_000)):
+        feed(monitor, {"a": (20_000, hits), "b": (40_000, 2 * hits)}, time)
+    assert monitor.windows_.iloc[0]["verdict"] == "within"

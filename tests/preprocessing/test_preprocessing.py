@@ -233,3 +233,12 @@ def test_a_model_of_groups_that_gets_the_scores_alone_warns():
     model = ConstrainedClassifierCV(pipeline, tolerance=0.01)
     with pytest.warns(UserWarning, match="1 of the 3 columns of X"):
         model.fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_reweighing_is_proportional_to_the_weights(factor):
+    rng = np.random.default_rng(0)
+    groups, y, weights = rng.integers(0, 2, 50), rng.integers(0, 2, 50), rng.integers(1, 4, 50)
+    expected = reweighing_weights(y, sensitive_features=groups, sample_weight=weights)
+    scaled = reweighing_weights(y, sensitive_features=groups, sample_weight=weights * factor)
+    np.testing.assert_allclose(scaled / factor, expected, rtol=1e-9)

@@ -240,7 +240,7 @@ def test_without_constraint_predictions_are_recalibrated_ones(data):
     # A linear model of out-of-fold predictions: its errors are uncorrelated with them.
     assert np.corrcoef(f, y - f)[0, 1] == pytest.approx(0.0, abs=1e-4)
     assert np.mean(f) == pytest.approx(y.mean())
-    assert len(model.coef_) == 1
+    assert len(model.rule_coef_) == 1
 
 
 # New data -----------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_a_weight_of_two_is_a_sample_twice(data):
     rows = np.repeat(np.arange(len(y)), weights.astype(int))
     repeated = fit((X[rows], y[rows], group[rows]), **known)
     weighted = fit(data, weights=weights, **known)
-    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+    np.testing.assert_allclose(weighted.rule_coef_, repeated.rule_coef_, rtol=1e-6)
     tolerances = (model.constraint_report_["tolerance"] for model in (weighted, repeated))
     np.testing.assert_allclose(*tolerances)
 

@@ -1,10 +1,13 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import BFGS
 
-from skfair.solvers import _sqp
+from skfair.constraints._bound import ConstraintSystem
+from skfair.models._linear import LinearModel
+from skfair.solvers import SQP, _sqp
 from skfair.solvers._solver import Iterate
 from skfair.solvers._sqp import HessianSchedule, bfgs_matrix, cholesky_factor, symmetric_factor
 
@@ -115,3 +118,31 @@ def test_the_last_step_needs_no_new_hessian(monkeypatch):
     hessians = HessianSchedule(tol=1.1e-6)
     made = [hessians(Iterate(point, np.zeros(1))) for _ in range(4)]
     assert [new is old for old, new in zip(made, made[1:], strict=False)] == [False, True, False]
+
+
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_secants_of_a_factor_end_at_the_answer_of_exact_hessians(problems, has_rows):
+    problem = problems.wide(200)
+    if not has_rows:
+        problem = replace(problem, constraint=ConstraintSystem(()))
+    exact, secants = (SQP(tol=1e-7, hessian=name).solve(problem) for name in ("exact", "secants"))
+    assert secants.status == exact.status == "optimal"
+    assert exact.multipliers.any() == has_rows
+    assert secants.fun == pytest.approx(exact.fun, abs=1e-7)
+    np.testing.assert_allclose(secants.x, exact.x, atol=1e-5)
+
+
+def test_secants_need_two_factors_and_no_exact_hessian(problems, monkeypatch):
+    factors, lower_factor = [], _sqp._lower_factor
+    monkeypatch.setattr(
+        _sqp, "_lower_factor", lambda *values: factors.append(1) or lower_factor(*values)
+    )
+    monkeypatch.setattr(LinearModel, "gram", None)
+    result = SQP(hessian="secants").solve(problems.wide(200))
+    assert result.status == "optimal"
+    assert len(factors) == 2 < result.n_iter
+
+
+def test_secants_need_many_dense_columns(problems):
+    with pytest.raises(ValueError, match=r"200 dense columns.*use SQP\(hessian='exact'\)"):
+        SQP(hessian="secants").solve(problems.wide(199))

@@ -135,7 +135,7 @@ class KMeansInput(NamedTuple):
         assignment = problem.solve_assignment(clustering.centers, limits, dual)
         return self.clustering_attributes(point) | {
             "offsets_": assignment.offsets[:, self.requirements.group_positions],
-            "lower_bound_": min(float(assignment.value), point.cost),
+            "assignment_lower_bound_": min(float(assignment.value), point.cost),
             **self.row_label_attributes(point),
         }
 
@@ -451,7 +451,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         Added to the squared distance of a group's members to a cluster (of several groups, their
         sum): the dual solution at ``cluster_centers_``, the composition reached, and the required
         sizes.
-    lower_bound_ : float
+    assignment_lower_bound_ : float
         No assignment to ``cluster_centers_`` with as good a composition and such sizes has lower
         inertia.
     constraint_violation_ : float

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,8 +13,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 
+from skfair._kernels import NO_INDEX
 from skfair._kernels.fair_assignment import raise_balance
-from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
+from skfair._kernels.iterated_search import (
+    MAX_ITERATED_SAMPLES,
+    iterate_search,
+    pair_samples,
+    search_from_kicks,
+)
 from skfair._kernels.kmeans import (
     Clustering,
     argsort_candidates,
@@ -56,6 +64,7 @@ from skfair.cluster.kmeans._rounds import (
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
+from skfair.metrics import non_dominated_mask
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, validate_params
 
@@ -71,6 +80,9 @@ if TYPE_CHECKING:
 MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
+MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
+MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
+MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -90,7 +102,36 @@ def repair_and_search(problem, point, level, runs):
         # Moves got stuck: an integer table near the counts keeps the limits.
         labels = repair_to_limits(problem, point, level, near_ties(point))
         point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
+    if is_paired and not problem.has_equal_weights:
+        point = search_pairs(problem, point, level)
     return search_locally(problem, point, level, runs.max_iter, runs.tol)
+
+
+def search_pairs(samples, point, level):
+    """The point after moves and exchanges of samples of unequal weights.
+
+    They make the limits hold first, where that is within their reach, and lower the cost then.
+    """
+    n_clusters, labels = len(point.clustering.sizes), point.clustering.labels.copy()
+    distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
+    weighted = distances, samples.masses, samples.weights, samples.codes
+    no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
+    if not samples.keeps_limits(point.clustering.counts, level):
+        limits = samples.limits._replace(level=float(level))
+        limits = allow_slack(limits, samples.largest_weight, 0.0)
+        paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
+        search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+        point = recompute_point(samples, labels, n_clusters, point.dual)
+        # Of few samples the limits may be kept two or three moves away.
+        is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
+        if is_iterated and not samples.keeps_limits(point.clustering.counts, level):
+            labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
+            point = recompute_point(samples, labels, n_clusters, point.dual)
+    limits = limits_at_point(samples, point, level)
+    paired = pair_samples(*weighted, point.clustering.counts, limits)
+    search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
+    return recompute_point(samples, labels, n_clusters, point.dual)
 
 
 def iterate_local_search(samples, point, status, ratio, runs, random_state):
@@ -445,41 +486,52 @@ class Homotopy(BaseEstimator):
                 point, search_status = repair_and_search(problem, point, level, runs)
                 status = search_status if status == "feasible" else status
             return point, n_iter, status
+        subsample, starts = self._lead_starts(samples, runs, random_state)
+        end, n_iter = self._follow_starts(problem, samples, subsample, starts, runs, watch)
+        # Near given labels or centres: rounds may have led to a worse end.
+        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
+            end = min(end, search_nearby(problem, level, runs), key=partial(sort_key, problem))
+        return end.point, n_iter, end.status
+
+    def _lead_starts(self, samples, runs, random_state):
+        """A subsample, and the followed starts with the points of plain k-means that they lead to.
+
+        They do not depend on a level.
+        """
         subsample = self._draw_subsample(samples, runs, random_state)
         starts = self._rough_starts(subsample, runs, random_state)
-        # Each start has a homotopy of its own on a subsample; kernels release the interpreter lock.
-        converge = partial(self._converge, subsample, runs)
-        points = _map_in_threads(samples.n_jobs, converge, starts)
-        if level > 0:  # without balance these points have converged
+        # Each start is led on a subsample; kernels release the interpreter lock.
+        points = _map_in_threads(samples.n_jobs, partial(self._converge, subsample, runs), starts)
+        return subsample, [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
+
+    def _follow_starts(self, problem, samples, subsample, starts, runs, watch):
+        """The best end of starts at the level of a problem, and the number of rounds."""
+        level = problem.limits.level
+        if level > 0:  # without balance the points of starts have converged
+            # Each start has a homotopy of its own on the subsample.
             climb = partial(self._follow_to_balance, subsample, level, runs.tol)
-            points = _map_in_threads(samples.n_jobs, climb, points)
-        starts = [start._replace(point=point) for start, point in zip(starts, points, strict=True)]
+            points = _map_in_threads(samples.n_jobs, climb, [start.point for start in starts])
+            starts = [s._replace(point=p) for s, p in zip(starts, points, strict=True)]
         if subsample is not samples:
             # On more samples, only those that are cheapest so far on the subsample.
             costs = [start.point.cost for start in starts]
             chosen = choose_followed_starts(costs, 1, problem.tol_factor * MIN_LEAD)
             starts = [starts[i] for i in chosen]
-        n_iter = 0
-        ends: list[RunResult] = []  # each better than the one before
+        n_iter, best = 0, None
         for start in starts:
             end = self._finish(problem, samples, subsample.n_samples, start, runs, watch)
             # Iterated local search from the best end; it does nothing unless samples are few.
-            if not ends or sort_key(problem, end) < sort_key(problem, ends[-1]):
+            if best is None or sort_key(problem, end) < sort_key(problem, best):
                 if end.status != "max_iter":
                     shaken = iterate_local_search(
                         problem, end.point, end.status, level, runs, start.random_state
                     )
                     end = end._replace(point=shaken[0], status=shaken[1])
-                ends.append(end)
+                best = end
             n_iter += end.n_iter
             if end.is_stopped:
                 break
-        # Near given labels or centres: rounds may have led to a worse end.
-        if samples is problem and not (isinstance(runs.init, str) or callable(runs.init)):
-            nearby = search_nearby(problem, level, runs)
-            if sort_key(problem, nearby) < sort_key(problem, ends[-1]):
-                ends.append(nearby)
-        return ends[-1].point, n_iter, ends[-1].status
+        return best, n_iter
 
     def _finish(self, problem, samples, size, start, runs, watch):
         """The end on all samples of a start, from its point on a subsample of some size."""
@@ -535,10 +587,8 @@ class Homotopy(BaseEstimator):
         levels, or as far as moves go.
         """
         validate_params(self)
-        subsample = self._draw_subsample(samples, runs, random_state)
-        starts = self._rough_starts(subsample, runs, random_state)
-        converge = partial(self._converge, subsample, runs)
-        points = _map_in_threads(samples.n_jobs, converge, starts)
+        subsample, starts = self._lead_starts(samples, runs, random_state)
+        points = [start.point for start in starts]
         lowest, *others = sorted(points, key=attrgetter("cost"))[:N_FOLLOWED]
         # The unbalanced end of the front: plain k-means, improved by single moves.
         lowest, _ = search_locally(subsample, lowest, 0.0, runs.max_iter, runs.tol, exchange=False)
@@ -565,7 +615,37 @@ class Homotopy(BaseEstimator):
         point, _, _ = iterate_at_level(samples, highest, samples.balance, 5, runs.tol)
         point = repair(samples, point, samples.balance)
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
-        return [*routes, route_from(samples, point, 1.0)]
+        routes.append(route_from(samples, point, 1.0))
+        if samples.n_samples <= MAX_FITTED_SAMPLES:
+            routes += self._fit_points(samples, subsample, starts, runs, routes, n_levels)
+        return routes
+
+    def _fit_points(self, samples, subsample, starts, runs, routes, n_levels):
+        """The clusterings of fits at the balances of the points of a front, as routes.
+
+        A move of one of few samples is a large step, and points between the levels may be far from
+        what a fit finds.
+        """
+        fits, fitted, n_left = [], np.empty(0), 2 * n_levels
+        while n_left > 0:
+            levels = front_ratios([*routes, *fits])
+            if samples.n_samples <= MAX_LISTED_SAMPLES:
+                levels = np.union1d(levels, count_ratios(samples))
+            # The levels that are new since the last round, or as many of them as are left.
+            levels = np.setdiff1d(levels[levels <= samples.balance], fitted)
+            if not len(levels):
+                break
+            chosen = np.linspace(0, len(levels) - 1, min(len(levels), n_levels, n_left)).astype(int)
+            for level in levels[chosen]:
+                problem = replace(samples, limits=samples.limits._replace(level=float(level)))
+                led = problem if subsample is samples else subsample
+                # Every level has the random numbers that a fit would have.
+                copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
+                end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
+                if satisfies_rows(end.point.clustering.counts, samples.limits):
+                    fits.append(route_from(samples, end.point, end.point.balance))
+            fitted, n_left = np.union1d(fitted, levels[chosen]), n_left - len(chosen)
+        return fits
 
     def _rough_starts(self, samples, runs, random_state):
         """The starts whose rough runs are cheapest so far. The first has left its local minimum.
@@ -732,6 +812,26 @@ def route_from(samples, point, goal):
     costs /= samples.weights.sum()
     ratios = np.concatenate([[point.balance], path.balances])
     return Route(labels, path.samples, path.clusters, costs, ratios)
+
+
+def _never(point):
+    """Never end the rounds."""
+    return False
+
+
+def count_ratios(samples):
+    """All ratios of two counts of groups, in the first scale of the limits."""
+    sizes = np.bincount(samples.limits.intersections[samples.codes].ravel())
+    counts = np.outer(samples.limits.scales[0], np.arange(1, sizes.max() + 1)).ravel()
+    counts = counts[counts > 0]
+    return np.unique(np.divide.outer(counts, counts)) * samples.limits.factors[0]
+
+
+def front_ratios(routes):
+    """Ratios of the non-dominated points of all prefixes of the routes."""
+    costs = np.concatenate([route.costs for route in routes])
+    ratios = np.concatenate([route.ratios for route in routes])
+    return np.unique(ratios[non_dominated_mask(costs, ratios)])
 
 
 def branch_routes(samples, point):

@@ -12,7 +12,12 @@ import numpy as np
 
 from skfair._kernels.candidates import measure_candidates, search_candidates
 from skfair.cluster.kmeans._dual import solution_from_multipliers
-from skfair.cluster.kmeans._problem import ClusteringPoint, recompute_point, size_bounds
+from skfair.cluster.kmeans._problem import (
+    ClusteringPoint,
+    occupy_clusters,
+    recompute_point,
+    size_bounds,
+)
 from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
     extrapolate,
@@ -218,7 +223,7 @@ def _round_sizes(problem, start, centers, labels=None):
     if labels is None or not problem.keeps_limits(
         problem.count_intersections(labels, n_clusters), 0.0
     ):
-        labels = start.labels
+        labels = occupy_clusters(problem, start.labels, centers).labels
     point = recompute_point(problem, labels, n_clusters, start)
     if not problem.has_equal_weights:
         return point  # moves of members are for equal weights

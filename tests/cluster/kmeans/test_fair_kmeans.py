@@ -79,7 +79,7 @@ def test_reported_numbers_and_status_are_those_of_the_labels(from_scratch, drawn
     assert (np.bincount(model.labels_, minlength=model.n_clusters) > 0).all()
     truth = from_scratch(X, model.labels_, groups, sample_weight)
     check_attributes(model, truth)
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
     largest_weight = 1 if sample_weight is None else sample_weight.max()
     numbers = model.groups_.counts
     holds = keeps_balance(truth, model.min_balance * model.data_balance_, largest_weight, numbers)
@@ -171,7 +171,7 @@ def test_balanced_clusters_are_left_alone():
     model = FairKMeans(2, min_balance=1, random_state=0).fit(X, sensitive_features=[0, 1] * 4)
     assert len(set(model.labels_[:4])) == len(set(model.labels_[4:])) == 1
     assert model.balance_ == 1
-    assert model.lower_bound_ == pytest.approx(model.inertia_)
+    assert model.assignment_lower_bound_ == pytest.approx(model.inertia_)
     assert model.status_ == "optimal"
 
 
@@ -238,7 +238,7 @@ def test_one_group_is_plain_kmeans(blobs):
     assert fair.balance_ == fair.data_balance_ == 1
     assert not fair.offsets_.any()
     # A nearest centre and a cluster's mean go together at an optimum.
-    assert fair.lower_bound_ == pytest.approx(fair.inertia_, rel=1e-3)
+    assert fair.assignment_lower_bound_ == pytest.approx(fair.inertia_, rel=1e-3)
 
 
 def test_heavy_tails_cost_no_more_than_balanced_plain_clusters():

@@ -1,9 +1,11 @@
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from skfair.cluster import (
@@ -93,14 +95,44 @@ def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blo
     assert front.data_balance == plain.data_balance_
 
 
-def test_a_front_is_about_as_good_as_single_fits(blobs):
-    X, groups = blobs
-    front = cluster_front(FairKMeans(4, random_state=0), X, sensitive_features=groups)
-    for min_balance in (0.5, 0.8, 0.95):
-        model = FairKMeans(4, min_balance=min_balance, random_state=0)
-        model.fit(X, sensitive_features=groups)
-        chosen = front.select(min_balance=model.relative_balance_)
-        assert front.cost[chosen] <= 1.02 * model.objective_
+@pytest.mark.parametrize("metric", ["balance", "share_ratio"])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_point_is_behind_a_fit(seed, metric):
+    """The points of few samples cost no more than fits at their balances."""
+    rng = np.random.default_rng(seed)
+    blob = rng.integers(6, size=200)
+    X = 3 * rng.normal(size=(6, 2))[blob] + rng.normal(size=(200, 2))
+    groups = (rng.random(200) < np.linspace(0.2, 0.8, 6)[blob]) * 1
+    kmeans = FairKMeans(6, random_state=seed, n_init=3, min_balance=None)
+    front = cluster_front(kmeans, X, sensitive_features=groups, metric=metric)
+    values = front.relative_balance if metric == "balance" else front.share_ratio
+    for i in np.linspace(0, len(front) - 1, 5).astype(int):
+        fit = clone(kmeans).set_params(**{f"min_{metric}": min(1.0, values[i])})
+        fit.fit(X, sensitive_features=groups)
+        reached = fit.relative_balance_ if metric == "balance" else fit.share_ratio_
+        if reached >= values[i] * (1 - 1e-12):
+            assert front.cost[i] <= fit.objective_ * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (6, 4)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_front_of_few_samples_is_exact(sizes, seed):
+    """All clusterings of ten samples are listed."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(10, 2)), np.repeat([0, 1], sizes)
+    labels = np.array([(0, *rest) for rest in product(range(3), repeat=9)])
+    members = labels[:, :, np.newaxis] == np.arange(3)
+    labels, members = (one[members.any(axis=1).all(axis=1)] for one in (labels, members))
+    members = members.astype(float)
+    centers = np.einsum("pnk,nd->pkd", members, X) / members.sum(axis=1)[..., np.newaxis]
+    chosen = np.take_along_axis(centers, labels[:, :, np.newaxis], axis=1)
+    cost = ((X - chosen) ** 2).sum(axis=(1, 2)) / 10
+    counts = np.einsum("pnk,ng->pkg", members, np.eye(2)[groups])
+    balance = (counts.min(axis=2) / counts.max(axis=2)).min(axis=1)
+    front = cluster_front(FairKMeans(3, random_state=0), X, sensitive_features=groups)
+    for level in np.unique(balance):
+        point = front.select(min_balance=min(1.0, level / front.data_balance))
+        assert front.cost[point] == pytest.approx(cost[balance >= level - 1e-12].min())
 
 
 def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
@@ -113,7 +145,7 @@ def test_a_point_becomes_an_estimator_with_its_numbers(front, blobs):
         assert model.objective_ == pytest.approx(front.cost[i], rel=1e-12)
         assert model.balance_ == pytest.approx(front.balance[i], rel=1e-12)
         assert model.relative_balance_ == pytest.approx(front.relative_balance[i], rel=1e-12)
-        assert model.lower_bound_ <= model.inertia_
+        assert model.assignment_lower_bound_ <= model.inertia_
         assert model.status_ == "feasible"
         assert model.constraint_violation_ == 0
         assert model.n_features_in_ == 2
@@ -196,7 +228,10 @@ def test_a_pickled_front_is_the_same(front):
     np.testing.assert_array_equal(copy.cost, front.cost)
     np.testing.assert_array_equal(copy.labels(-1), front.labels(-1))
     np.testing.assert_array_equal(copy.centers(0), front.centers(0))
-    assert copy.to_estimator(0).lower_bound_ == front.to_estimator(0).lower_bound_
+    assert (
+        copy.to_estimator(0).assignment_lower_bound_
+        == front.to_estimator(0).assignment_lower_bound_
+    )
 
 
 def test_missing_groups_warn(blobs):

@@ -68,7 +68,7 @@ def test_shares_are_kept_exactly(bounds, n_samples):
     assert excess(model, low, high) <= 1e-9
     assert model.constraint_violation_ == 0
     assert model.status_ in {"optimal", "feasible"}
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
     assert model.cluster_sizes_.min() >= settings.get("min_cluster_size", 0) * n_samples
 
 
@@ -282,7 +282,7 @@ def test_partitioned_data_keep_the_bounds(tmp_path, monkeypatch):
     assert excess(model, 0.9 * shares, 0.55) <= 1e-9
     assert model.constraint_violation_ == 0
     assert model.inertia_ <= 1.01 * memory.inertia_
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
 
 
 def test_bounds_are_fixed_along_a_front():

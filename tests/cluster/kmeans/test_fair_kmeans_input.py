@@ -85,7 +85,7 @@ def test_float32_gives_the_clusters_of_float64(blobs, settings, n_samples):
     X, groups = blobs[0][:n_samples].astype(np.float32), blobs[1][:n_samples]
     model, expected = (fit(rows, groups, **settings) for rows in (X, X.astype(np.float64)))
     np.testing.assert_array_equal(model.labels_, expected.labels_)
-    for name in ("inertia_", "lower_bound_", "offsets_", "cluster_centers_"):
+    for name in ("inertia_", "assignment_lower_bound_", "offsets_", "cluster_centers_"):
         rounding = 1e-6 * np.abs(getattr(expected, name)).max()
         np.testing.assert_allclose(getattr(model, name), getattr(expected, name), atol=rounding)
     assert model.cluster_centers_.dtype == np.float32
@@ -378,7 +378,7 @@ def test_many_duplicates_are_balanced(blobs):
     assert len(np.unique(X, axis=0)) < len(X) / 2
     model = fit(X, groups)
     assert model.relative_balance_ >= 0.8
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
 
 
 @pytest.mark.parametrize("coordinate", [0.1, 0.15811388300841897, 1e-9 / 3, 1e9 / 7])

@@ -52,7 +52,7 @@ def test_sizes_are_exact(blobs, smallest, largest, dtype):
     np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-4, atol=1e-5)
     cost = ((X - centers[model.labels_]) ** 2).sum()
     assert model.inertia_ == pytest.approx(cost, rel=1e-5)
-    assert 0.99 * cost <= model.lower_bound_ <= model.inertia_
+    assert 0.99 * cost <= model.assignment_lower_bound_ <= model.inertia_
     assert model.constraint_violation_ == 0
     assert model.status_ == "feasible"
 
@@ -70,13 +70,13 @@ def test_lower_bound_is_the_value_of_the_linear_programme(blobs):
         b_eq=np.ones(len(X)),
         method="highs",
     )
-    assert model.lower_bound_ <= solved.fun * (1 + 1e-9)
-    assert model.lower_bound_ >= 0.995 * solved.fun
+    assert model.assignment_lower_bound_ <= solved.fun * (1 + 1e-9)
+    assert model.assignment_lower_bound_ >= 0.995 * solved.fun
     # Reduced costs with the offsets are those of the dual solution.
     value = (distances + model.offsets_[:, 0]).min(axis=1).sum()
     offsets = model.offsets_[:, 0]
     value -= 7 * offsets[offsets > 0].sum() + 4 * offsets[offsets < 0].sum()
-    assert min(value, model.inertia_) == pytest.approx(model.lower_bound_, rel=1e-5)
+    assert min(value, model.inertia_) == pytest.approx(model.assignment_lower_bound_, rel=1e-5)
 
 
 def test_rounding_costs_little_against_the_best_assignment(blobs):
@@ -175,7 +175,7 @@ def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
     model = fit(X, n_clusters, max_cluster_size=size)
     distances = cdist(X, np.repeat(model.cluster_centers_, size, axis=0), "sqeuclidean")
     least = distances[linear_sum_assignment(distances)].sum()
-    assert model.lower_bound_ <= least * (1 + 1e-9)
+    assert model.assignment_lower_bound_ <= least * (1 + 1e-9)
     assert model.inertia_ == pytest.approx(least, rel=2e-3)
     assert (model.cluster_sizes_ == size).all()
 
@@ -197,7 +197,7 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     model.fit(blobs, sample_weight=np.full(len(blobs), 2.0))
     np.testing.assert_array_equal(plain.labels_, model.labels_)
     assert model.inertia_ == pytest.approx(2 * plain.inertia_)
-    assert model.lower_bound_ == pytest.approx(2 * plain.lower_bound_)
+    assert model.assignment_lower_bound_ == pytest.approx(2 * plain.assignment_lower_bound_)
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
@@ -223,8 +223,8 @@ def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     value -= (
         np.maximum(multipliers, 0).sum() * largest + np.minimum(multipliers, 0).sum() * smallest
     )
-    assert model.lower_bound_ == pytest.approx(value, rel=1e-6)
-    assert 0.98 * cost <= model.lower_bound_ <= cost
+    assert model.assignment_lower_bound_ == pytest.approx(value, rel=1e-6)
+    assert 0.98 * cost <= model.assignment_lower_bound_ <= cost
 
 
 def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
@@ -245,7 +245,7 @@ def test_groups_without_bounds_do_not_change_the_clusters(blobs):
         N_CLUSTERS, min_balance=None, max_cluster_size=25, n_init=1, random_state=0
     ).fit(blobs, sensitive_features=groups)
     assert model.cluster_sizes_.max() <= 25
-    assert model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ <= model.inertia_
     np.testing.assert_allclose(model.group_counts_.sum(axis=0), np.bincount(groups))
 
 
@@ -378,8 +378,8 @@ def check_partitioned(model, X, **bounds):
     value = (cdist(X, model.cluster_centers_, "sqeuclidean") + multipliers).min(axis=1).sum()
     value -= np.maximum(multipliers, 0).sum() * sizes.max()
     value -= np.minimum(multipliers, 0).sum() * sizes.min()
-    assert model.lower_bound_ == pytest.approx(value)
-    assert 0.99 * model.inertia_ <= model.lower_bound_ <= model.inertia_
+    assert model.assignment_lower_bound_ == pytest.approx(value)
+    assert 0.99 * model.inertia_ <= model.assignment_lower_bound_ <= model.inertia_
     assert model.status_ == "feasible"
 
 
@@ -423,3 +423,36 @@ def test_fifty_clusters_have_one_start_by_default(blobs):
     for n_clusters in (49, 50):
         FairKMeans(n_clusters, init=draw, **settings).fit(blobs)
     assert starts == [49] * 3 + [50]
+
+
+def test_weighted_labels_as_starts_leave_no_cluster_empty():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(1000, 2)), np.r_[np.arange(200), rng.integers(0, 200, 800)]
+    model = FairKMeans(200, min_balance=None, max_cluster_size=23, init=labels, random_state=0).fit(
+        X, sample_weight=rng.lognormal(0, 0.7, 1000)
+    )
+    assert model.cluster_sizes_.min() > 0
+    assert model.constraint_violation_ == 0
+
+
+def test_no_move_or_exchange_of_weighted_samples_lowers_the_cost():
+    rng = np.random.default_rng(0)
+    X, weights, largest = rng.normal(size=(200, 2)), rng.lognormal(0, 0.7, 200), 14
+    model = FairKMeans(20, min_balance=None, max_cluster_size=largest, random_state=0)
+    model.fit(X, sample_weight=weights)
+
+    def cost_of(labels):
+        in_cluster = np.eye(20)[labels] * weights[:, np.newaxis]
+        sizes, sums = in_cluster.sum(axis=0), in_cluster.T @ X
+        is_within = (
+            sizes.min() > 0 and sizes.max() <= max(largest, model.cluster_sizes_.max()) + 1e-9
+        )
+        return (weights @ X**2).sum() - (sums**2 / sizes[:, None]).sum() if is_within else np.inf
+
+    assert cost_of(model.labels_) == pytest.approx(model.inertia_)
+    for p in range(0, 200, 4):
+        changed = np.repeat(model.labels_[np.newaxis], 220, axis=0)
+        changed[:20, p] = np.arange(20)
+        changed[20 + np.arange(200), np.arange(200)] = model.labels_[p]
+        changed[20:, p] = model.labels_
+        assert min(map(cost_of, changed)) >= model.inertia_ * (1 - 1e-9)

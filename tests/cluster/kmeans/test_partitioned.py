@@ -70,7 +70,13 @@ def fit_in_memory(min_balance, weighted):
 
 def same_bits(one, other):
     np.testing.assert_array_equal(np.asarray(one.labels_), np.asarray(other.labels_))
-    for name in ("cluster_centers_", "offsets_", "group_counts_", "inertia_", "lower_bound_"):
+    for name in (
+        "cluster_centers_",
+        "offsets_",
+        "group_counts_",
+        "inertia_",
+        "assignment_lower_bound_",
+    ):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
@@ -87,7 +93,9 @@ def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
     partitioned = fit_model(*open_in_files(*columns), min_balance=min_balance)
     np.testing.assert_array_equal(partitioned.labels_, in_memory.labels_)
     assert partitioned.inertia_ == pytest.approx(in_memory.inertia_, rel=1e-12)
-    assert partitioned.lower_bound_ == pytest.approx(in_memory.lower_bound_, rel=1e-3)
+    assert partitioned.assignment_lower_bound_ == pytest.approx(
+        in_memory.assignment_lower_bound_, rel=1e-3
+    )
     assert partitioned.status_ == in_memory.status_
     assert partitioned.n_iter_ == in_memory.n_iter_
 
@@ -229,8 +237,8 @@ def test_partitioned_fits_are_about_as_good_as_in_memory(open_in_files, min_bala
     in_memory = fit_model(*columns, min_balance=min_balance)
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
     assert partitioned.constraint_violation_ == 0
-    assert partitioned.lower_bound_ <= partitioned.inertia_
-    assert partitioned.lower_bound_ >= 0.98 * partitioned.inertia_
+    assert partitioned.assignment_lower_bound_ <= partitioned.inertia_
+    assert partitioned.assignment_lower_bound_ >= 0.98 * partitioned.inertia_
     # The reported numbers, recomputed.
     counted_weights = weights if weighted else np.ones(N_SAMPLES)
     counts = np.zeros((4, 3))

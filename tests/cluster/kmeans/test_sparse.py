@@ -37,7 +37,7 @@ def test_a_sparse_fit_is_that_of_the_dense_samples(name):
     np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, atol=1e-12)
     assert type(model.cluster_centers_) is np.ndarray
     assert model.inertia_ == pytest.approx(expected.inertia_)
-    assert model.lower_bound_ == pytest.approx(expected.lower_bound_)
+    assert model.assignment_lower_bound_ == pytest.approx(expected.assignment_lower_bound_)
     assert model.status_ == expected.status_
     # New samples.
     new, codes = draw(50, seed=1)
@@ -75,7 +75,7 @@ def test_sizes_of_many_clusters_are_exact_and_cost_as_much_as_dense():
     np.testing.assert_allclose(model.cluster_centers_, centers)
     cost = ((X.toarray() - centers[model.labels_]) ** 2).sum()
     assert model.inertia_ == pytest.approx(cost)
-    assert 0.99 * cost <= model.lower_bound_ <= cost
+    assert 0.99 * cost <= model.assignment_lower_bound_ <= cost
 
 
 @pytest.mark.parametrize("container", [sparse.csc_matrix, sparse.csr_matrix, sparse.coo_array])

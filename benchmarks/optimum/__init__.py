@@ -1,0 +1,1 @@
+"""Fits of small problems against their optimum."""
