@@ -146,12 +146,12 @@ class LoopSolver(StochasticSolver):
     mu: float = 0.0
     beta: float = 0.0
 
-    def start_state(self, G: np.ndarray) -> dict[str, Any]:
+    def _start_state(self, G: np.ndarray) -> dict[str, Any]:
         """What the method changes from step to step, from the rows at the start."""
         return {}
 
     @abstractmethod
-    def weigh(self, state: dict, G: np.ndarray, again: np.ndarray) -> tuple[bool, Any, dict]:
+    def _weigh(self, state: dict, G: np.ndarray, again: np.ndarray) -> tuple[bool, Any, dict]:
         """Whether a step takes the loss, weights of the rows, (n_bounds,), and the next state.
 
         The rows are those of two independent batches, or of one.
@@ -287,13 +287,13 @@ class SGD(LoopSolver):
             # Penalty: subgradient of the sum of violations, on a batch of its own.
             if self.rho > 0:
                 rows = self._constraint_batch(problem, random_state).evaluate(x)
-                _, duals, _ = self.weigh({}, one_sided.values(rows.values))
+                _, duals, _ = self._weigh({}, one_sided.values(rows.values))
                 multipliers = one_sided.multipliers(duals)
                 slope = slope + rows.pull_back(multipliers)
             x = problem.project(x - self.learning_rate * slope)
             yield x, multipliers
 
-    def weigh(self, state, G, again=None):
+    def _weigh(self, state, G, again=None):
         """The penalty of every row that is broken."""
         return True, self.rho * (G > 0), state
 
@@ -398,14 +398,14 @@ class AdamPrimalDual(LoopSolver):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         n_steps = self._steps_per_epoch(problem)
         n_total, here = self.max_iter * n_steps, None
-        state = self.start_state(np.zeros(len(one_sided.rows)))
+        state = self._start_state(np.zeros(len(one_sided.rows)))
         multipliers, adam = np.zeros(len(problem.lower)), Adam(len(x))
         for k in count():
             # Dual step on all samples.
             if self._is_due(k, n_steps) and len(one_sided.rows):
                 here = here or self._evaluate(problem, x)
                 x = here.x
-                _, _, state = self.weigh(state, one_sided.values(here.values))
+                _, _, state = self._weigh(state, one_sided.values(here.values))
                 multipliers = _project_multipliers(
                     one_sided.multipliers(state["multipliers"]), here.rows.aux_jacobian
                 )
@@ -420,11 +420,11 @@ class AdamPrimalDual(LoopSolver):
             x = problem.project(x - eta * adam(slope))
             here = yield x, multipliers
 
-    def start_state(self, G):
+    def _start_state(self, G):
         """Multipliers of 0."""
         return {"multipliers": np.zeros(len(G))}
 
-    def weigh(self, state, G, again=None):
+    def _weigh(self, state, G, again=None):
         """The Lagrangian; its multipliers grow by the rows."""
         duals = state["multipliers"]
         return True, duals, {"multipliers": np.maximum(0.0, duals + self.dual_step * G)}

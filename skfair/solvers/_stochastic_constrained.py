@@ -136,25 +136,25 @@ class SSLALM(LoopSolver):
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         G = one_sided.values(self._constraint_batch(problem, random_state).evaluate(x).values)
-        state, smooth = self.start_state(G), x
+        state, smooth = self._start_state(G), x
         while True:
             # x: gradient step on the augmented Lagrangian. z: smoothing.
             first = self._batch(problem, random_state).evaluate(x)
             second = self._constraint_batch(problem, random_state).evaluate(x)
             rows = (one_sided.values(one.values) for one in (first, second))
-            _, duals, state = self.weigh(state, *rows)
+            _, duals, state = self._weigh(state, *rows)
             slope = first.lagrangian_gradient(one_sided.multipliers(duals))
             next_x = problem.project(x - self.tau * (slope + self.mu * (x - smooth)))
             smooth = smooth + self.beta * (x - smooth)
             x = next_x
             yield x, one_sided.multipliers(np.maximum(0.0, state["multipliers"]))
 
-    def start_state(self, G):
+    def _start_state(self, G):
         """Multipliers of 0, and slack u that makes G + u = 0 where that is possible."""
         slack = np.maximum(0.0, -G)
         return {"multipliers": np.zeros(len(G)), "slack": slack, "smooth_slack": slack}
 
-    def weigh(self, state, G, again):
+    def _weigh(self, state, G, again):
         """The augmented Lagrangian after the dual step, and the step of the slack."""
         u, smooth = state["slack"], state["smooth_slack"]
         y = self._clip_norm(state["multipliers"] + self.eta * (G + u))
@@ -515,7 +515,7 @@ class StochasticSwitching(LoopSolver):
             # Estimate the rows on one batch, step on another one.
             state = {"n_steps": k // n_steps}
             G = self._evaluate_batch_rows(problem, one_sided, x, random_state)[1]
-            takes_loss = self.weigh(state, G)[0]
+            takes_loss = self._weigh(state, G)[0]
             step = self.objective_step if takes_loss else self.constraint_step
             if takes_loss:
                 slope = self._loss_batch(problem, random_state).evaluate(x).grad
@@ -534,11 +534,11 @@ class StochasticSwitching(LoopSolver):
         evaluation = self._constraint_batch(problem, random_state).evaluate(x)
         return evaluation, one_sided.values(evaluation.values)
 
-    def start_state(self, G):
+    def _start_state(self, G):
         """The number of steps, of which `epsilon` may be a function."""
         return {"n_steps": 0}
 
-    def weigh(self, state, G, again=None):
+    def _weigh(self, state, G, again=None):
         """The loss where the rows hold, else the largest of them."""
         k = state["n_steps"]
         epsilon = self.epsilon(k) if callable(self.epsilon) else self.epsilon

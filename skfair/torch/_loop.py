@@ -284,7 +284,7 @@ def _constraint_key(constraint):
 
 def _needs_group_sizes(constraint):
     """Whether a constraint compares groups of some size alone, or may weigh them by size."""
-    # The gaps of this package weigh no group by its size; of others nobody knows.
+    # Gaps of this package weigh no group by its size; a gap of a user may.
     gap = getattr(constraint, "gap", None)
     is_custom = gap is not None and gap.__module__.partition(".")[0] != "skfair"
     return is_custom or getattr(constraint, "min_group_size", None) not in (None, 1)
@@ -646,9 +646,9 @@ class ConstrainedObjective:
             return self._follow_ghost_direction(loss, values)
         G = to_float64_array(values)
         if self._state is None:
-            self._state = self.solver.start_state(G)
+            self._state = self.solver._start_state(G)
         self._total, self._n_calls = self._total + G, self._n_calls + 1
-        takes_loss, duals, _ = self.solver.weigh(self._state, G, G)
+        takes_loss, duals, _ = self.solver._weigh(self._state, G, G)
         objective = loss if takes_loss else 0.0
         if duals.any():
             objective = objective + _as_tensor(duals, values) @ values
@@ -684,7 +684,7 @@ class ConstrainedObjective:
         """Move the multipliers; call it after the optimiser's step, or less often."""
         if self._n_calls:
             mean = self._total / self._n_calls
-            _, _, self._state = self.solver.weigh(self._state, mean, mean)
+            _, _, self._state = self.solver._weigh(self._state, mean, mean)
             self._total, self._n_calls = 0.0, 0
 
     def state_dict(self) -> dict:
@@ -725,7 +725,7 @@ class ConstrainedObjective:
         """What moves from step to step, by name."""
         state = self._state
         if state is None:  # before the first call
-            state = dict.fromkeys(self.solver.start_state(np.empty(0)))
+            state = dict.fromkeys(self.solver._start_state(np.empty(0)))
         return state | {name: getattr(self, name) for name in _BETWEEN_STEPS}
 
 
