@@ -263,7 +263,7 @@ class _ConstraintSettings:
         return hash(self.key)
 
     def bind(self, cells):
-        """The value of each constraint, as a function of scores and cells that occupy these."""
+        """The function of scores and cells of each constraint, for samples in these cells."""
         # Which cells are compared, or how, may depend on their sizes.
         occupied = cells.counts if self.needs_group_sizes else cells.counts > 0
         arguments = self, cells.labels, occupied.astype(np.intp).tobytes()
@@ -284,7 +284,7 @@ def _constraint_key(constraint):
 
 def _needs_group_sizes(constraint):
     """Whether a constraint compares groups of some size alone, or may weigh them by size."""
-    # The gaps of this package weigh no group by its size; those of others may.
+    # Gaps of this package weigh no group by its size; a gap of a user may.
     gap = getattr(constraint, "gap", None)
     is_custom = gap is not None and gap.__module__.partition(".")[0] != "skfair"
     return is_custom or getattr(constraint, "min_group_size", None) not in (None, 1)
@@ -292,10 +292,7 @@ def _needs_group_sizes(constraint):
 
 @lru_cache(maxsize=256)
 def _bind_constraints(setting, labels, occupied):
-    """The value of each constraint as a function of scores and cells.
-
-    `occupied` are the bytes of a count per cell.
-    """
+    """The functions of `bind`; `occupied` are the bytes of a count per cell."""
     counts = np.frombuffer(occupied, dtype=np.intp)
     constraint, tolerance, surrogate = setting.arguments
     # One sample stands for those of a cell.

@@ -481,12 +481,12 @@ class TorchModel:
         for norm in norms:
             norm.reset_running_stats()
         learner.network.load(parameters)
-        n_seen = 0
+        n_total = 0
         for _, inputs in learner._iter_chunks():
             # Running means start again, and weigh all samples equally, also those of a short chunk.
-            n_seen += count_samples(inputs)
+            n_total += count_samples(inputs)
             for norm in norms:
-                norm.momentum = count_samples(inputs) / n_seen
+                norm.momentum = count_samples(inputs) / n_total
             with require_torch().no_grad():
                 learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):

@@ -133,6 +133,46 @@ def test_few_digits_and_autocast(dtype, samples):
     assert (layer.weight.grad != 0).any()
 
 
+@pytest.mark.parametrize(
+    ("constraint", "label"), [("equal_opportunity", 0), ("false_positive_rate_parity", 1)]
+)
+def test_a_batch_without_the_class_that_is_compared_has_nothing_to_compare(constraint, label):
+    scores = torch.tensor([0.5, -0.2, 0.1], requires_grad=True)
+    both = ["demographic_parity", constraint]
+    with pytest.warns(UserWarning, match="A batch has fewer than 5 samples, or none"):
+        values = constraint_values(both, scores, [label] * 3, [0, 1, 1], tolerance=0.1)
+    (alone,) = constraint_values(
+        "demographic_parity", scores, [label] * 3, [0, 1, 1], tolerance=0.1
+    )
+    torch.testing.assert_close(values, torch.stack([alone, torch.tensor(-0.1)]))
+    values[1].backward()
+    assert (scores.grad == 0.0).all()
+
+
+class LargeGroupsRange(RangeGap):
+    """Range of the rates of groups with more than 20 samples."""
+
+    @classmethod
+    def from_cells(cls, cells, constraint):
+        """The gap of the groups that are large."""
+        return cls(tuple(tuple(one for one in b if cells.counts[one] > 20) for b in cells.blocks))
+
+
+class LargeGroupsParity(DemographicParity):
+    """Parity of the groups with more than 20 samples."""
+
+    gap, metric = LargeGroupsRange, None
+
+
+@pytest.mark.parametrize("constraint", [LargeGroupsParity(), LargeGroupsParity(min_group_size=2)])
+def test_a_gap_of_ones_own_gets_the_sizes_of_groups(constraint):
+    groups = np.repeat([0, 1, 2], [40, 40, 10])
+    scores = torch.tensor(np.repeat([-1.0, 0.0, 3.0], [40, 40, 10]), requires_grad=True)
+    values = constraint_values(constraint, scores, np.resize([0, 1], 90), groups, tolerance=0.1)
+    low, high = Sigmoid()(np.array([-1.0, 0.0])).value
+    assert values.item() == pytest.approx(high - low - 0.1, abs=1e-12)
+
+
 def test_one_group_has_nothing_to_compare():
     scores = torch.tensor([1.0, 2.0], requires_grad=True)
     values = constraint_values("demographic_parity", scores, [0, 1], ["a", "a"], tolerance=0.1)
@@ -550,38 +590,3 @@ def test_five_samples_of_each_group_and_class_do_not_warn(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         constraint_values(name, torch.ones(20), target, groups)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(
-    ("constraint", "label", "position"),
-    [
-        ("equal_opportunity", 0, 0),
-        ("false_positive_rate_parity", 1, 0),
-        (["demographic_parity", "equal_opportunity"], 0, 1),
-    ],
-)
-def test_a_batch_without_a_class_keeps_what_counts_this_class(constraint, label, position):
-    scores = torch.tensor([0.5, -0.2, 0.1], requires_grad=True)
-    values = constraint_values(constraint, scores, [label] * 3, [0, 1, 1], tolerance=0.1)
-    (gradient,) = torch.autograd.grad(values[position], scores)
-    assert values[position].item() == pytest.approx(-0.1)
-    assert not gradient.any()
-
-
-def test_a_gap_of_ones_own_gets_the_numbers_of_samples_of_the_batch():
-    counts = []
-
-    class CountingRange(RangeGap):
-        @classmethod
-        def from_cells(cls, cells, constraint):
-            counts.append(cells.counts.tolist())
-            return super().from_cells(cells, constraint)
-
-    class CountingParity(DemographicParity):
-        gap, metric = CountingRange, None
-
-    labels, groups = [0, 1] * 15, [0] * 20 + [1] * 10
-    constraint_values(CountingParity(), torch.zeros(30), labels, groups, tolerance=0.1)
-    constraint_values(CountingParity(), torch.zeros(24), labels[:24], groups[:24], tolerance=0.1)
-    assert counts == [[20, 10], [20, 4]]

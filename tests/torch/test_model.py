@@ -219,6 +219,16 @@ def test_batch_norm_is_measured_over_all_samples(X):
     assert norm.momentum == 0.1
 
 
+@pytest.mark.parametrize("n_samples", [1025, 1026, 1100])
+def test_a_short_last_chunk_does_not_outweigh_the_samples_of_batch_norm(n_samples):
+    X = np.random.default_rng(0).normal(size=(n_samples, 4)).astype(np.float32)
+    X[1024:] += 5.0
+    model = TorchModel(make_dropout(), torch.utils.data.DataLoader(torch.as_tensor(X)))
+    norm = model.estimate_batch_norm(model.initial()).network.module[1]
+    entering = make_dropout()[0](torch.as_tensor(X)).detach()
+    torch.testing.assert_close(norm.running_mean, entering.mean(dim=0))
+
+
 @pytest.mark.parametrize(
     ("module", "message"),
     [

@@ -339,3 +339,12 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     assert (trainer.multipliers > 0).all()
     expected = evaluation.lagrangian_gradient(trainer.multipliers)
     np.testing.assert_allclose(np.mean(gradients, axis=0), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", [129, 193])
+def test_a_last_batch_of_one_sample_joins_the_one_before(n_samples, data):
+    X, y, groups = (one[:n_samples] for one in data)
+    solver = AdamPrimalDual(max_iter=2, batch_size=64)
+    model = make(lambda: TwoInputs(functools.partial(nn.BatchNorm1d, 16)), solver=solver)
+    model.fit(DataLoader(Pairs(X)), y, sensitive_features=groups)
+    assert len(model.loss_curve_) == 2
