@@ -469,7 +469,7 @@ class LinearModel:
         return np.append(ridge, 0.0) if self.fit_intercept else ridge
 
 
-def has_rough_gram(model) -> bool:
+def has_rough_gram(model):
     """Whether a model has samples of so many dense columns that a rough Gram matrix pays."""
     if not isinstance(model, LinearModel) or not isinstance(model.X, np.ndarray):
         return False
