@@ -24,7 +24,7 @@ from skfair.cluster.spectral._rounding import (
 from skfair.datasets import load_benchmark
 from skfair.groups import check_groups
 from skfair.groups._groups import balance, count_table
-from skfair.metrics import additive_violation, balance_score, normalized_cut
+from skfair.metrics import balance_score, normalized_cut
 
 
 class Problem(NamedTuple):
