@@ -32,7 +32,7 @@ from skfair.audit._predictions import (
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text
 from skfair.constraints import check_applies_to_numbers
-from skfair.constraints._constraint import own_tolerance
+from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
 from skfair.partitions._collections import load_rows
@@ -253,7 +253,7 @@ def _select_samples(audit, n_rows, needs_outcome):
 
 def _check_tolerance(constraint, tolerance, largest):
     """The tolerance of a claim, checked; 1 minus a ratio."""
-    tolerance = own_tolerance(constraint, tolerance)
+    tolerance = find_tolerance(constraint, tolerance)
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise argument_error(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "

@@ -702,7 +702,7 @@ def check_whose_tolerance(constraint, tolerance):
     `constraint` is one, by name or as an object, or several; their own tolerances are their bounds.
     """
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
-    bounds = [_own_bound(one) for one in constraints if one is not None]
+    bounds = [_find_bound(one) for one in constraints if one is not None]
     if tolerance is None or not bounds or None in bounds or tolerance in bounds:
         return
     raise ValueError(
@@ -711,14 +711,14 @@ def check_whose_tolerance(constraint, tolerance):
     )
 
 
-def _own_bound(constraint):
+def _find_bound(constraint):
     """The tolerance of a constraint; None if it has none, and nan if it bounds a ratio."""
     if getattr(constraint, "ratio", None) is not None:
         return np.nan
     return getattr(constraint, "tolerance", None)
 
 
-def own_tolerance(constraint, default):
+def find_tolerance(constraint, default):
     """The largest gap that a constraint allows, 1 minus a ratio; the default if it has none."""
     if constraint.ratio is not None:
         return 1.0 - constraint.ratio
@@ -730,7 +730,7 @@ def resolve_tolerance(constraint, tolerance, size=1.0):
 
     It is in units of a fit then, of which one is of this size in the user's.
     """
-    tolerance = own_tolerance(constraint, tolerance)
+    tolerance = find_tolerance(constraint, tolerance)
     if tolerance is None:
         return DEFAULT_TOLERANCE
     size = 1.0 if constraint.gap.is_ratio else size

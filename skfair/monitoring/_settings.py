@@ -12,7 +12,7 @@ import numpy as np
 
 from skfair.audit._report_input import check_group_size
 from skfair.constraints import Constraint, resolve_constraints
-from skfair.constraints._constraint import check_whose_tolerance, own_tolerance
+from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._recent import ALARM_SHARE
@@ -147,7 +147,7 @@ def _resolve(params):
     """The parameters with a copy of the constraint, and its tolerance if it has one."""
     tolerance = params["tolerance"]
     (constraint,) = resolve_constraints([params["constraint"]])
-    bound = own_tolerance(constraint, tolerance)
+    bound = find_tolerance(constraint, tolerance)
     return params | {"constraint": copy(constraint), "tolerance": bound}
 
 
