@@ -203,7 +203,7 @@ def test_an_error_stops_a_search_before_best_subject_to_gets_nan():
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
 @pytest.mark.filterwarnings("ignore:The selection_rate of every group is 0")
-def test_a_search_over_ratios_prefers_any_model_to_one_that_selects_nobody():
+def test_a_search_over_ratios_ranks_undefined_ratios_last():
     name, few = "demographic_parity_ratio", (Y == 1) & (X[:, 0] > 0)
     scoring = {name: get_scorer(name), "accuracy": "accuracy"}
     search = GridSearchCV(MODEL, {"C": [1e-6, 1.0]}, scoring=scoring, refit=name, cv=2)

@@ -79,10 +79,10 @@ def test_the_gap_of_a_ratio_is_1_minus_it(data):
     assert plain["gap"].tolist() == [pytest.approx(1 - ratio)]
 
 
-def test_a_model_that_selects_nobody_has_no_ratio(data):
+def test_a_model_without_positive_decisions_has_no_ratio(data):
     X, y, groups = data
     options = {"sensitive_features": groups, "constraint": DemographicParity(ratio=0.8), "cv": 2}
-    # One logistic regression is shrunk to the prior, which selects nobody.
+    # One logistic regression is shrunk to the prior: no sample is selected.
     y = y & (X[:, 0] > 0.3)
     front = fairness_front(
         LogisticRegression(), X, y, parameter="C", tolerances=[1e-6, 1.0], **options
