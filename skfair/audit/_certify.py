@@ -439,13 +439,12 @@ def _name_events(bound, estimates, events):
 
 
 def _required_size(bound, estimates, gap, tolerance, level):
-    """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
-    margin = tolerance - gap
+    """Samples of each group, and cell, that suffice if the population is as observed, or None."""
     # A floor is a ceiling of 1 minus the rate.
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
         not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
-        or margin <= _NEGLIGIBLE_MARGIN
+        or tolerance - gap <= _NEGLIGIBLE_MARGIN
     ):
         return None
     n_groups = len({group for _, group in bound.sums.cells.labels})
@@ -454,8 +453,9 @@ def _required_size(bound, estimates, gap, tolerance, level):
     if isinstance(estimates, LogRates):
         # Plan with the smallest rate, whose logarithm has the largest variance.
         rate = np.clip(np.exp(estimates.values), half, 1.0 - half).min()
-        ratio = (1.0 - tolerance) / (1.0 - gap)
-        return plan(ratio=ratio, rate=float(rate))
+        ratio = 1.0 - gap
+        largest = min(rate / ratio, 1.0 - half.min())
+        return plan(ratio=1.0 - tolerance, expected=ratio, rate=float((rate + largest) / 2.0))
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
@@ -463,7 +463,9 @@ def _required_size(bound, estimates, gap, tolerance, level):
         # The largest gap is that of a single group.
         rate = max(gap, float(half.min()))
         return required_sample_size(
-            maximum=tolerance, rate=rate, n_groups=n_groups, confidence_level=level
+            maximum=tolerance, expected=rate, n_groups=n_groups, confidence_level=level
         )
     rate = float(rates[np.abs(rates - 0.5).argmin()])
-    return plan(min(margin, 0.99), rate=rate)
+    # A gap of one's own may be negative, or larger than that of two rates about this one.
+    expected = float(np.clip(gap, 0.0, 1.99 * min(rate, 1.0 - rate)))
+    return plan(tolerance, expected=expected, rate=rate)

@@ -377,7 +377,7 @@ def test_a_failed_ratio_states_how_many_more_samples_it_takes(hits):
     data = FIXED, decisions, np.arange(800) % 2
     failed = certify_model(*data, sensitive_features=groups, **four_fifths)
     observed = hits[0] / hits[1]
-    n = required_sample_size(ratio=0.8 / observed, rate=hits[0] / 400)
+    n = required_sample_size(ratio=0.8, expected=observed, rate=sum(hits) / 800)
     assert failed.required_sample_size == n > failed.n_smallest == 400
     assert f"{n:,} samples of each group suffice; the smallest group has 400." in str(failed)
     # With so many samples, and the same rates, it is certified.
