@@ -258,7 +258,7 @@ def _is_zero_gap(report, gap):
 
 def _possible_gap_clause(quantity, gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
-    return f"a gap of up to {quantity.gap(gap['gap_high'])} is possible"
+    return f"a gap of up to {quantity.limit(gap['gap_high'])} is possible"
 
 
 def four_fifths_clause(gap):

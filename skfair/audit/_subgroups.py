@@ -507,7 +507,7 @@ class SubgroupReport(Report):
         side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
         yield (
             f"The {noun} of no subgroup searched {side} by more than "
-            f"{quantity.gap(search['largest_possible'])}, with {level}."
+            f"{quantity.limit(search['largest_possible'])}, with {level}."
         )
 
     def to_frame(self, *, all: bool = False) -> pd.DataFrame:
