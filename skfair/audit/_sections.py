@@ -550,7 +550,7 @@ def _subgroup_cells(row, scale):
         row["subgroup"],
         f"{row['n']:,}",
         *map(quantity.value, row[["estimate", "rest_estimate"]]),
-        difference_cell(quantity, row[["gap", "low", "high"]], 0.0, scale),
+        difference_cell(quantity, row[["difference", "low", "high"]], 0.0, scale),
     )
 
 

@@ -171,7 +171,12 @@ class Quantity(NamedTuple):
 RATIO = Quantity("ratio", "ratio", "ratio")
 """A ratio of two rates."""
 
-_SIZES = {"ratio": "a ratio of", "floor": "a smallest value of", "ceiling": "a largest value of"}
+_SIZES = {
+    "ratio": "a ratio of",
+    "floor": "a smallest value of",
+    "ceiling": "a largest value of",
+    "difference": "a difference of",
+}
 """What the forms of a bound call the observed number."""
 
 
