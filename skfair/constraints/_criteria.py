@@ -684,7 +684,7 @@ def check_constraint(
         _check_second_derivatives(constraint, bound, scores, rng)
         _check_blocks(constraint, bound, scores)
         bound.estimates(scores)  # which raise if limits do not follow from linear forms
-    # The same constraint on a seventh of the largest group and the others, and where all are in one.
+    # The same constraint on a seventh of the largest group and the others, and on one group alone.
     rows = np.flatnonzero((groups.codes > 0) | (np.arange(n_samples) % 7 == 0))
     features = None if X is None else safe_indexing(X, rows)
     subset = samples.take(rows)._replace(X=features)
