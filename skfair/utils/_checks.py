@@ -178,6 +178,24 @@ def check_finite_squares(values, name, estimator=None):
     )
 
 
+def check_exact_labels(labels, name):
+    """Raise for floats so large that integers are rounded to them: two labels may be one float."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "O":
+        labels = np.array([one for one in labels if isinstance(one, float | np.floating)])
+    if labels.dtype.kind != "f":
+        return
+    limit = 2.0 ** (np.finfo(labels.dtype).nmant + 1)
+    large = labels[np.isfinite(labels) & (np.abs(labels) >= limit)]
+    if len(large):
+        raise ValueError(
+            f"Labels must tell integers apart, but {name} holds {large[0]:.0f} as "
+            f"{labels.dtype.name}, which rounds integers from {limit:.0f} on. A join or a missing "
+            "value makes floats of integers: convert the integers to strings before it, at fit and "
+            "for new data."
+        )
+
+
 # The check of tolerances, for fits, audits, plans and monitors.
 
 
