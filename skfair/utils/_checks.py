@@ -189,7 +189,7 @@ def check_exact_labels(labels, name):
     large = labels[np.isfinite(labels) & (np.abs(labels) >= limit)]
     if len(large):
         raise ValueError(
-            f"Labels must tell integers apart, but {name} holds {large[0]:.0f} as "
+            f"Labels must be exact, but {name} holds {large[0]:.0f} as "
             f"{labels.dtype.name}, which rounds integers from {limit:.0f} on. A join or a missing "
             "value makes floats of integers: convert the integers to strings before it, at fit and "
             "for new data."

@@ -189,7 +189,7 @@ def test_floats_that_may_be_rounded_integers_are_refused(use, holds_objects):
         use(load_rows, rounded.astype(object) if holds_objects else rounded)
 
 
-def test_integers_beyond_the_exact_floats_are_told_apart():
+def test_integers_beyond_the_exact_floats_are_distinct():
     groups = IDENTIFIERS[CODES]
     model = PartialParityPostprocessor(LogisticRegression(), tolerance=0.05)
     model.fit(X, Y, sensitive_features=groups)
