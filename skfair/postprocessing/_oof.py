@@ -415,6 +415,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
         _check_classes(estimator, np.unique(y))
         return [estimator], estimator_scores(estimator, X)
     _warn_of_refit(estimator)
+    _check_clone(estimator)
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
         with subtask(f"{name} of all samples"):
@@ -435,6 +436,18 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     scores = np.empty((len(y), fold_scores[0].shape[1]))
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
     return fitted, scores
+
+
+def _check_clone(estimator):
+    """Raise for an estimator whose constructor copies an argument: its clones are refused."""
+    try:
+        clone(estimator)
+    except RuntimeError as error:
+        raise ValueError(
+            f"Each fold fits a clone of the {estimator_noun(estimator)}, but: {error}. If that is "
+            "a list, pass a tuple, or pass it to fit, as in fit(X, y, sensitive_features=..., "
+            "cat_features=[...])."
+        ) from error
 
 
 def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):

@@ -119,7 +119,7 @@ def _advise_conversion(X, estimator):
             "networkx.to_scipy_sparse_array(graph), with affinity='precomputed', and the groups in "
             "the order of graph.nodes."
         )
-    columns = _text_columns(X)
+    columns = text_columns(X)
     if not columns:
         return ""
     any_model = (
@@ -134,7 +134,7 @@ def _advise_conversion(X, estimator):
     )
 
 
-def _text_columns(X):
+def text_columns(X):
     """Names, or positions, of the columns that are no numbers."""
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
