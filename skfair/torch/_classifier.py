@@ -142,12 +142,13 @@ def _finish(estimator, model, parameters):
     is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
         estimator.module, "module_in_front"
     )
-    if estimator.solver is None and model.network.n_last == 2 and is_new:
+    if estimator.enforcement is not None and model.network.n_last == 2 and is_new:
         warn(
-            "solver=None fits the last linear layer again, but the scores are no linear "
-            "function of the outputs of one, so that they are only scaled and shifted: few "
-            "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
-            "parameters require gradients, or pass the layers before its output."
+            "The last linear layer is fitted again to keep the bound, but the scores are no linear "
+            "function of the outputs of one, or it shares its weight with another layer, so that "
+            "they are only scaled and shifted: few decisions may remain that keep the bound. End "
+            "the module in torch.nn.Linear whose parameters require gradients and are its own, or "
+            "pass the layers before its output."
         )
     return model, parameters
 
