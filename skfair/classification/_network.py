@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting._input import check_classification_data, resolve_constraints
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.fitting._input import check_classification_data
 from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
 from skfair.fitting._network import NetworkSteps, fit_network
 from skfair.losses import LossName
@@ -71,7 +71,7 @@ class NetworkClassifier(BinaryClassifier, ConstrainedEstimator):
         """
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
-        constraints, steps = resolve_constraints(self.constraint), self._steps
+        constraints, steps = resolve_constraints(self.constraint, self.tolerance), self._steps
         columns = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
@@ -223,7 +223,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         hidden_layer_sizes: Array | PositiveInt = (64, 32),

@@ -324,7 +324,7 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         module: Callable | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
