@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.constraints import applicable_constraint_names
+from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._held_out import bind_constraint
 from skfair.groups._events import Events
 from skfair.groups._samples import check_alignment
@@ -129,6 +130,9 @@ def fairness_front(
     # One fit for each tolerance and fold.
     decide = delayed(_fit_and_predict)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
+    trained_under = parameter.removesuffix("tolerance") + "constraint"
+    for model, value in zip(models, values, strict=True):
+        check_whose_tolerance(model.get_params().get(trained_under), value)
     decisions = Parallel(n_jobs=n_jobs)(
         decide(clone(model), constraint, data, per_sample, fold, pos_label)
         for model in models
