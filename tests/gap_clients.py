@@ -1,10 +1,11 @@
 """What gaps of one's own work for: ``python -m tests.gap_clients`` prints the table.
 
-A ratio of mean losses, a mean square of scores, and a variance written as two terms are classes of
-a few lines. Each is fitted, reported, certified, planned for, monitored, searched for in subgroups
-and used in a training loop, by the functions that users call. A cell is "right" if the numbers are
-those that are computed here with numpy, "refused" with a number if the client raises an error,
-whose sentence is printed below, or "not run" with the package that is not installed.
+A ratio of mean losses, a mean square of scores, its range over large groups alone, and a variance
+written as two terms are classes of a few lines. Each is checked, fitted, reported, certified,
+planned for, monitored, searched for in subgroups and used in a training loop, by the functions that
+users call. A cell is "right" if the numbers are those that are computed here with numpy, "refused"
+with a number if the client raises an error, whose sentence is printed below, or "not run" with the
+package that is not installed.
 """
 
 import re
@@ -16,7 +17,14 @@ import pandas as pd
 from scipy.special import logit
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
-from skfair.constraints import Constraint, LossParity, MeanParity, RatioGap
+from skfair.constraints import (
+    Constraint,
+    LossParity,
+    MeanParity,
+    RangeGap,
+    RatioGap,
+    check_constraint,
+)
 from skfair.losses import Pointwise
 from skfair.metrics import GroupMetric
 from skfair.monitoring import GapMonitor
@@ -47,6 +55,23 @@ class SquareParity(Constraint):
 
     def terms(self, surrogate, loss):
         return (square,)
+
+
+class LargeGroupsRange(RangeGap):
+    """The range of the means of groups with more than 100 samples in a cell."""
+
+    form, is_range = "gap", True
+
+    @classmethod
+    def from_cells(cls, cells, constraint):
+        large = (tuple(one for one in block if cells.counts[one] > 100) for block in cells.blocks)
+        return cls(tuple(block for block in large if len(block) > 1))
+
+
+class LargeGroupsParity(SquareParity):
+    """Equal mean squares of scores in groups with more than 100 samples."""
+
+    gap = LargeGroupsRange
 
 
 class VarianceParity(SquareParity):
@@ -117,6 +142,7 @@ class ByHand:
 GAPS = {
     "loss ratio": (LossRatio, ByHand(logistic_losses, squared_losses, is_ratio=True)),
     "mean square": (SquareParity, ByHand(squares, squares, is_ratio=False)),
+    "large groups": (LargeGroupsParity, ByHand(squares, squares, is_ratio=False)),
     "variance": (VarianceParity, ByHand(squares, squares, is_ratio=False)),
 }
 """Classes of constraints, and what is computed by hand."""
@@ -155,6 +181,11 @@ def check_fit(kind, by_hand, storage, folder, tolerance=0.05):
     is_reported = reports_gap(fair, by_hand, gap_of(fair))
     is_in_tolerance = gap_of(fair) <= tolerance + 1e-4 < gap_of(fit_plain(columns))
     return is_in_tolerance and is_reported and fair.status_ == "optimal"
+
+
+def check_declaration(kind, by_hand, folder):
+    """The check for constraints of one's own."""
+    return check_constraint(kind()) is None
 
 
 def check_memory(kind, by_hand, folder):
@@ -326,6 +357,7 @@ def check_torch(kind, by_hand, folder):
 
 
 CLIENTS = {
+    "check": check_declaration,
     "fit": check_memory,
     "blocks": check_blocks,
     "Dask": check_dask,

@@ -47,7 +47,7 @@ from skfair.partitions._partitions import (
     random_keys,
     sampling_rates,
 )
-from skfair.utils._checks import explain_conversion, warn
+from skfair.utils._checks import check_finite_squares, explain_conversion, warn
 
 # Spectral clustering through landmarks, for partitioned data or many samples.
 #
@@ -557,6 +557,7 @@ def make_problem(estimator, X, sensitive_features):
         X = check_array(
             X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator
         )
+    check_finite_squares(X, "X", estimator)
     n_samples = X.shape[0]
     if n_samples < estimator.n_clusters:
         raise ValueError(
