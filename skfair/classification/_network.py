@@ -152,8 +152,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Activation of the hidden units.
     loss : str or callable, default="logistic"
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
-    alpha : float, default=2e-3
-        Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
+    alpha : float or None, default=None
+        Strength of the l2 penalty on the weights of all layers, relative to a mean loss. None is 5
+        over the number of samples, since few samples are memorised, at least 2e-3.
     solver : str or Solver, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.
@@ -197,8 +198,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     Notes
     -----
     Ctrl-C ends the training: as for `~sklearn.neural_network.MLPClassifier` a warning says so, the
-    best epoch so far is kept, and its last layer enforced. Before the first epoch is over, and
-    while the last layer is enforced, it leaves the earlier fit as it was.
+    last epoch that is complete is kept (the best one with ``early_stopping`` or a solver that
+    returns the best), and its last layer enforced. Before the first epoch is over, and while the
+    last layer is enforced, it leaves the earlier fit as it was.
 
     Examples
     --------
@@ -227,7 +229,7 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         hidden_layer_sizes: Array | PositiveInt = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
         loss: LossName | Callable = "logistic",
-        alpha: NonNegative = 2e-3,
+        alpha: NonNegative | None = None,
         solver: SolverName | Solver = "adam-pd",
         early_stopping: bool = False,
         validation_fraction: OpenShare = 0.1,

@@ -62,7 +62,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
         tolerance: float | None,
         enforcement: Any,
         loss: Any,
-        alpha: float,
+        alpha: float | None,
         solver: Any,
         warm_start: bool,
         random_state: Any,
@@ -235,8 +235,8 @@ solver : str or Solver, default="sqp"
     as ``SQP(max_iter=20, tol=1e-8)``.
 early_stopping : bool, default=False
     Whether some samples of each class of each group are held out from the training of the layers:
-    it stops when their loss no longer falls, and the best epoch for them is taken, among those of
-    the smallest violation. The last layer is fitted to all samples.
+    it stops when neither their loss nor the violation falls any more, and the epoch of the least
+    sum of both is taken. The last layer is fitted to all samples.
 validation_fraction : float, default=0.1
     Share of the samples held out.
 n_iter_no_change : int, default=10

@@ -60,7 +60,7 @@ def make_convolutional():
 
 
 def make(module=make_smooth, constraint="demographic_parity", **settings):
-    fast = {"solver": AdamPrimalDual(max_iter=30), "tolerance": 0.05, "random_state": 0}
+    fast = {"solver": AdamPrimalDual(max_iter=8), "tolerance": 0.05, "random_state": 0}
     return ConstrainedTorchClassifier(module, constraint, **(fast | settings))
 
 
@@ -163,7 +163,7 @@ def test_all_layers_learn_a_constraint_on_an_interval(data):
     parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
     settings = {"enforcement": None}
     ranked = settings | {"solver": StochasticIDCA(max_iter=9, tol=0.02)}
-    trained = {"solver": AdamPrimalDual(max_iter=60)}
+    trained = {"solver": AdamPrimalDual(max_iter=60, epoch_steps=1)}
     gaps = np.zeros(2)
     for seed in range(3):
         plain = fit(data, make_smooth, None, random_state=seed, **settings | trained)
@@ -233,7 +233,7 @@ def test_a_warm_start_continues_the_last_fit(data):
     X, y, groups = data
     turned = np.where(y == 1, "hired", "rejected")
     model = make(
-        make_smooth, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=60)
+        make_smooth, None, warm_start=True, pos_label="hired", solver=AdamPrimalDual(max_iter=20)
     )
     first = model.fit(X, turned, sensitive_features=groups).loss_curve_
     model.set_params(solver=AdamPrimalDual(max_iter=1)).fit(X, turned, sensitive_features=groups)
