@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting._input import check_classification_data, resolve_constraints
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.fitting._input import check_classification_data
 from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
 from skfair.fitting._network import fit_network, make_network_problem, solve_or_interrupt
 from skfair.fitting._outcome import FitTask
@@ -171,7 +171,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         hidden_layer_sizes: Array | PositiveInt = (64, 32),
@@ -233,7 +233,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         """
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"

@@ -441,7 +441,7 @@ class RangeGap(Gap):
 class RatioGap(RangeGap):
     """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
 
-    A block without positive rates has the ratio 1, as in the metrics. The gap is at most t where
+    A block without positive rates keeps every bound: its gap is 0. The gap is at most t where
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
     scaled `RangeGap`. Limits compare logarithms of the rates.
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import resolve_constraints
 from skfair.constraints._units import Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
@@ -31,7 +31,6 @@ from skfair.utils._checks import (
     check_finite_squares,
     explain_conversion,
     positive_class,
-    resolve_name,
     warn,
 )
 from skfair.utils._copies import hash_rows, warn_of_clustered_samples
@@ -444,14 +443,6 @@ def find_min_group_size(estimator):
     constraints = resolve_constraints(estimator.constraint)
     sizes = {getattr(constraint, "min_group_size", None) for constraint in constraints}
     return (len(sizes) == 1 and sizes.pop()) or "auto"
-
-
-def resolve_constraints(constraint):
-    """List of the constraints that a parameter names; raises ValueError for unknown names."""
-    if constraint is None:
-        return []
-    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
-    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]
 
 
 # Warning for samples that depend on one another: copies, and members of one household.

@@ -189,9 +189,10 @@ class GroupAwareScoreMixin:
 
 
 _PARAMETER_DOCS = """
-tolerance : float, default=0.05
+tolerance : float or None, default=None
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
-    neither a tolerance nor a ratio of their own.
+    neither a tolerance nor a ratio of their own; None is .05. A ValueError says so if all have
+    others of their own.
 confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
     fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this

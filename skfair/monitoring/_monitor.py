@@ -250,13 +250,13 @@ class GapMonitor(BaseEstimator):
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
         means between groups (``reference="groups"``, ``aggregate="max"``), or
-        :class:`~skfair.constraints.BoundedGroupLoss`. Its own tolerance is not used. With
+        :class:`~skfair.constraints.BoundedGroupLoss`. With
         ``attributes="each"`` the values of each attribute are compared with one another, not with
         those of other attributes. Its ``min_group_size``, if it has a number, counts in place of
         that of the monitor.
-    tolerance : float
+    tolerance : float, default=None
         Largest gap allowed: a fraction for rates, else in units of the mean. With 0 there is no
-        certificate, only alarms.
+        certificate, only alarms. None takes that of the constraint, which must have one.
     confidence_level : float, default=0.95
         ``1 - confidence_level`` bounds the probability that a certificate is ever false, that an
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
@@ -370,7 +370,7 @@ class GapMonitor(BaseEstimator):
     def __init__(
         self,
         constraint: str | Constraint,
-        tolerance: float,
+        tolerance: float | None = None,
         *,
         confidence_level: float = CONFIDENCE_LEVEL,
         run_length: float | None = None,
@@ -668,7 +668,9 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         state = self._state
-        return find_delay(self._settings, state.comparisons, state.rows, 2.0 * self.tolerance)
+        return find_delay(
+            self._settings, state.comparisons, state.rows, 2.0 * self._settings.tolerance
+        )
 
     @property
     def windows_(self) -> pd.DataFrame:
@@ -735,7 +737,7 @@ class GapMonitor(BaseEstimator):
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """
-        return GapMonitorDisplay(self.summary(), tolerance=self.tolerance).plot(ax)
+        return GapMonitorDisplay(self.summary(), tolerance=self._settings.tolerance).plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

@@ -12,10 +12,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.fitting._input import (
     check_classification_data,
-    resolve_constraints,
     warn_if_revealed,
 )
 from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
@@ -174,14 +173,15 @@ def _describe(_, model, parameters, training):
 
 
 def _warn_of_scaled_scores(module, trained):
-    """Warn where a module is not trained, and the layer that is enforced only scales its scores."""
+    """Warn where the layer that is enforced only scales and shifts the scores of the module."""
     is_new = hasattr(trained, "module_in_front") and not hasattr(module, "module_in_front")
     if is_new and trained[-1].in_features == 1:
         warn(
-            "solver=None fits the last linear layer again, but the scores are no linear "
-            "function of the outputs of one, so that they are only scaled and shifted: few "
-            "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
-            "parameters require gradients, or pass the layers before its output."
+            "The last linear layer is fitted again to keep the bound, but the scores are no linear "
+            "function of the outputs of one, or it shares its weight with another layer, so that "
+            "they are only scaled and shifted: few decisions may remain that keep the bound. End "
+            "the module in torch.nn.Linear whose parameters require gradients and are its own, or "
+            "pass the layers before its output."
         )
 
 
@@ -337,7 +337,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         module: Callable | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
@@ -397,7 +397,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
             says what must hold.
         """
         validate_params(self)
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
@@ -406,7 +406,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe)
         fit_network(task, problem, _find_start(self, model), _solve)
-        if self.solver is None:
+        if self.enforcement is not None:
             _warn_of_scaled_scores(self.module, self.module_)
         return self
 
