@@ -29,7 +29,7 @@ from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.plotting._groups import SubgroupDisplay
-from skfair.statistics import check_level, clopper_pearson_limits
+from skfair.statistics import check_level, clopper_pearson_limits, combine_margins
 from skfair.utils._checks import argument_error, is_int
 
 if TYPE_CHECKING:
@@ -225,16 +225,13 @@ def departure_limits(n, hits, total, error):
 
     Wilson's limits would err 140 times as often as stated at an error of .00001
     (``python -m benchmarks tails``).
-
-    R. G. Newcombe, "Interval estimation for the difference between independent proportions",
-    Statistics in Medicine 17, 1998.
     """
     (p, n, hits), (q, rest, rest_hits) = _subgroup_and_rest_rates(n, hits, total)
     low_p, high_p = clopper_pearson_limits(hits, n, 1.0 - error)
     low_q, high_q = clopper_pearson_limits(rest_hits, rest, 1.0 - error)
     departure = p - q
-    low = departure - np.hypot(p - low_p, high_q - q)
-    return departure, low, departure + np.hypot(high_p - p, q - low_q)
+    low = departure - combine_margins(p - low_p, high_q - q)
+    return departure, low, departure + combine_margins(high_p - p, q - low_q)
 
 
 def _limit_nearest_zero(n, hits, total, error):
@@ -293,7 +290,7 @@ def _largest_possible_departure(family, error, sides):
     """
     # Hoeffding's margins are wider: after them, most subgroups cannot have the largest limit.
     (p, n, hits), (q, rest, _) = _subgroup_and_rest_rates(family.n, family.hits, family.total)
-    reach = np.hypot(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
+    reach = combine_margins(*(np.sqrt(-np.log(error) / (2.0 * size)) for size in (n, rest)))
     widest = np.max([side * (p - q) for side in sides], axis=0) + reach
     order, largest = np.argsort(-widest), 0.0
     for start in range(0, len(order), _CHUNK):

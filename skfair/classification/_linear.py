@@ -139,8 +139,6 @@ class BinaryClassifier(ClassifierMixin):
 class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinearEstimator):
     """Base of the linear classifiers that are trained under constraints."""
 
-    _has_2d_coef = True
-
     def to_sklearn(self) -> Any:
         """Equal linear classifier of scikit-learn, without groups.
 

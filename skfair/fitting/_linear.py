@@ -79,9 +79,6 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
     missing: Any = "error"
     """What happens to samples without a group; a parameter of some estimators."""
 
-    _has_2d_coef = False
-    """Whether ``coef_`` has one row per class, as in classifiers, and not the shape of a vector."""
-
     @property
     def _shares_coefficients(self):
         return not self.group_interactions or self.group_interactions == "intercept"
@@ -225,11 +222,11 @@ def _describe(estimator, model, parameters, training):
     fitted = {"groups_": training.samples.groups.summary}
     if estimator.missing != "error":
         fitted |= assumption_attributes(training, estimator.missing)
+    # In the shapes of scikit-learn's classifiers or regressors.
     if training.classes is not None:
         fitted |= {"classes_": training.classes, "pos_label_": training.pos_label}
-    # In the shapes of scikit-learn's classifiers or regressors.
-    if estimator._has_2d_coef and estimator.group_interactions in (False, "intercept"):
-        coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
+        if estimator.group_interactions in (False, "intercept"):
+            coef, intercept = coef[np.newaxis], np.atleast_1d(intercept)
     if not estimator.group_interactions:
         return {"coef_": coef, "intercept_": intercept} | fitted
     fitted |= {"_group_shares": training.samples.group_shares}

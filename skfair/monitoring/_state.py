@@ -28,7 +28,7 @@ from skfair.monitoring._recent import (
     judge_windows,
     pool_tables,
 )
-from skfair.statistics import constrained_rate
+from skfair.statistics import combine_margins, constrained_rate
 from skfair.utils._checks import join_names, warn
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
@@ -87,11 +87,13 @@ class DifferenceHypotheses:
     def lower_limit(self, means, low, high):
         """Lower limit of the largest difference, from limits of the means."""
         differences = np.subtract.outer(means, means)
-        return float((differences - np.hypot.outer(means - low, high - means)).max(initial=0.0))
+        margins = combine_margins((means - low)[:, np.newaxis], high - means)
+        return float((differences - margins).max(initial=0.0))
 
     def upper_limit(self, means, low, high):
         """Upper limit of the largest difference, from limits of the means."""
-        differences = np.subtract.outer(means, means) + np.hypot.outer(high - means, means - low)
+        differences = np.subtract.outer(means, means)
+        differences += combine_margins((high - means)[:, np.newaxis], means - low)
         return float(differences[~np.eye(len(means), dtype=bool)].max(initial=0.0))
 
     def find_extremes(self, means):

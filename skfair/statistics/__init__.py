@@ -14,6 +14,7 @@ from skfair.statistics._estimates import (
     change_upper_limit,
     check_level,
     clopper_pearson_limits,
+    combine_margins,
     curve_contrasts,
     exact_difference_test,
     make_estimates,

@@ -10,7 +10,16 @@ from scipy import sparse, special, stats
 
 from skfair.utils._checks import argument_error, warn
 
-# One-sided confidence limits of a single rate.
+# One-sided confidence limits of a single rate, and of a difference.
+
+
+def combine_margins(one, other):
+    """Margin of a difference of independent estimates: theirs add up like standard errors.
+
+    R. G. Newcombe, "Interval estimation for the difference between independent proportions",
+    Statistics in Medicine 17, 1998.
+    """
+    return np.hypot(one, other)
 
 
 def check_level(level, name="confidence_level"):
@@ -132,8 +141,8 @@ class Estimates(ABC):
     def upper(self, contrasts, level):
         r"""Upper limit of each linear form, a row of the csr_array `contrasts`.
 
-        The margins add up like standard errors (Newcombe 1998; Zou and Donner, Statistics in
-        Medicine 27, 2008):
+        The margins add up as in `combine_margins` (Zou and Donner, Statistics in Medicine 27,
+        2008):
 
         .. math:: c^\top \hat p + \sqrt{\sum_{ij} m_i \rho_{ij} m_j}, \quad m_i = c_i (L_i - \hat
             p_i)

@@ -13,6 +13,7 @@ from skfair.statistics._estimates import (
     Rates,
     check_level,
     clopper_pearson_limits,
+    combine_margins,
     exact_difference_test,
     rate_limits,
 )
@@ -400,7 +401,7 @@ def _largest_accepted_counts(n, smallest, tolerance, level):
     rates, base = counts[:, np.newaxis] / n, smallest / n
     # Newcombe's upper limit of the difference, from limits of both rates.
     highest, lowest = rate_limits(rates, n, level)[1], rate_limits(base, n, level)[0]
-    margins = np.hypot(highest - rates, base - lowest)
+    margins = combine_margins(highest - rates, base - lowest)
     largest = (rates - base + margins <= tolerance).sum(axis=0) - 1
     both = (1.0 + level) / 2.0
     low = clopper_pearson_limits(smallest, n, both)[0]
@@ -467,7 +468,7 @@ def ratio_power(n, ratio, rates, level):
     hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
     logs = LogRates(Rates.from_sums(hits, n - hits))
     low, high = logs.limits(level)
-    margins = np.hypot((high - logs.values)[:, np.newaxis], logs.values - low)
+    margins = combine_margins((high - logs.values)[:, np.newaxis], logs.values - low)
     uppers = np.subtract.outer(logs.values, logs.values) + margins
     largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
     return _count_range_probability(counts, largest, n, rates)
