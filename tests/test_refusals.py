@@ -107,7 +107,11 @@ def list_fits():
             columns.pop("y", None)
         elif is_regressor(estimator):
             columns["y"] = X[:, 0] + LABELS
-        yield cls.__name__, (lambda one=estimator, **given: clone(one).fit(**given)), columns
+        yield (
+            cls.__name__,
+            (lambda one=estimator, **arguments: clone(one).fit(**arguments)),
+            columns,
+        )
 
 
 def list_functions():
