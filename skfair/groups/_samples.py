@@ -354,7 +354,7 @@ def check_labels(name, column):
     """A column as an array of finite numbers, or of labels of one type, (n_samples,)."""
     check_column(name, column)
     if np.asarray(column).dtype == object:
-        check_one_label_type(np.ravel(column), name)
+        check_one_label_type(np.asarray(column).ravel(), name)
     return column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
 
 

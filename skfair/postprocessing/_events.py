@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -760,7 +761,7 @@ def check_training_without_features(estimator, X, y, metadata, request):
     if not is_partitioned(X):
         check_lengths(X=X, y=y)
     # Positions stand for the rows of X.
-    positions = np.arange(len(y))[:, np.newaxis]
+    positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
     check = check_classification_data if is_classifier(estimator) else check_regression_data
     training = check(estimator, positions, y, metadata, request)
     return training, training.X[:, 0].astype(np.intp)

@@ -142,14 +142,16 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 
 def check_column(name, column):
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
-    shape = getattr(column, "shape", None) if sparse.issparse(column) else np.shape(column)
-    if sparse.issparse(column) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
+    # Objects that only become arrays by themselves are converted before their shape is read.
+    values = column if sparse.issparse(column) else np.asarray(column)
+    shape = values.shape
+    if sparse.issparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
         got = f"an array of shape {shape}" if shape else repr(column)
         raise ValueError(
             f"{name} should be a 1d array, got {got} instead: pass one value or label for each "
             "sample, as a list, an array or a Series."
         )
-    values = np.asarray(column).ravel()
+    values = values.ravel()
     if not len(values):
         raise ValueError(f"{name} has 0 sample(s), while a minimum of 1 is required.")
     if values.dtype.kind == "c":
