@@ -90,6 +90,9 @@ def _make_model(estimator, training):
     with RandomStream(seed, check_device(estimator.device)):
         network = _make_network(estimator, training)
     model = TorchModel(network, training.X, estimator.device, random_state=seed)
+    is_continued = estimator.warm_start and hasattr(estimator, "module_")
+    if estimator.solver is None and not is_continued:  # it may start from other parameters
+        model = model.freeze_body()
     start = model.initial()
     if estimator.warm_start and getattr(estimator, "_has_new_layer", False):
         model = model.append_layer(start)
