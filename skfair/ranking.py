@@ -23,7 +23,7 @@ from skfair.groups._samples import check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import argument_error, resolve_name, warn
+from skfair.utils._checks import argument_error, check_finite_squares, resolve_name, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -299,6 +299,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
+    check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     missing = request and (
         f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "

@@ -232,8 +232,8 @@ class ConstrainedERMClassifier(LinearClassifier):
         One row per rate that is compared: its constraint, event, group, number n of samples, the
         threshold of the decisions counted (nan for mean losses; on the scale of
         ``decision_function``), its value and standard error, and gap and tolerance of the
-        constraint; empty if nothing was constrained. Groups that are not compared come last, with
-        nan for gap and tolerance.
+        constraint, of a ratio or floor the smallest ratio or value and its bound; empty if nothing
+        was constrained. Groups that are not compared come last, with nan for gap and tolerance.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the

@@ -28,6 +28,7 @@ from skfair.statistics import (
     unmix_group_probabilities,
 )
 from skfair.utils._checks import (
+    check_exact_labels,
     check_finite_squares,
     explain_conversion,
     positive_class,
@@ -271,6 +272,7 @@ def _find_classes(y):
         check_classification_targets(y)
         return unique_values(y)
     classes = unique_values(y)
+    check_exact_labels(classes, "y")
     # Two labels are classes if and only if all labels are.
     check_classification_targets(classes if len(classes) <= 2 else y)
     return classes

@@ -50,7 +50,7 @@ from skfair.partitions._collections import load_rows
 from skfair.plotting._progress import GapMonitorDisplay
 from skfair.statistics import Interval
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, check_exact_labels, join_names
 from skfair.utils._json import add_header, load_content
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
@@ -588,14 +588,15 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         settings, state = _check_settings(self), self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
-        ids = check_column(load_rows(ids), "ids").tolist()
+        ids = check_column(load_rows(ids), "ids")
+        check_exact_labels(ids, "ids")
         outcomes = check_column(load_rows(y_true), "y_true")
         if len(ids) != len(outcomes):
             raise argument_error(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
             )
         row = state.begin_row(time, has_decisions=False)
-        state, cohorts = state.add_outcomes(settings, ids, outcomes)
+        state, cohorts = state.add_outcomes(settings, ids.tolist(), outcomes)
         state, complete = state.split_complete(settings, time)
         return self._set_state(settings, advance_state(settings, state, row, cohorts + complete))
 

@@ -125,6 +125,10 @@ class FlatModule:
         self.version, self._is_training = 0, None
         self._buffers, self._loaded = None, None
 
+    def freeze_modes(self):
+        """Leave all submodules in evaluation mode, so that none measures statistics."""
+        self.modes = [(submodule, False) for submodule, _ in self.modes]
+
     def copy(self):
         """A deep copy."""
         modes = [training for _, training in self.modes]
@@ -476,7 +480,7 @@ class TorchModel:
         is_norm = [
             training and _has_running_statistics(layer) for layer, training in self.network.modes
         ]
-        if not any(is_norm):
+        if not any(is_norm) or len(self.samples) < 2:  # one sample has no variance
             return self
         network = self.network.copy()
         # Only the batch norms are in training mode.
@@ -502,7 +506,8 @@ class TorchModel:
     def finish(self, parameters: np.ndarray) -> tuple[TorchModel, np.ndarray]:
         """The model that predicts after the training, and its parameters.
 
-        The output layer computes in double precision. Where the scores of a sample are not linear
+        Means and variances of its batch norms are measured as `estimate_batch_norm` does. The
+        output layer computes in double precision. Where the scores of a sample are not linear
         in its parameters, all others held fixed, a new one is appended to the trained module.
 
         Raises
@@ -513,11 +518,12 @@ class TorchModel:
         # Folds of a module that is not trained ask for the same again.
         if self._finished is None or not np.array_equal(self._finished[0], parameters):
             # Layers behind the output layer may have been trained, too.
-            model = self._replace_output_layer(parameters, _outputs().ensure_output_layer)
+            measured = self.estimate_batch_norm(parameters)
+            model = measured._replace_output_layer(parameters, _outputs().ensure_output_layer)
             start = model.initial()
             hidden = _inputs_of_linear_layer(model, start)
             if hidden is None:
-                model = self.append_layer(parameters)
+                model = measured.append_layer(parameters)
                 start = model.initial()
             else:
                 model._hidden = start[: -model.network.n_last].copy(), hidden

@@ -154,6 +154,8 @@ def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
             assert np.ptp(rates) <= one.tolerance + 1e-9
         elif kind == "floor":
             assert rates.min() >= one.bound - 1e-9
+            stated = report.loc[report["constraint"] == one.name, ["gap", "tolerance"]]
+            np.testing.assert_allclose(stated, [[rates.min(), one.bound]] * 3)
         else:
             assert rates.max() <= one.bound + 1e-9
     assert max(excesses) > 0.0, "the constraint does not bind"
