@@ -213,7 +213,7 @@ def _escape_markdown(text):
 # Reports as JSON and back; the guide publishes the schema.
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of the schema; a change of the meaning of a field raises it."""
 
 _TEXT_COLUMNS = (

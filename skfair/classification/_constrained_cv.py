@@ -166,9 +166,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
-        new data: constraint, event, group, number n of samples, threshold, estimate and standard
-        error, and gap and tolerance of the constraint; first the class, where there are more than
-        two.
+        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
+        ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
+        ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance, by ``oof_decision_function_``; 0 when all are
         kept. It is nan without groups, and if a gap is unknown, because nothing counts in the

@@ -293,12 +293,13 @@ guarantee_probability_ : float
     bound, for which standard errors are 1.3 times as large.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
-    ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
+    ``confidence_level`` is given. That of a ratio or floor is the ratio or the smallest value: more
+    than was requested.
 guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     The smallest tolerance of each constraint that this model keeps in the population with a
     probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
-    ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
-    is 1 minus the ratio.
+    ``confidence_level`` is None. Several constraints have equal shares of the risk. Of a ratio or
+    floor it is the largest that is kept.
 assumption_ : str
     Unless ``missing="error"``: what gaps assume of samples whose group is not known; empty if there
     are none.
@@ -351,10 +352,11 @@ estimator_docs = make_docstring_decorator(
     """,
     partial_report="""
     constraint_report_ : DataFrame
-        One row per group and threshold: constraint, event, group, its number of samples, the share
-        of those in its interval that scores above the threshold, the standard error of that, and
-        difference and tolerance of the constraint. Where all thresholds count, those midway between
-        the groups' own percentiles are shown.
+        One row per group and threshold, with ``constraint``, ``event``, ``group`` and
+        ``threshold``; ``n``, the number of samples; ``estimate``, the share of those in the
+        interval of the group that scores above the threshold, and its ``standard_error``; and
+        ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
+        between the groups' own percentiles are shown.
     """,
     uncertified="""
     guarantee_probability_ : float

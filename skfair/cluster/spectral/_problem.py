@@ -145,6 +145,7 @@ class LandmarkProblem:
             "objective_": embedding.normalized_cut(links),
             "groups_": groups,
             **balance_attributes(counts, requirements, problem.largest_weight),
+            "group_counts_": counts,
             "n_iter_": n_iter,
             "status_": status,
             "_X_fit": embedding.landmarks.rows,
@@ -471,7 +472,7 @@ class SpectralProblem(NamedTuple):
     def label_attributes(self, parameters, labels):
         """Fitted attributes of a clustering."""
         operator, embedding, n_clusters = self.operator, self.embedding, parameters.n_clusters
-        by_label = self.group_positions
+        counts = self.counts(labels, n_clusters)[:, self.group_positions]
         is_stored = not isinstance(operator.affinity, RBFAffinity)
         return {
             "labels_": labels.copy(),
@@ -480,7 +481,8 @@ class SpectralProblem(NamedTuple):
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": self.groups.summary,
-            **balance_attributes(self.counts(labels, n_clusters)[:, by_label], self.requirements),
+            **balance_attributes(counts, self.requirements),
+            "group_counts_": counts,
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
             "_background": 0.0,
