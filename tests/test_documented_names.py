@@ -161,15 +161,7 @@ def test_all_documented_names_are_tested():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="calls the estimate rate"))
-        if name == "FairnessReport.adverse_impact"
-        else name
-        for name in RESULTS
-    ],
-)
+@pytest.mark.parametrize("name", RESULTS)
 def test_documented_names_are_those_of_the_result(name):
     names = names_of(RESULTS[name]())
     suffixes = {one for one in DOCUMENTED[name] if one.startswith("_")}  # of every metric

@@ -226,8 +226,9 @@ class FairnessReport(PageReport):
         -------
         table : DataFrame
             One row for each group, attribute and rate (``selection_rate``, that of each class, or
-            ``scoring_rate``), with ``n``, ``n_selected``, ``rate`` and the columns above. They are
-            nan for groups that ``is_excluded`` marks. It is empty if the report has no such rate.
+            ``scoring_rate``), with ``n``, ``n_selected``, ``estimate`` and the columns above. They
+            are nan for groups that ``is_excluded`` marks. It is empty if the report has no such
+            rate.
 
         Raises
         ------

@@ -196,7 +196,7 @@ def required_sample_size(
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
     is_one_sided = name in ("minimum", "maximum")
-    given_rate, rate = rate, 0.5 if rate is None else rate
+    passed_rate, rate = rate, 0.5 if rate is None else rate
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
@@ -220,7 +220,7 @@ def required_sample_size(
             f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
             "tolerance, such as the difference that the ratio means at the rate."
         )
-    if is_one_sided and given_rate is not None:
+    if is_one_sided and passed_rate is not None:
         raise argument_error(
             f"rate must be None with {name}; got {rate!r}. Pass the rate of the groups as expected."
         )

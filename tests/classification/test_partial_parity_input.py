@@ -127,7 +127,7 @@ def test_a_criterion_object_sets_interval_and_tolerance(estimator, data, model_o
     X, _, groups = data
     by_name = model_of(estimator)
     criterion = PartialStatisticalParity(INTERVAL, tolerance=0.15)
-    by_object = fit(estimator(constraint=criterion, tolerance=0.9), *data)
+    by_object = fit(estimator(constraint=criterion), *data)
     np.testing.assert_array_equal(scores_of(by_object, X, groups), scores_of(by_name, X, groups))
     with pytest.raises(
         ValueError, match="interval can be set only for a constraint chosen by name"
