@@ -18,12 +18,14 @@ from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._predictions import predict_columns
 from skfair.audit._reading import (
+    Reading,
     check_complete_column,
     check_counts,
     check_same_notation,
     find_label,
     parse_column,
     place_outcomes,
+    read_as,
     read_outcomes,
     refuse_headings_and_totals,
 )
@@ -34,6 +36,7 @@ from skfair.audit._report_input import (
     warn_of_unknown,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
+from skfair.audit._tables import attribute_name
 from skfair.groups import Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_metric_input, merge_samples
@@ -45,10 +48,9 @@ from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
-_FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
-_FILE_ROLES |= {"sample_weight": "sample_weight", "counts": "n"}
-_FILE_ROLES |= dict.fromkeys(("sensitive_features", "control_features"), "")
-"""What columns of a file may hold, and what facts about the file call it."""
+_FILE_ROLES = ("y_true", "y_pred", "y_score", "sample_weight", "counts")
+_FILE_ROLES += ("sensitive_features", "control_features")
+"""What columns of a file may hold."""
 
 
 class FittedModel(NamedTuple):
@@ -79,6 +81,7 @@ class AuditData:
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
+    reading: Reading
     model: FittedModel | None = None
     k: float | None = None
     strata: Any = None
@@ -96,12 +99,16 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         are_counts: bool = False,
+        written: pd.DataFrame | None = None,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `task` is what the predictions are; None infers it.
+        `task` is what the predictions are; None infers it. `written` are the columns of a file, as
+        they are written.
         """
         check_group_size(min_group_size)
+        named = columns | {"weights": sample_weight}
+        names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
         columns = _fill_outcomes(columns)
         if not {"y_pred", "y_score"} & set(columns):
             raise argument_error(
@@ -135,12 +142,50 @@ class AuditData:
         data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
-        if data.n_without_outcome:
-            outcomes = f"{data.n_without_outcome:,} samples have none"
-            data.source = {"outcomes": outcomes} | (source or {})
+        data.reading = data._describe_columns(names, written)
         warn_of_counts(data.samples, data.columns)
         warn_of_unknown(data.samples.groups)
         return data
+
+    def _describe_columns(self, names, written):
+        """The reading of the columns, by their names, or by their roles without any.
+
+        `written` are the columns of a file as they are written, or None.
+        """
+        counts, is_file = self.samples.groups.row_counts, written is not None
+        entries = (
+            written.iloc[np.flatnonzero(self.is_used)].reset_index(drop=True) if is_file else {}
+        )
+        positive = dict.fromkeys(("decision", "outcome"), self.pos_label)
+        read = [
+            read_as(role, column, entries.get(column.name), positive.get(role), counts)
+            for role, column in self._columns_by_role(names)
+        ]
+        left_out = {
+            "rows have weight 0": int((~self.is_used).sum()),
+            "samples of unknown group are left out": self.n_excluded,
+            "samples have no outcome": self.n_without_outcome,
+        }
+        left_out = {reason: n for reason, n in left_out.items() if n}
+        return Reading(tuple(read), len(self.is_used), self.n_samples, left_out, is_file=is_file)
+
+    def _columns_by_role(self, names):
+        """Yield the role and the entries of each column that counts, missing where unknown."""
+        decision = {"regression": "prediction", "clustering": "cluster"}.get(self.task, "decision")
+        roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
+        for name in [one for one in roles if one in self.columns]:
+            column = pd.Series(self.columns[name], name=names.get(name, name))
+            if name == "y_true" and "has_outcome" in self.columns:
+                column = column.astype(object).where(self.columns["has_outcome"], None)
+            yield roles[name], column
+        for role, groups in (("group", self.samples.groups), ("stratum", self.strata)):
+            if groups is not None and groups.is_disjoint and self.known.labels is not None:
+                for place, name in enumerate(groups.attributes):
+                    labels = pd.Series(groups.labels[groups.codes, place], dtype=object)
+                    yield role, labels.mask(labels == MISSING).rename(attribute_name(name, place))
+        if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
+            role = "weight" if self.samples.groups.multiplicity is None else "count"
+            yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
 
     def _check_outcomes(self):
         """Drop outcomes if none of those that count is known; raise where groups are modelled."""
@@ -463,9 +508,7 @@ class AuditData:
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
         groups = table[sensitive].astype(object)
-        described = [f"{_FILE_ROLES[role]} {name}" for role, name in named.items()]
-        described.append(f"sensitive {', '.join(sensitive)}")
-        facts = {"file": path.name, "columns": "; ".join(described)}
+        facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
         audit = cls.from_columns(
@@ -475,8 +518,9 @@ class AuditData:
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,
-            source=facts | {"rows": f"{len(table):,}"} | (source or {}),
+            source=facts | (source or {}),
             are_counts=counts is not None,
+            written=table,
         )
         audit.parse_labels()
         return audit

@@ -27,6 +27,7 @@ from skfair.audit._formats import (
     sections_to_json,
 )
 from skfair.audit._predictions import are_probabilities
+from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
     check_can_model_groups,
     check_min_published,
@@ -121,6 +122,8 @@ class FairnessReport(PageReport):
         Number of samples whose outcome is unknown, where others have one.
     hidden : dict, default={}
         Numbers of groups that are not published, and of their samples, by attribute.
+    reading : Reading, default=UNREAD
+        What was read, of which protected reports have no counts.
 
     Attributes
     ----------
@@ -163,6 +166,7 @@ class FairnessReport(PageReport):
     assumption: str = ""
     n_without_outcome: int = 0
     hidden: dict[str, list[int]] = field(default_factory=dict)
+    reading: Reading = UNREAD
 
     _results = ("findings",)
 
@@ -432,7 +436,7 @@ def report_audit(
         threshold=None if audit.k is None else describe_top_k(audit.k, ties),
     )
     if min_published is not None:  # counts could be guessed from these
-        provenance = {n: one for n, one in provenance.items() if n not in ("sha256", "rows")}
+        provenance = {n: one for n, one in provenance.items() if n != "sha256"}
     return FairnessReport(
         frame=frame,
         gaps=gaps,
@@ -451,6 +455,7 @@ def report_audit(
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
+        reading=audit.reading if min_published is None else audit.reading.protect(),
     )
 
 
