@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from skfair.audit._bins import N_BINS, Bins, bin_groups, find_group_bins
 from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._predictions import predict_columns
@@ -37,7 +39,7 @@ from skfair.audit._report_input import (
 )
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name
-from skfair.groups import Samples
+from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_metric_input, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
@@ -70,7 +72,8 @@ class AuditData:
     outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
-    `FittedModel` of the predictions.
+    `FittedModel` of the predictions. ``unbinned`` are the groups before numbers are divided into
+    ``bins``, and ``reading`` is what was read.
     """
 
     known: SensitiveFeatures
@@ -82,6 +85,8 @@ class AuditData:
     min_group_size: int
     source: dict[str, str] | None
     reading: Reading
+    unbinned: Groups
+    bins: dict[int, Bins]
     model: FittedModel | None = None
     k: float | None = None
     strata: Any = None
@@ -125,7 +130,7 @@ class AuditData:
         data.known, data.min_group_size, data.source = known, min_group_size, source
         columns["row"] = np.arange(len(first))
         with warnings.catch_warnings():
-            # Reports and searches divide numbers into bins; claims warn of them.
+            # Numbers are divided into bins below.
             warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
             if known.unknown and known.missing == "error":
                 check_metric_input(known.labels, sample_weight, **columns)  # none is missing else
@@ -142,6 +147,11 @@ class AuditData:
         data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
+        data.unbinned = data.samples.groups
+        data.bins = find_group_bins(data.unbinned, known.labels if written is None else None)
+        data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
+        if written is not None and known.labels is not None:  # searches have ranges of numbers
+            data.known = known.replace_labels(known.labels.apply(parse_column))
         data.reading = data._describe_columns(names, written)
         warn_of_counts(data.samples, data.columns)
         warn_of_unknown(data.samples.groups)
@@ -157,10 +167,15 @@ class AuditData:
             written.iloc[np.flatnonzero(self.is_used)].reset_index(drop=True) if is_file else {}
         )
         positive = dict.fromkeys(("decision", "outcome"), self.pos_label)
-        read = [
-            read_as(role, column, entries.get(column.name), positive.get(role), counts)
-            for role, column in self._columns_by_role(names)
-        ]
+        attributes = self.unbinned.attributes
+        binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
+        read = []
+        for role, column in self._columns_by_role(names):
+            is_binned = (role, column.name) in binned
+            old = None if is_binned else entries.get(column.name)
+            one = read_as(role, column, old, positive.get(role), counts)
+            notation = f"numbers in {N_BINS} bins of equally many samples"
+            read.append(one._replace(notation=notation) if is_binned else one)
         left_out = {
             "rows have weight 0": int((~self.is_used).sum()),
             "samples of unknown group are left out": self.n_excluded,
@@ -240,7 +255,7 @@ class AuditData:
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`. In reports columns of more than 30 numbers, such as ages,
+            :class:`SensitiveFeatures`. Columns of more than 20 numbers, such as ages,
             are divided into four bins of equally many samples.
         y_score : array-like of shape (n_samples,), default=None
             Scores of the positive class. They count as probabilities, and have a calibration, if
@@ -511,7 +526,7 @@ class AuditData:
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
-        audit = cls.from_columns(
+        return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
@@ -522,13 +537,13 @@ class AuditData:
             are_counts=counts is not None,
             written=table,
         )
-        audit.parse_labels()
-        return audit
 
-    def parse_labels(self) -> None:
-        """Read labels of groups in a file as numbers, which reports and searches bin."""
-        if self.known.labels is not None:
-            self.known = self.known.replace_labels(self.known.labels.apply(parse_column))
+    def replace_bins(self, bins: dict[int, Bins]) -> Self:
+        """A copy whose attributes of many numbers are divided into these bins, by place."""
+        copied = copy(self)
+        vars(copied).pop("_distinct_rows", None)
+        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, bins))
+        return copied
 
     @property
     def n_samples(self) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, Self
 import pandas as pd
 
 from skfair.audit._adverse_impact import adverse_impact
-from skfair.audit._bins import bin_groups
 from skfair.audit._estimators import (
     hidden_group_estimators,
     metric_estimators,
@@ -399,7 +398,6 @@ def report_audit(
     level, known = check_level(confidence_level), audit.known
     check_min_published(min_published, audit.task, subgroups)
     samples, columns, strata = audit.rows(metrics)
-    samples = samples._replace(groups=bin_groups(samples.groups, known.labels))
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
         check_can_model_groups(audit, metrics, min_published)

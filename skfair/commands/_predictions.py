@@ -37,7 +37,6 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         written=written,
         **settings,
     )
-    audit.parse_labels()
     return audit if k is None else audit.top(k)
 
 
