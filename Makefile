@@ -20,7 +20,7 @@ help:
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
 	@echo "make test-random  tests of random examples, on others in every run"
-	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with"
+	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, and their models"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
 	@echo "make test-newest  a selection, with the newest other Python and the newest dependencies"
 	@echo "make test-torch  the tests of skfair.torch, in an environment with PyTorch"
@@ -60,7 +60,7 @@ BENCH := .venv-bench
 
 test-bench: $(BENCH)/.installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BENCH)/bin/python -m pytest -n auto --dist worksteal \
-		tests/benchmarks/test_commands.py
+		tests/benchmarks/test_commands.py tests/benchmarks/test_any_model_columns.py
 
 # Old versions warn of one another, and know no callbacks: the tests that need these are skipped.
 LOWEST := .venv-lowest

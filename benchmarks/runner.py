@@ -68,7 +68,7 @@ from benchmarks.peers.libraries import libraries
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
-from benchmarks.peers.preprocessing import preprocessing_methods
+from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_trees
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
 from benchmarks.peers.spectral import spectral_fit, spectral_quality
@@ -180,6 +180,7 @@ BENCHMARKS = {
     "small-groups": small_groups,
     "fair-regression": fair_regression,
     "preprocessing": preprocessing_methods,
+    "preprocessing-trees": preprocessing_trees,
     "regression": regression,
     "redraws": redraws,
     "redraw-kinds": redraw_kinds,

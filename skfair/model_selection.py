@@ -33,10 +33,10 @@ def best_subject_to(
     Parameters
     ----------
     metric : str
-        Name of the fairness scorer among the search's `scoring`. The name gives the direction: one
-        that starts with ``"neg_"`` is minus a metric of which less is better, as in
-        `skfair.metrics.get_scorer`, and the metric must be at most `bound`. Any other score must be
-        at least `bound`.
+        Name of the fairness scorer among the search's `scoring`. One that starts with ``"neg_"`` is
+        minus a metric of which less is better, as in `skfair.metrics.get_scorer`, and the metric
+        must be at most `bound`. So is one of another name, with a warning, if no score is above 0.
+        Any other score must be at least `bound`.
     bound : float
         In the unit of the metric itself, without a minus sign: 0.05 for
         "neg_demographic_parity_difference", 0.8 for "demographic_parity_ratio".
@@ -173,15 +173,24 @@ class BestSubjectTo:
                 'of them is nan for each. Run the search with error_score="raise" to see why.'
             )
         limits = fairness - self._margins(cv_results, known)
-        feasible = known & (limits >= (-self.bound if self._is_negated() else self.bound))
+        is_negated = self._is_negated(fairness[known])
+        feasible = known & (limits >= (-self.bound if is_negated else self.bound))
         if not feasible.any():
             feasible = known & (limits == limits[known].max())
-            self._warn_of_infeasible(fairness[feasible].max())
+            self._warn_of_infeasible(fairness[feasible].max(), is_negated)
         return int(np.argmax(np.where(feasible, objective, -np.inf)))
 
-    def _is_negated(self):
-        """Whether less of the metric is better."""
-        return self.metric.startswith("neg_")
+    def _is_negated(self, scores):
+        """Whether less of the metric is better, by the name of the scorer or the sign of scores."""
+        is_named = self.metric.startswith("neg_")
+        if is_named or self.metric in METRICS or scores.max() > 0.0 or self.bound <= 0.0:
+            return is_named
+        if scores.min() < 0.0:
+            warn(
+                f"All scores of {self.metric!r} are at most 0, so that it is taken for minus a "
+                f"metric that must be at most {self.bound:g}. Name the scorer neg_{self.metric}."
+            )
+        return scores.min() < 0.0
 
     def _resolve_scores(self, cv_results):
         """Mean test scores of every candidate, by the metric and by the objective."""
@@ -223,9 +232,9 @@ class BestSubjectTo:
         variances = np.maximum(variances, variances[known].mean())
         return quantile * np.sqrt(variances * (1.0 / n_folds + 1.0 / (n_folds - 1.0)))
 
-    def _warn_of_infeasible(self, closest):
+    def _warn_of_infeasible(self, closest, is_negated):
         """Warn that no candidate keeps the bound, and how close the selected one is."""
-        sign, relation = (-1, "at most") if self._is_negated() else (1, "at least")
+        sign, relation = (-1, "at most") if is_negated else (1, "at least")
         margin = f", with a margin of {self.margin:g} standard errors," if self.margin else ""
         if self.confidence_level is not None:
             margin = f", with a confidence of {self.confidence_level:g},"

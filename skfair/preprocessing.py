@@ -126,8 +126,12 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     with :math:`\mu_g` and :math:`\mu` the weighted means of the features in the group and in all
     training samples. These are the residuals of a least-squares fit of each feature to the groups,
     with the mean added. With :math:`\alpha = 1` no feature of the training data is correlated with
-    the group. Features can still depend on it in other ways, which a model that is not linear may
-    find.
+    the group.
+
+    It is for linear models. Use
+    :class:`~skfair.classification.ConstrainedClassifierCV` around trees, nearest neighbours and
+    networks: each group has its own shift, so that equal values of a feature become different
+    ones, which tell such a model the group (see Notes).
 
     Parameters
     ----------
@@ -152,11 +156,17 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     --------
     reweighing_weights : Weights that make the class independent of the group.
     skfair.classification.ConstrainedERMClassifier : Bounds the gap of the decisions themselves.
+    skfair.classification.ConstrainedClassifierCV : Bounds that of any model, trees included.
 
     Notes
     -----
     ``transform`` needs the group of every sample. In pipelines and searches, call
     ``sklearn.set_config(enable_metadata_routing=True)``: groups are then passed on.
+
+    ``python -m benchmarks preprocessing-trees`` fits the numeric columns of Adult. After the
+    removal boosted trees recognise the sex of held-out people with an AUC of 1.000, before it with
+    .685. The gap of their decisions grows from .096 to .189, as with the sex as a column. That of
+    logistic regression falls from .079 to .014.
 
     Examples
     --------
@@ -166,6 +176,12 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     >>> sex = ["f", "f", "m", "m"]
     >>> CorrelationRemover().fit_transform(X, sensitive_features=sex).ravel()
     array([3., 5., 3., 5.])
+
+    Forty hours of a week become two values, by which trees can tell the groups:
+
+    >>> hours = np.array([[40.0], [40.0], [40.0], [45.0]])
+    >>> CorrelationRemover().fit_transform(hours, sensitive_features=sex).ravel()
+    array([41.25, 41.25, 38.75, 43.75])
     """
 
     __metadata_request__fit = {"sensitive_features": True}

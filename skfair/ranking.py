@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
 from skfair.constraints import RankingParity
-from skfair.constraints._constraint import warn_of_small_groups
+from skfair.constraints._constraint import check_whose_tolerance, warn_of_small_groups
 from skfair.fitting._input import TrainingData
 from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import estimator_docs
@@ -23,7 +23,7 @@ from skfair.groups._samples import check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import argument_error, resolve_name, warn
+from skfair.utils._checks import argument_error, check_finite_squares, resolve_name, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -67,8 +67,8 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     constraint : "ranking_parity", RankingParity, list of these, or None, default="ranking_parity"
         What must be fair: over all queries together, or within each by
         ``RankingParity(per_query=True)``. None is the plain ranker.
-    tolerance : float, default=0.05
-        Largest gap allowed, for constraints that have no tolerance of their own.
+    tolerance : float or None, default=None
+        Largest gap allowed, for constraints that have no tolerance of their own; None is .05.
     min_group_size : int or "auto", default="auto"
         Groups with fewer documents (of positive weight) are not compared, and a warning names them.
         "auto": fewer than 30 documents that are also less than 1 % of all; 1 compares all groups.
@@ -154,7 +154,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         | tuple
         | None = "ranking_parity",
         *,
-        tolerance: Share = 0.05,
+        tolerance: Share | None = None,
         min_group_size: MinGroupSize = "auto",
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
@@ -213,6 +213,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         validate_params(self)
         # One constraint or several, as objects or by name.
         constraints = [] if self.constraint is None else self.constraint
+        check_whose_tolerance(constraints, self.tolerance)
         constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
         constraints = [
             resolve_name(_CONSTRAINTS_BY_NAME, one, "constraint", RankingParity)
@@ -298,6 +299,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
+    check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     missing = request and (
         f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "

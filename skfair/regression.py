@@ -15,9 +15,10 @@ from skfair.constraints import (
     PartialDemographicParity,
     PartialStatisticalParity,
     check_applies_to_numbers,
+    resolve_constraints,
 )
 from skfair.constraints._units import Unit
-from skfair.fitting._input import check_regression_data, resolve_constraints
+from skfair.fitting._input import check_regression_data
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
@@ -245,7 +246,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         """
         validate_params(self)
         # Refuse constraints on classes before any data are read.
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         for constraint in constraints:
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -286,8 +287,8 @@ class PartialParityRegressor(LinearRegressor):
         shares of predictions above 350, in units of the target;
         ``PartialStatisticalParity(interval, width=1.0)`` is a ramp of one standard deviation.
     {interval}
-    tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, unless the constraint has its own tolerance.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed by a constraint without its own tolerance; None is .05.
     {group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": the tolerance holds for the training predictions, and is used up
@@ -364,7 +365,7 @@ class PartialParityRegressor(LinearRegressor):
         | PartialDemographicParity = "partial_statistical_parity",
         *,
         interval: Array | dict | None = None,
-        tolerance: Share = 0.05,
+        tolerance: Share | None = None,
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
         enforcement: Literal["auto"] | None = "auto",
@@ -420,7 +421,7 @@ class PartialParityRegressor(LinearRegressor):
             interval; the message says what must hold.
         """
         validate_params(self)
-        constraints = [make_partial_parity(self.constraint, self.interval)]
+        constraints = [make_partial_parity(self)]
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} compares groups"
         return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
@@ -639,7 +640,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
                 "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         for constraint in constraints:
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}

@@ -38,6 +38,20 @@ def test_the_bound_of_a_metric_to_maximise_is_a_lower_bound():
     assert best_subject_to("demographic_parity_ratio", 0.81)(ratios) == 2
 
 
+def test_a_bound_follows_the_direction_of_a_scorer_of_another_name():
+    scores = {"mean_test_accuracy": np.array([0.7, 0.8, 0.9])}
+    scores["mean_test_gap"] = -np.array([0.05, 0.08, 0.2])
+    with pytest.warns(UserWarning, match="minus a metric that must be at most 0.1. .* neg_gap"):
+        assert best_subject_to("gap", 0.1)(scores) == 1
+    infeasible = pytest.warns(InfeasibleConstraintWarning, match="at most 0.01 .* with 0.05")
+    with infeasible, pytest.warns(UserWarning, match="All scores of 'gap'"):
+        assert best_subject_to("gap", 0.01)(scores) == 0
+    # A score of which more is better, and that no candidate has.
+    scores["mean_test_gap"] = np.zeros(3)
+    with pytest.warns(UserWarning, match="mean gap of at least 0.1"):
+        assert best_subject_to("gap", 0.1)(scores) == 2
+
+
 def test_the_objective_is_the_first_other_scorer_unless_named():
     assert best_subject_to(PARITY, 0.2)(FRONT) == 1
     assert best_subject_to(PARITY, 0.2, objective="recall")(FRONT) == 3

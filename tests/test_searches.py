@@ -201,6 +201,21 @@ def test_an_error_stops_a_search_before_best_subject_to_gets_nan():
         search.fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.filterwarnings("ignore:The selection_rate of every group is 0")
+def test_a_search_over_ratios_ranks_undefined_ratios_last():
+    name, accepted = "demographic_parity_ratio", (Y == 1) & (X[:, 0] > 0)
+    scoring = {name: get_scorer(name), "accuracy": "accuracy"}
+    search = GridSearchCV(MODEL, {"C": [1e-6, 1.0]}, scoring=scoring, refit=name, cv=2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(X, accepted, sensitive_features=GROUPS)
+        assert np.isnan(search.cv_results_[f"mean_test_{name}"][0])
+        assert search.best_params_ == {"C": 1.0}
+        search.set_params(param_grid={"C": [1e-7, 1e-6]}, refit=best_subject_to(name, 0.8))
+        with pytest.raises(ValueError, match="one of them is nan for each"):
+            search.fit(X, accepted, sensitive_features=GROUPS)
+
+
 # Models with sensitive_features -----------------------------------------------------------
 
 BY_GROUP = ConstrainedClassifierCV(LogisticRegression(), cv=2, group_estimator="sensitive_features")

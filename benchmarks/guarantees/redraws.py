@@ -229,7 +229,10 @@ def _population_of(case):
 
 @cache
 def requirements(name):
-    """The constraints and the tolerance of a case: of a cell, from its plain gap or its noise."""
+    """The constraints and the tolerance of a case: of a cell, from its plain gap or its noise.
+
+    A ratio leaves no tolerance to set.
+    """
     case = CASES[name]
     tolerance, constraint = case.tolerance, case.constraint
     if case.unit is not None:
@@ -237,7 +240,7 @@ def requirements(name):
         if isinstance(constraint, BoundedGroupLoss):
             constraint = BoundedGroupLoss(tolerance)
         elif getattr(constraint, "ratio", None) is not None:
-            constraint = DemographicParity(ratio=max(0.0, 1.0 - tolerance))
+            return DemographicParity(ratio=max(0.0, 1.0 - tolerance)), None
     return constraint, tolerance
 
 

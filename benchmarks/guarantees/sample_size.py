@@ -20,6 +20,8 @@ N_CERTIFICATES, N_FITS = {5: 2000, 1: 200}, {5: 20, 1: 4}
 RATES = (0.001, 0.005, 0.02, 0.1, 0.2, 0.5)
 TOLERANCES = (0.01, 0.05, 0.1, 0.2, 0.5)
 RATIOS = (0.6, 0.8)
+EXPECTED = {"tolerance": 0.1, "expected": 0.05}
+"""A bound of models that have a gap."""
 N_GROUPS = (2, 4, 10)
 MANY = 3000  # samples of a group above which the exact tests would take minutes
 
@@ -52,7 +54,7 @@ N_PILOT, N_PLANNED = 50_000, 60
 
 
 def certified_share(n, rate, constraint, n_groups, n_draws, rng):
-    """Proportion of samples in which decisions with equal rates of all groups are certified."""
+    """Proportion of samples that are certified, drawn with one rate, or with one of each group."""
     groups = np.repeat(np.arange(n_groups), n)
     # The certificate depends on the counts alone: compute it once for each set of counts.
     draws = np.sort(rng.binomial(n, rate, size=(n_draws, n_groups)), axis=1)
@@ -103,16 +105,24 @@ def _plan_certificates(budget):
     """Power of certificates by rates, tolerances or ratios, and groups."""
     n_draws = N_CERTIFICATES[1 if budget.n_runs == 1 else 5]
     bounds = [{"tolerance": one} for one in TOLERANCES] + [{"ratio": one} for one in RATIOS]
+    bounds.append(EXPECTED)
     records, powers = [], []
     for rate, bound, n_groups in product(RATES, bounds, N_GROUPS):
+        gap = bound.get("expected", 0.0)
+        if rate <= gap / 2.0:
+            continue
         n = required_sample_size(**bound, n_groups=n_groups, rate=rate)
-        record = {"rate": rate, "tolerance": None, "ratio": None, "groups": n_groups, "n": n}
+        record = {"rate": rate, "tolerance": None, "ratio": None, "expected": None}
+        record |= {"groups": n_groups, "n": n}
         record |= bound
         if n <= MANY:
-            rng, constraint = np.random.default_rng(len(records)), DemographicParity(**bound)
+            rng = np.random.default_rng(len(records))
+            bound_alone = {name: one for name, one in bound.items() if name != "expected"}
+            constraint = DemographicParity(**bound_alone)
+            rates = rate + gap * (np.arange(n_groups) % 2 - 0.5)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # small groups
-                power = certified_share(n, rate, constraint, n_groups, n_draws, rng)
+                power = certified_share(n, rates, constraint, n_groups, n_draws, rng)
             record["power"] = power
             powers.append(power)
         records.append(record)

@@ -166,7 +166,8 @@ class Audit(AuditData):
             are of the loss of an estimator of this package, and of the logistic loss of the
             decision function of other classifiers.
         tolerance : float, default=None
-            Largest gap allowed in the population; None takes that of the constraint, or its ratio.
+            Largest gap allowed in the population; None takes that of the constraint, or its ratio,
+            from which it must not differ.
             For rates and shares a fraction: 0.05 are five percentage points. For "mean_parity" in
             units of the target (of a classifier, of its predicted probability, else of its decision
             function), for losses in units of the loss, for "partial_group_auc" in units of the

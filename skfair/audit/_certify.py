@@ -32,6 +32,7 @@ from skfair.audit._predictions import (
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text
 from skfair.constraints import check_applies_to_numbers
+from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
 from skfair.partitions._collections import load_rows
@@ -73,7 +74,7 @@ class _Limits(NamedTuple):
 
 def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
-    constraint, level = resolve_constraint(constraint), check_level(confidence_level)
+    constraint, level = resolve_constraint(constraint, tolerance), check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
@@ -133,7 +134,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     """The claim of predictions, which are as `predict_for_metric` returns them."""
     known, n_rows, left_out, leaves_out = audit.known, len(per_class[0][0][0]), (), False
     largest = 1.0 if unit == PROBABILITY_UNIT else constraint.largest_gap
-    tolerance = _resolve_tolerance(constraint, tolerance, largest)
+    tolerance = _check_tolerance(constraint, tolerance, largest)
     if known.is_modelled:
         check_can_model(audit, constraint)
         bind = partial(bind_hidden_groups, audit=audit)
@@ -250,16 +251,9 @@ def _select_samples(audit, n_rows, needs_outcome):
     return {"sensitive_features": groups, "sample_weight": weights}, left_out
 
 
-def _resolve_tolerance(constraint, tolerance, largest):
-    """The tolerance that is passed or that of the constraint; 1 minus its ratio."""
-    if constraint.ratio is not None:
-        if tolerance is not None:
-            raise ValueError(
-                f"{constraint.name} has a ratio, but tolerance={tolerance!r} was passed too; "
-                "pass one."
-            )
-        tolerance = 1.0 - constraint.ratio
-    tolerance = constraint.tolerance if tolerance is None else tolerance
+def _check_tolerance(constraint, tolerance, largest):
+    """The tolerance of a claim, checked; 1 minus a ratio."""
+    tolerance = find_tolerance(constraint, tolerance)
     if tolerance is None or (isinstance(tolerance, Real) and tolerance <= 0):
         raise argument_error(
             "tolerance must be positive, and a ratio less than 1, since no sample can show a gap "
@@ -439,13 +433,12 @@ def _name_events(bound, estimates, events):
 
 
 def _required_size(bound, estimates, gap, tolerance, level):
-    """Samples of each group, and cell, at which the rest of the tolerance suffices, or None."""
-    margin = tolerance - gap
+    """Samples of each group, and cell, that suffice if the population is as observed, or None."""
     # A floor is a ceiling of 1 minus the rate.
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
         not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
-        or margin <= _NEGLIGIBLE_MARGIN
+        or tolerance - gap <= _NEGLIGIBLE_MARGIN
     ):
         return None
     n_groups = len({group for _, group in bound.sums.cells.labels})
@@ -454,8 +447,9 @@ def _required_size(bound, estimates, gap, tolerance, level):
     if isinstance(estimates, LogRates):
         # Plan with the smallest rate, whose logarithm has the largest variance.
         rate = np.clip(np.exp(estimates.values), half, 1.0 - half).min()
-        ratio = (1.0 - tolerance) / (1.0 - gap)
-        return plan(ratio=ratio, rate=float(rate))
+        ratio = 1.0 - gap
+        largest = min(rate / ratio, 1.0 - half.min())
+        return plan(ratio=1.0 - tolerance, expected=ratio, rate=float((rate + largest) / 2.0))
     # Plan with the rate of largest variance, the one nearest to 1/2. Rates of 0 and 1 are moved
     # inwards by half a sample.
     rates = np.clip(estimates.values, half, 1.0 - half)
@@ -463,7 +457,9 @@ def _required_size(bound, estimates, gap, tolerance, level):
         # The largest gap is that of a single group.
         rate = max(gap, float(half.min()))
         return required_sample_size(
-            maximum=tolerance, rate=rate, n_groups=n_groups, confidence_level=level
+            maximum=tolerance, expected=rate, n_groups=n_groups, confidence_level=level
         )
     rate = float(rates[np.abs(rates - 0.5).argmin()])
-    return plan(min(margin, 0.99), rate=rate)
+    # A gap of one's own may be negative, or larger than that of two rates about this one.
+    expected = float(np.clip(gap, 0.0, 1.99 * min(rate, 1.0 - rate)))
+    return plan(tolerance, expected=expected, rate=rate)

@@ -221,7 +221,7 @@ class Claim(PageReport):
         sentences = [self._describe_verdict(), self._describe_observed(), self._advise()]
         if self.shown_threshold is not None:
             side = "at least" if self.form in LOWER_BOUNDS else "at most"
-            sentences.append(f"What is shown: {side} {self._quantity.gap(self.shown_threshold)}.")
+            sentences.append(f"What is shown: {side} {self._quantity.bound(self.shown_threshold)}.")
         if self.assumption:
             sentences.append(f"This holds {self.assumption}.")
         if self.rare_outcomes:
@@ -237,7 +237,7 @@ class Claim(PageReport):
     def _describe_verdict(self):
         """Sentence on the verdict, the groups, the bound and the groups that are left out."""
         quantity = self._quantity
-        bound = quantity.gap(self.threshold)
+        bound = quantity.bound(self.threshold)
         text = verdict_text(self.verdict, quantity, bound, self.attributes)
         return f"{text}{left_out_clause(self.left_out)}."
 
@@ -246,7 +246,10 @@ class Claim(PageReport):
         has_floor, quantity = self.form in LOWER_BOUNDS, self._quantity
         is_lower = has_floor != self.is_contradicted
         limit = self.low if is_lower else self.high
-        known = f"{'at least' if is_lower else 'at most'} {quantity.gap(limit)}"
+        # No fewer digits than the bound has, so that a limit that keeps it is seen to keep it.
+        n_digits = max(3, len(f"{self.threshold:.12g}".replace(".", "").strip("0")))
+        text = quantity.limit(limit, is_lower, n_digits)
+        known = f"{'at least' if is_lower else 'at most'} {text}"
         if not isfinite(limit):
             known = "without a limit"
         method = ""

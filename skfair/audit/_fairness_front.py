@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.constraints import applicable_constraint_names
+from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._held_out import bind_constraint
 from skfair.groups._events import Events
 from skfair.groups._samples import check_alignment
@@ -88,14 +89,14 @@ def fairness_front(
     front : DataFrame
         One row per tolerance: ``tolerance``, ``accuracy``, ``accuracy_low``, ``accuracy_high``,
         ``gap``, ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of
-        a class against the rest.
+        a class against the rest. It is nan for a ratio of rates that are all 0.
 
     Raises
     ------
     ValueError
-        If the constraint does not count decisions, the estimator predicts numbers or has no such
-        parameter, test folds overlap, training rows contain test rows, or the input is invalid for
-        a fit or metric.
+        If the constraint does not count decisions, or has no value for any fit, the estimator
+        predicts numbers or has no such parameter, test folds overlap, training rows contain test
+        rows, or the input is invalid for a fit or metric.
 
     See Also
     --------
@@ -129,6 +130,9 @@ def fairness_front(
     # One fit for each tolerance and fold.
     decide = delayed(_fit_and_predict)
     data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
+    trained_under = parameter.removesuffix("tolerance") + "constraint"
+    for model, value in zip(models, values, strict=True):
+        check_whose_tolerance(model.get_params().get(trained_under), value)
     decisions = Parallel(n_jobs=n_jobs)(
         decide(clone(model), constraint, data, per_sample, fold, pos_label)
         for model in models
@@ -145,7 +149,14 @@ def fairness_front(
         is_right = np.all([truth == decided for (truth, decided), _ in per_class], axis=0)
         accuracy = _share_with_limits(is_right, tested["sample_weight"], level)
         rows.append((np.nan if value is None else value, *accuracy, *gap))
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    front = pd.DataFrame(rows, columns=list(_COLUMNS))
+    if front["gap"].isna().all():
+        raise ValueError(
+            f"{constraint} must have a value for one fit at least, but every fit has rates that "
+            "are unknown, or all 0 in a ratio. Pass other tolerances, or a constraint on "
+            "differences."
+        )
+    return front
 
 
 def _largest_gap_with_limits(per_class, constraint, tested, level):
@@ -155,7 +166,9 @@ def _largest_gap_with_limits(per_class, constraint, tested, level):
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
-        gaps.append(interval._replace(estimate=bound.value(scores)))
+        # A ratio of rates that are all 0 is 0 / 0.
+        is_known = not bound.gap.is_ratio or bound.sums.measure(scores).any()
+        gaps.append(interval._replace(estimate=bound.value(scores) if is_known else np.nan))
     return np.max(gaps, axis=0)
 
 

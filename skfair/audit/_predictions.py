@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
@@ -10,10 +10,9 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from skfair.constraints import (
-    CONSTRAINTS,
-    Constraint,
     applicable_constraint_names,
     check_applies_to_numbers,
+    resolve_constraints,
 )
 from skfair.constraints._held_out import bind_decisions, metric_kind, target_and_scores
 from skfair.constraints._outcomes import outcome_use
@@ -34,10 +33,6 @@ from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.statistics import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
-
-if TYPE_CHECKING:
-    from skfair.constraints import Constraint
-
 
 # Units of a gap.
 
@@ -139,9 +134,12 @@ def _prediction_loss(model, loss):
 # Predictions of a model as targets and scores that constraints can be bound to.
 
 
-def resolve_constraint(constraint):
-    """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters."""
-    constraint = resolve_name(CONSTRAINTS, constraint, "constraint", Constraint)
+def resolve_constraint(constraint, tolerance=None):
+    """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
+
+    A tolerance fills in one that has none.
+    """
+    (constraint,) = resolve_constraints([constraint], tolerance)
     constraint._check_parameters()
     return constraint
 

@@ -258,7 +258,7 @@ def _is_zero_gap(report, gap):
 
 def _possible_gap_clause(quantity, gap):
     """Clause on the largest gap in the population that a gap of 0 leaves open."""
-    return f"a gap of up to {quantity.gap(gap['gap_high'])} is possible"
+    return f"a gap of up to {quantity.limit(gap['gap_high'])} is possible"
 
 
 def four_fifths_clause(gap):
@@ -551,7 +551,7 @@ def _subgroup_cells(row, scale):
         row["subgroup"],
         f"{row['n']:,}",
         *map(quantity.value, row[["estimate", "rest_estimate"]]),
-        difference_cell(quantity, row[["gap", "low", "high"]], 0.0, scale),
+        difference_cell(quantity, row[["difference", "low", "high"]], 0.0, scale),
     )
 
 

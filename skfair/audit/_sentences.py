@@ -4,7 +4,8 @@ They say, in this order: verdict, groups, bound, what is observed, what would su
 assumed, and which groups are left out.
 """
 
-from math import isnan
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from math import isinf, isnan
 from typing import NamedTuple
 
 from skfair.audit._tables import group_text
@@ -115,21 +116,45 @@ class Quantity(NamedTuple):
         """A gap as text."""
         return f"{self.number(gap)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
-    def number(self, number, form=".3g"):
-        """A value or a gap to three digits, without its unit; no zero has a sign."""
+    def bound(self, bound):
+        """A bound as text, as it was passed."""
+        scale = 100 if self.is_share else 1
+        return f"{scale * bound:.12g} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
+
+    def limit(self, limit, is_lower=False, n_digits=3):
+        """A limit as text, rounded outwards."""
+        text = self.number(limit, n_digits, ROUND_FLOOR if is_lower else ROUND_CEILING)
+        return f"{text} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
+
+    def number(self, number, n_digits=3, rounding=ROUND_HALF_EVEN, sign=""):
+        """A value or a gap as text without its unit; no zero has a sign.
+
+        It has three digits, or all before the point. Only numbers from a million on, and below
+        .0001, have an exponent.
+        """
         if number is None or isnan(number):
             return "–"
-        return format(round(100 * number, 6) + 0.0 if self.is_share else number + 0.0, form)
+        number = round(100 * number, 6) + 0.0 if self.is_share else number + 0.0
+        if isinf(number):
+            return format(number, f"{sign}g")
+        exact = Decimal(f"{number:.12g}")
+        n_digits = n_digits if abs(number) >= 1e6 else max(n_digits, exact.adjusted() + 1)
+        last = Decimal(1).scaleb(exact.adjusted() + 1 - n_digits)
+        # One digit more, as 99.96 may become 100.
+        return format(float(exact.quantize(last, rounding)), f"{sign}.{n_digits + 1}g")
 
     def difference(self, difference):
         """A difference as text, with its sign and without its unit."""
-        return self.number(difference, "+.3g")
+        return self.number(difference, sign="+")
 
     def interval(self, low, high):
-        """The limits of a value or a gap as text, without their unit."""
+        """The limits of a value or a gap as text, rounded outwards, without their unit."""
         if isnan(low) or isnan(high):
             return "no interval"
-        return f"{self.number(low)} to {self.number(high)}"
+        return (
+            f"{self.number(low, rounding=ROUND_FLOOR)} to "
+            f"{self.number(high, rounding=ROUND_CEILING)}"
+        )
 
     def size(self, gap, low, high):
         """Clause on a gap, or on the rate of the worst group, with its limits."""
@@ -146,7 +171,12 @@ class Quantity(NamedTuple):
 RATIO = Quantity("ratio", "ratio", "ratio")
 """A ratio of two rates."""
 
-_SIZES = {"ratio": "a ratio of", "floor": "a smallest value of", "ceiling": "a largest value of"}
+_SIZES = {
+    "ratio": "a ratio of",
+    "floor": "a smallest value of",
+    "ceiling": "a largest value of",
+    "difference": "a difference of",
+}
 """What the forms of a bound call the observed number."""
 
 

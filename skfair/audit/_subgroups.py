@@ -390,7 +390,7 @@ def _tabulate(name, family, flagged, errors, n_limits):
         "share": n / family.total[0],
         "estimate": rate,
         "rest_estimate": rest_rate,
-        "gap": departure,
+        "difference": departure,
         "low": np.maximum(low, -1.0),
         "high": np.minimum(high, 1.0),
         "p_value": _p_values(n, hits, family.total, n_limits[depth]),
@@ -410,7 +410,7 @@ class SubgroupReport(Report):
         One row for each subgroup whose limits exclude 0, of each measure the 500 of the largest
         limits at most, in descending order of the limit nearer to 0: ``metric``, ``subgroup`` (its
         conditions), ``n_conditions``, ``n``, ``share`` of the samples that the metric is a
-        mean over, ``estimate``, ``rest_estimate``, ``gap`` (the difference of the two), its limits
+        mean over, ``estimate``, ``rest_estimate``, their signed ``difference``, its limits
         ``low`` and ``high``, the adjusted ``p_value``, and whether it ``is_listed``.
     searches : DataFrame
         One row for each metric: ``n``, ``estimate`` of all of them, the number of subgroups
@@ -505,11 +505,13 @@ class SubgroupReport(Report):
         for row in listed.itertuples():
             names, rates = (row.subgroup, "the rest"), (row.estimate, row.rest_estimate)
             values = quantity.values(rates, names, (row.n, search["n"] - row.n))
-            yield f"{title}: {values}, {quantity.size(row.gap, row.low, row.high)}."
+            difference = quantity._replace(form="difference")
+            size = difference.size(row.difference, row.low, row.high)
+            yield f"{title}: {values}, {size}."
         side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
         yield (
             f"The {noun} of no subgroup searched {side} by more than "
-            f"{quantity.gap(search['largest_possible'])}, with {level}."
+            f"{quantity.limit(search['largest_possible'])}, with {level}."
         )
 
     def to_frame(self, *, all: bool = False) -> pd.DataFrame:

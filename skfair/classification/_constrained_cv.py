@@ -11,13 +11,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
-from skfair.constraints import Constraint, ConstraintName
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.constraints._reports import rate_moments
 from skfair.fitting._input import (
     assumption_attributes,
     check_missing_group_settings,
     loss_weights,
-    resolve_constraints,
     to_class_labels,
 )
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
@@ -261,7 +260,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         missing: Literal["error", "exclude", "at_random"] = "error",
         group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
@@ -344,7 +343,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
             )
         uses_groups = self.group_estimator == "sensitive_features"
         without_groups = {"group_estimator": None} if uses_groups else {}
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         check_missing_group_settings(self, constraints, without_groups)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"group_probabilities": group_probabilities}

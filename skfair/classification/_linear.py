@@ -12,8 +12,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName
-from skfair.fitting._input import check_classification_data, resolve_constraints, to_class_labels
+from skfair.constraints import PARTIAL_CRITERIA, Constraint, ConstraintName, resolve_constraints
+from skfair.fitting._input import check_classification_data, to_class_labels
 from skfair.fitting._linear import (
     ConstrainedLinearEstimator,
     PercentileSolver,
@@ -232,8 +232,8 @@ class ConstrainedERMClassifier(LinearClassifier):
         One row per rate that is compared: its constraint, event, group, number n of samples, the
         threshold of the decisions counted (nan for mean losses; on the scale of
         ``decision_function``), its value and standard error, and gap and tolerance of the
-        constraint; empty if nothing was constrained. Groups that are not compared come last, with
-        nan for gap and tolerance.
+        constraint, of a ratio or floor the smallest ratio or value and its bound; empty if nothing
+        was constrained. Groups that are not compared come last, with nan for gap and tolerance.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
@@ -269,7 +269,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         missing: MissingGroups = "error",
         enforcement: Literal["auto"] | None = "auto",
@@ -335,7 +335,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         validate_params(self)
         # Constraints by name become objects; the request is what a message about missing groups
         # says.
-        constraints = resolve_constraints(self.constraint)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups, "group_probabilities": group_probabilities}
         request = f"constraint={self.constraint!r} asks for equal rates of groups"
@@ -382,8 +382,8 @@ class PartialParityClassifier(LinearClassifier):
         n_percentiles=20)``, whose tolerance is in units of whole groups as in the published
         experiments, or ``PartialEqualOpportunity(interval, rank_within="class")``.
     {interval}
-    tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, unless the constraint has its own tolerance.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed by a constraint without its own tolerance; None is .05.
     {confidence_level}
         "partial_group_auc" has none.
     {group_interactions, handle_unknown}
@@ -459,7 +459,7 @@ class PartialParityClassifier(LinearClassifier):
         ] = "partial_statistical_parity",
         *,
         interval: Array | dict | None = None,
-        tolerance: Share = 0.05,
+        tolerance: Share | None = None,
         confidence_level: OpenShare | None = None,
         group_interactions: bool | Literal["intercept"] = False,
         handle_unknown: Literal["error", "overall"] = "error",
@@ -579,7 +579,7 @@ class PartialParityClassifier(LinearClassifier):
             fewer than 20 samples in its interval; the message says what must hold.
         """
         validate_params(self)
-        constraints = [make_partial_parity(self.constraint, self.interval)]
+        constraints = [make_partial_parity(self)]
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         request = f"constraint={self.constraint!r} compares groups"

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
-from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting._input import check_classification_data, resolve_constraints
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.fitting._input import check_classification_data
 from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
 from skfair.fitting._network import NetworkSteps, fit_network
 from skfair.losses import LossName
@@ -71,7 +71,7 @@ class NetworkClassifier(BinaryClassifier, ConstrainedEstimator):
         """
         validate_params(self)
         # Constraints by name become objects; groups are requested only if there are any.
-        constraints, steps = resolve_constraints(self.constraint), self._steps
+        constraints, steps = resolve_constraints(self.constraint, self.tolerance), self._steps
         columns = {
             "sensitive_features": sensitive_features,
             "sample_weight": sample_weight,
@@ -152,8 +152,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         Activation of the hidden units.
     loss : str or callable, default="logistic"
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
-    alpha : float, default=2e-3
-        Strength of the l2 penalty on the weights of all layers, relative to a mean loss.
+    alpha : float or None, default=None
+        Strength of the l2 penalty on the weights of all layers, relative to a mean loss. None is 5
+        over the number of samples, since few samples are memorised, at least 2e-3.
     solver : str or Solver, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.
@@ -197,8 +198,9 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     Notes
     -----
     Ctrl-C ends the training: as for `~sklearn.neural_network.MLPClassifier` a warning says so, the
-    best epoch so far is kept, and its last layer enforced. Before the first epoch is over, and
-    while the last layer is enforced, it leaves the earlier fit as it was.
+    last epoch that is complete is kept (the best one with ``early_stopping`` or a solver that
+    returns the best), and its last layer enforced. Before the first epoch is over, and while the
+    last layer is enforced, it leaves the earlier fit as it was.
 
     Examples
     --------
@@ -221,13 +223,13 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         hidden_layer_sizes: Array | PositiveInt = (64, 32),
         activation: Literal["relu", "tanh"] = "relu",
         loss: LossName | Callable = "logistic",
-        alpha: NonNegative = 2e-3,
+        alpha: NonNegative | None = None,
         solver: SolverName | Solver = "adam-pd",
         early_stopping: bool = False,
         validation_fraction: OpenShare = 0.1,

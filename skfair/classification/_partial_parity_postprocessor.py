@@ -117,9 +117,9 @@ class PartialParityPostprocessor(
     {interval}
         Where groups have different intervals, ranks between matching ends of their pairs are
         compared.
-    tolerance : float in [0, 1], default=0.05
-        Largest difference allowed, in units of the constraint's metric, unless the constraint has
-        its own tolerance.
+    tolerance : float in [0, 1] or None, default=None
+        Largest difference allowed by a constraint without its own tolerance, in units of its
+        metric; None is .05.
     {confidence_level}
         "partial_group_auc" has none.
     {handle_unknown}
@@ -232,7 +232,7 @@ class PartialParityPostprocessor(
             str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
         ] = "partial_statistical_parity",
         interval: Annotated[Sequence | dict | None, "no_validation"] = None,
-        tolerance: Share = 0.05,
+        tolerance: Share | None = None,
         confidence_level: OpenShare | None = None,
         handle_unknown: Literal["error", "overall"] = "error",
         cv: Folds = 5,
@@ -488,7 +488,7 @@ def _search(estimator, ranked, rule, context):
 
 def _make_criterion(estimator):
     """The constraint whose gap is bounded."""
-    criterion = make_partial_parity(estimator.constraint, estimator.interval)
+    criterion = make_partial_parity(estimator)
     params, defaults = criterion.get_params(), type(criterion)().get_params()
     # Parameters that the rank shift does not implement must have their defaults.
     names = {"threshold", "rank_within"} & set(params)

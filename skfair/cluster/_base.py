@@ -208,9 +208,9 @@ def keeps_balance(counts, ratio, largest_weight, scale=1.0, members=None):
     return bool(is_balanced.all() and (counts[:, is_large] > 0).all())
 
 
-def balance_attributes(counts, requirements, largest_weight=1.0):
-    """The fitted attributes that follow from a table of counts by cluster and group."""
-    tables = [counts[:, groups] for groups in requirements.attribute_slices]
+def balance_attributes(weights, requirements, largest_weight=1.0):
+    """The fitted attributes that follow from a table of sums of weights by cluster and group."""
+    tables = [weights[:, groups] for groups in requirements.attribute_slices]
     sizes = tables[0].sum(axis=1)
     balances, of_data = balances_and_data_balance(tables)
     share_ratios = smallest_share_ratios(tables)
@@ -223,7 +223,7 @@ def balance_attributes(counts, requirements, largest_weight=1.0):
         "share_ratio_": float(share_ratios.min()),
         "cluster_share_ratios_": share_ratios,
         "cluster_sizes_": sizes,
-        "group_counts_": counts,
+        "group_weights_": weights,
     }
     largest = max(list_shortfalls(attributes, requirements, largest_weight), default=(0.0, ""))
     return attributes | {"constraint_violation_": largest[0]}
@@ -239,7 +239,7 @@ def list_shortfalls(attributes, requirements, largest_weight):
     keeps_balances = keeps_share_ratios = True
     # Each attribute must keep both requirements among its own groups.
     for groups in requirements.attribute_slices:
-        table = attributes["group_counts_"][:, groups]
+        table = attributes["group_weights_"][:, groups]
         totals = table.sum(axis=0)
         members = None if requirements.members is None else requirements.members[groups]
         balance_ratio = requirements.balance * data_balance(totals)
@@ -266,8 +266,8 @@ def list_shortfalls(attributes, requirements, largest_weight):
     for sign, name, bound in zip(
         (-1, 1), GROUP_SHARE_PARAMETERS, requirements.group_share_bounds, strict=True
     ):
-        counts, slack = attributes["group_counts_"], requirements.share_slack(bound)
-        excess = sign * (counts - sizes[:, np.newaxis] * bound)
+        weights, slack = attributes["group_weights_"], requirements.share_slack(bound)
+        excess = sign * (weights - sizes[:, np.newaxis] * bound)
         if (excess > slack * (1 + 1e-9) + 1e-9 * sizes.max()).any():
             excess = (excess / np.maximum(sizes, ROUNDING)[:, np.newaxis]).max()
             sentence = f"{name}={bound} is not kept: a cluster misses it by {excess:.4g}."

@@ -427,7 +427,7 @@ def _describe_windows(monitor, summary, period):
     windows, quantity = monitor.windows_, _find_quantity(monitor)
     if not len(windows):
         return
-    attributes, bound = monitor.to_frame()["attribute"].unique(), quantity.gap(monitor.tolerance)
+    attributes, bound = monitor.to_frame()["attribute"].unique(), quantity.bound(monitor.tolerance)
     judged = windows[windows["verdict"] != "open"]
     if not len(judged):
         when = f" in the last {join_names(map(str, windows['n_batches']))} {_plural(period)}"
@@ -465,7 +465,7 @@ def _describe_gap(monitor, summary):
     yield (
         f"Observed since the {start}: {quantity.size(*monitor.interval())}, with "
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
-        f"change; the tolerance is {quantity.gap(monitor.tolerance)}."
+        f"change; the tolerance is {quantity.bound(monitor.tolerance)}."
     )
     yield _describe_status(monitor, summary)
 
@@ -474,7 +474,7 @@ def _describe_delay(monitor, period):
     """Sentence on how long it takes until windows show twice the tolerance at this volume."""
     if not monitor.windows or monitor.run_length is None:
         return
-    gap, delay = _find_quantity(monitor).gap(2.0 * monitor.tolerance), monitor.batches_to_alarm_
+    gap, delay = _find_quantity(monitor).bound(2.0 * monitor.tolerance), monitor.batches_to_alarm_
     if delay is None:
         longest = _count_batches(max(monitor.windows), period)
         yield f"At this volume windows of up to {longest} do not show a gap of {gap}."

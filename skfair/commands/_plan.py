@@ -26,7 +26,17 @@ def add_plan_command(commands):
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add = plan.add_argument
     add("--groups", type=int, default=2, help="number of groups compared (default 2)")
-    add("--rate", type=float, help="expected rate of the groups (default 0.5 for a tolerance)")
+    add(
+        "--expected",
+        type=float,
+        help="gap (default 0), ratio (default 1) or rate of each group that the model is expected "
+        "to have, for the bound that is passed",
+    )
+    add(
+        "--rate",
+        type=float,
+        help="middle of the smallest and the largest expected rate (default 0.5 for a tolerance)",
+    )
     add("--smallest-share", type=float, help="share of the smallest group (default: equal groups)")
     add("--confidence", type=float, default=CONFIDENCE_LEVEL, help="confidence level (default .95)")
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
@@ -50,22 +60,20 @@ def _run_plan(options):
 
 def _plan(options):
     """The number of samples of each group and in all, and its assumption, by name."""
-    needs_rate = {name: getattr(options, name) for name in ("ratio", "minimum", "maximum")}
-    for name, bound in needs_rate.items():
-        if bound is not None and options.rate is None:
-            raise ValueError(
-                f"--{name} needs --rate, the expected rate of the groups: the smaller it is, or "
-                "the closer to a minimum or maximum, the more samples are required."
-            )
+    if options.ratio is not None and options.rate is None:
+        raise ValueError(
+            "--ratio needs --rate, the expected rate of the groups: the smaller it is, the more "
+            "samples are required."
+        )
     share = 1.0 / options.groups if options.smallest_share is None else options.smallest_share
     if not 0.0 < share * options.groups <= 1.0:
         raise ValueError(
             f"--smallest-share must be above 0, and at most {1.0 / options.groups:.3g} of "
             f"{options.groups} groups; got {share:g}."
         )
-    plan = {"tolerance": options.tolerance, "n_groups": options.groups} | needs_rate
-    plan |= {"rate": 0.5 if options.rate is None else options.rate, "power": options.power}
-    plan |= {"confidence_level": options.confidence, "purpose": options.purpose}
+    plan = {name: getattr(options, name) for name in (*_TEXTS, "expected", "rate", "power")}
+    plan |= {"n_groups": options.groups, "confidence_level": options.confidence}
+    plan |= {"purpose": options.purpose}
     n = required_sample_size(**plan)
     return (
         plan
@@ -74,31 +82,37 @@ def _plan(options):
     )
 
 
+_TEXTS = {
+    "tolerance": "a gap of at most",
+    "ratio": "a ratio of at least",
+    "minimum": "a rate of each group of at least",
+    "maximum": "a rate of each group of at most",
+}
+"""What is certified, by the argument of the bound."""
+
+
 def _describe_plan(plan, n, n_samples):
     """Sentences on the number of samples, and on what it assumes, by name."""
-    texts = {
-        "tolerance": "a gap of at most",
-        "ratio": "a ratio of at least",
-        "minimum": "a rate of each group of at least",
-        "maximum": "a rate of each group of at most",
-    }
-    name = next(name for name in texts if plan[name] is not None)
-    bound = f"{texts[name]} {plan[name]}"
+    name = next(name for name in _TEXTS if plan[name] is not None)
+    expected, rate = plan["expected"], 0.5 if plan["rate"] is None else plan["rate"]
+    if name in ("minimum", "maximum"):
+        assumption = f"all groups have the rate {expected:g}"
+    elif expected is None:
+        assumption = f"all groups have the rate {rate:g}"
+    else:
+        quantity = "gap" if name == "tolerance" else name
+        assumption = (
+            f"groups have rates about {rate:g} with a {quantity} of {expected:g}, half of them the "
+            "smallest and half the largest rate"
+        )
     result = "certified" if plan["purpose"] == "certificate" else "guaranteed by a fit"
     return {
         "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
-        f"in all, so that {bound} is {result} with {100 * plan['confidence_level']:g} % "
-        "confidence.",
-        "assumption": f"It assumes that all groups have the rate {plan['rate']:g}; then "
-        f"{100 * plan['power']:g} % of samples succeed. {_ADVICE[name]}",
+        f"in all, so that {_TEXTS[name]} {plan[name]} is {result} with "
+        f"{100 * plan['confidence_level']:g} % confidence.",
+        "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of samples "
+        "succeed." + (_ADVICE if expected is None else ""),
     }
 
 
-_NO_GAP_SENTENCE = "There is then no gap in the population. "
-_ADVICE = {
-    "tolerance": _NO_GAP_SENTENCE + "Subtract an expected gap from the tolerance.",
-    "ratio": _NO_GAP_SENTENCE + "Divide the ratio by the expected one.",
-    "minimum": "Pass the smallest rate that is expected of a group.",
-    "maximum": "Pass the largest rate that is expected of a group.",
-}
-"""What to do where a plan's assumption fails, by its bound."""
+_ADVICE = " There is then no gap in the population. Pass --expected for a model that has one."

@@ -2,7 +2,11 @@
 
 from typing import Annotated
 
-from skfair.constraints._constraint import Constraint, constraint_hint
+from skfair.constraints._constraint import (
+    Constraint,
+    check_whose_tolerance,
+    constraint_hint,
+)
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     DemographicParity,
@@ -27,7 +31,7 @@ from skfair.constraints._partial import (
     PartialStatisticalParity,
 )
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
-from skfair.utils._checks import Registry
+from skfair.utils._checks import Registry, resolve_name
 from skfair.utils._sklearn import StrOptions
 
 PARTIAL_CRITERIA = Registry(
@@ -60,6 +64,21 @@ CONSTRAINTS = Registry(
 """Constraints by name; entries may be added."""
 
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
+
+
+def resolve_constraints(constraint, tolerance=None):
+    """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or constraints have other tolerances of their own.
+    """
+    if constraint is None:
+        return []
+    check_whose_tolerance(constraint, tolerance)
+    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]
 
 
 def find_constraint_class(name):

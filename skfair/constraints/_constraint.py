@@ -696,15 +696,41 @@ DEFAULT_TOLERANCE = 0.05
 """Tolerance in units of a fit, where neither a constraint nor its estimator has one."""
 
 
+def check_whose_tolerance(constraint, tolerance):
+    """Raise if a tolerance fills in no constraint's, and differs from all that they have.
+
+    `constraint` is one, by name or as an object, or several; their own tolerances are their bounds.
+    """
+    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    bounds = [_find_bound(one) for one in constraints if one is not None]
+    if tolerance is None or not bounds or None in bounds or tolerance in bounds:
+        return
+    raise ValueError(
+        f"tolerance={tolerance!r} was passed, but it is that of constraints without one, and "
+        f"{join_names(map(str, constraints))} has another bound of its own. Leave out one of them."
+    )
+
+
+def _find_bound(constraint):
+    """The tolerance of a constraint; None if it has none, and nan if it bounds a ratio."""
+    if getattr(constraint, "ratio", None) is not None:
+        return np.nan
+    return getattr(constraint, "tolerance", None)
+
+
+def find_tolerance(constraint, default):
+    """The largest gap that a constraint allows, 1 minus a ratio; the default if it has none."""
+    if constraint.ratio is not None:
+        return 1.0 - constraint.ratio
+    return default if constraint.tolerance is None else constraint.tolerance
+
+
 def resolve_tolerance(constraint, tolerance, size=1.0):
     """The tolerance of a constraint, or the one passed if it has none, checked.
 
     It is in units of a fit then, of which one is of this size in the user's.
     """
-    # The gap of a ratio is 1 minus it.
-    if constraint.ratio is not None:
-        return 1.0 - constraint.ratio
-    tolerance = tolerance if constraint.tolerance is None else constraint.tolerance
+    tolerance = find_tolerance(constraint, tolerance)
     if tolerance is None:
         return DEFAULT_TOLERANCE
     size = 1.0 if constraint.gap.is_ratio else size

@@ -65,10 +65,10 @@ class DemographicParity(DecisionRateParity):
 
     .. math:: \min_g P(\hat y = 1 \mid g) \ge r \max_g P(\hat y = 1 \mid g),
 
-    for r = 0.8 the four-fifths rule of employment law. If no decision is positive the ratio is 1,
-    as in :func:`skfair.metrics.demographic_parity_ratio`. In reports and certificates, and for
-    ``confidence_level``, the gap of a ratio is 1 minus it, and its tolerance 1 - r. The smaller the
-    rates are, the larger is the sampling noise of their ratio.
+    for r = 0.8 the four-fifths rule of employment law. Without positive decisions
+    the inequality holds, while :func:`skfair.metrics.demographic_parity_ratio` is nan. In reports
+    and certificates, and for ``confidence_level``, the gap of a ratio is 1 minus it, and its
+    tolerance 1 - r. The smaller the rates are, the larger is the sampling noise of their ratio.
 
     Parameters
     ----------
@@ -612,15 +612,18 @@ def _merge_queries(groups):
 _MIN_CHECKED = 60
 """Samples of a check of a constraint: those of a group and class are enough for rates."""
 
+_CHECKED_GROUPS = np.repeat(np.arange(3), (5, 3, 2))
+"""Groups of ten samples of a check: a gap may depend on their sizes."""
+
 
 def check_constraint(
     constraint: Constraint, *, X: MatrixLike | None = None, random_state: RandomState = 0
 ) -> None:
     """Check a constraint's cells, derivatives and counts on random data.
 
-    The rate and the rows are compared with finite differences. The gap of a subset is compared with
-    that of the constraint bound to it, and the sums of blocks with those of all samples, on which
-    fits of very many samples and of partitioned data rely.
+    Terms and rows are compared with finite differences. The gap of a subset, in which groups have
+    other shares, is compared with that of the constraint bound to it, and the sums of blocks with
+    those of all samples, on which fits of very many samples and of partitioned data rely.
 
     Parameters
     ----------
@@ -641,24 +644,25 @@ def check_constraint(
     ------
     ValueError
         If a cell is not a boolean mask over the samples, a slope or curvature differs from finite
-        differences, a gap depends on other samples than those it is bound to, blocks do not add up,
-        or samples of one group raise an error; the message says by how much, and where.
+        differences, a gap depends on the sizes of groups or on other samples than those it is
+        bound to, blocks do not add up, or samples of one group raise an error; the message says by
+        how much, and where.
 
     Examples
     --------
     >>> from skfair.constraints import EqualizedOdds, check_constraint
     >>> check_constraint(EqualizedOdds())
     """
-    # Random classes in three groups of equal size; X only serves the cells.
+    # Random classes in three groups of unequal size; X only serves the cells.
     rng = np.random.default_rng(random_state)
-    n_samples = 240 if X is None else len(X)
+    n_samples = 1200 if X is None else len(X)
     if n_samples < _MIN_CHECKED:
         raise ValueError(
             f"X must have at least {_MIN_CHECKED} samples, which are divided into three groups of "
             f"two classes, but it has {n_samples}; pass more samples."
         )
     target = np.where(rng.random(n_samples) < 0.5, 1.0, -1.0)
-    groups = check_groups(np.arange(n_samples) % 3, n_samples)
+    groups = check_groups(np.resize(_CHECKED_GROUPS, n_samples), n_samples)
     samples = Samples(target, groups, np.ones(n_samples), X)
     check_cells(constraint.cells(samples), samples, constraint)
     # The pointwise rate: slope and curvature against central differences.
@@ -680,8 +684,8 @@ def check_constraint(
         _check_second_derivatives(constraint, bound, scores, rng)
         _check_blocks(constraint, bound, scores)
         bound.estimates(scores)  # which raise if limits do not follow from linear forms
-    # The same constraint on three quarters of the samples, and where all are in one group.
-    rows = np.flatnonzero(np.arange(n_samples) % 4)
+    # The same constraint on a seventh of the largest group and the others, and on one group alone.
+    rows = np.flatnonzero((groups.codes > 0) | (np.arange(n_samples) % 7 == 0))
     features = None if X is None else safe_indexing(X, rows)
     subset = samples.take(rows)._replace(X=features)
     of_subset = of_all_groups.bind(subset, surrogate, loss, tolerance=0.1)
@@ -689,8 +693,9 @@ def check_constraint(
     if not np.isclose(taken, expected, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise ValueError(
             f"The gap of {constraint} on a subset of samples is {taken:.6g} by its method take, "
-            f"but {expected:.6g} if it is bound to these samples alone. cells and rate must depend "
-            "on the samples that they are passed, and on nothing else."
+            f"but {expected:.6g} if it is bound to these samples alone. cells and terms must "
+            "depend on the samples that they are passed, and on nothing else, and the gap on the "
+            f"means of groups, not on their sizes: check {constraint.gap.name}."
         )
     one_group = samples._replace(groups=Groups.single(n_samples))
     try:
@@ -736,7 +741,7 @@ def _check_second_derivatives(constraint, bound, scores, rng):
     if not wrong[sample] <= 1e-5 * (1.0 + np.abs(change).max()):
         raise ValueError(
             f"The second derivative of the rows of {constraint} is wrong by {wrong[sample]:.3g} at "
-            f"sample {sample}: check the curvature of the rate."
+            f"sample {sample}: check the curvature of its terms."
         )
 
 
@@ -751,23 +756,23 @@ def _check_blocks(constraint, bound, scores):
         if not wrong.max(initial=0.0) <= 1e-9 * (1.0 + np.abs(total).max(initial=0.0)):
             raise ValueError(
                 f"The sums of {constraint} over two blocks of samples differ from those over all "
-                f"by {wrong.max():.3g}: rate must be a function of one score and one target."
+                f"by {wrong.max():.3g}: terms must be functions of one score and one target."
             )
 
 
 def _check_derivative(constraint, what, derivative, expected):
-    """Raise for a derivative of the rate that differs from finite differences."""
+    """Raise for a derivative of a term that differs from finite differences."""
     derivative = np.asarray(derivative, dtype=np.float64)
     if derivative.shape != expected.shape:
         raise ValueError(
-            f"The {what} of {constraint}'s rate must have shape {expected.shape}, one number per "
-            f"sample, but it has shape {derivative.shape}."
+            f"The {what} of a term of {constraint} must have shape {expected.shape}, one number "
+            f"per sample, but it has shape {derivative.shape}."
         )
     wrong = int(np.argmax(np.abs(derivative - expected)))
     # Written such that nan fails as well.
     if not abs(derivative[wrong] - expected[wrong]) <= 1e-5 * (1.0 + abs(expected[wrong])):
         raise ValueError(
-            f"The {what} of {constraint}'s rate is wrong: sample {wrong} has "
+            f"The {what} of a term of {constraint} is wrong: sample {wrong} has "
             f"{derivative[wrong]:.6g}, finite differences give {expected[wrong]:.6g}. Check the "
             "derivative."
         )

@@ -53,6 +53,9 @@ class GapBase(ABC):
     is_ratio = False
     """Whether it is 1 minus a ratio, which messages state."""
 
+    bounded = "tolerance"
+    """What its bound is stated as: a "tolerance", "ratio" or "smallest value"."""
+
     compares = ""
     """What each mean is compared with: those of other "groups", the "overall" one, or a "bound" by
     itself; empty if it is none of these."""
@@ -92,6 +95,10 @@ class GapBase(ABC):
         -------
         gap : GapBase
         """
+
+    def state(self, gap: Any) -> Any:
+        """A gap or tolerance as reports state it: that of a ratio or floor is the number itself."""
+        return gap
 
     @abstractmethod
     def __call__(self, means: np.ndarray) -> Any:
@@ -441,7 +448,7 @@ class RangeGap(Gap):
 class RatioGap(RangeGap):
     """1 minus the smallest over the largest rate of each block; the largest over the blocks counts.
 
-    A block without positive rates has the ratio 1, as in the metrics. The gap is at most t where
+    A block without positive rates keeps every bound: its gap is 0. The gap is at most t where
     ``(1 - t) * largest <= smallest``, which is linear in the rates: solvers see the rows of a
     scaled `RangeGap`. Limits compare logarithms of the rates.
 
@@ -460,7 +467,7 @@ class RatioGap(RangeGap):
     0.5
     """
 
-    is_range, is_ratio, form = True, True, "ratio"
+    is_range, is_ratio, form, bounded = True, True, "ratio", "ratio"
 
     value_and_subgradient = Gap.value_and_subgradient
 
@@ -479,6 +486,9 @@ class RatioGap(RangeGap):
             slope[slope > 0] = smallest / largest
             slope /= largest
         return slope
+
+    def state(self, gap: Any) -> Any:
+        return 1.0 - gap
 
     def estimates(self, means: Any) -> Any:
         return LogRates(means) if means.are_rates else LogMeans(means)
@@ -675,7 +685,7 @@ class Shortfall(Gap):
     events: tuple
     largest: float = 1.0
 
-    compares, form = "bound", "floor"
+    compares, form, bounded = "bound", "floor", "smallest value"
 
     @classmethod
     def from_cells(cls, cells: Any, constraint: Any) -> Gap:
@@ -684,6 +694,9 @@ class Shortfall(Gap):
 
     def __call__(self, means: np.ndarray) -> Any:
         return self.largest - means[list(self.events)].min(axis=0)
+
+    def state(self, gap: Any) -> Any:
+        return self.largest - gap
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         slope = np.zeros_like(means)

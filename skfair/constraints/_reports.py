@@ -78,6 +78,7 @@ def rate_report_columns(constraint, scores=None, moments=None):
     is_compared = np.arange(len(rates)) < n_compared
     threshold = 0.0 if constraint.sums.metric_input == "decisions" else np.nan
     unit = constraint.sums.unit
+    bound = constraint.gap.state(float(constraint.tolerance))
     of_gap = 1.0 if constraint.gap.is_ratio else unit.spread
     # Whole columns, in order: with single values, or an order of its own, pandas copies the frame.
     return {
@@ -88,8 +89,8 @@ def rate_report_columns(constraint, scores=None, moments=None):
         "standard_error": unit.spread * errors[order],
         "constraint": [constraint.name] * len(rates),
         "threshold": np.full(len(rates), threshold),
-        "gap": np.where(is_compared, of_gap * gap, np.nan),
-        "tolerance": np.where(is_compared, of_gap * float(constraint.tolerance), np.nan),
+        "gap": np.where(is_compared, of_gap * constraint.gap.state(gap), np.nan),
+        "tolerance": np.where(is_compared, of_gap * bound, np.nan),
     }
 
 

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import resolve_constraints
 from skfair.constraints._units import Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
@@ -28,10 +28,10 @@ from skfair.statistics import (
     unmix_group_probabilities,
 )
 from skfair.utils._checks import (
+    check_exact_labels,
     check_finite_squares,
     explain_conversion,
     positive_class,
-    resolve_name,
     warn,
 )
 from skfair.utils._copies import hash_rows, warn_of_clustered_samples
@@ -272,6 +272,7 @@ def _find_classes(y):
         check_classification_targets(y)
         return unique_values(y)
     classes = unique_values(y)
+    check_exact_labels(classes, "y")
     # Two labels are classes if and only if all labels are.
     check_classification_targets(classes if len(classes) <= 2 else y)
     return classes
@@ -444,14 +445,6 @@ def find_min_group_size(estimator):
     constraints = resolve_constraints(estimator.constraint)
     sizes = {getattr(constraint, "min_group_size", None) for constraint in constraints}
     return (len(sizes) == 1 and sizes.pop()) or "auto"
-
-
-def resolve_constraints(constraint):
-    """List of the constraints that a parameter names; raises ValueError for unknown names."""
-    if constraint is None:
-        return []
-    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
-    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]
 
 
 # Warning for samples that depend on one another: copies, and members of one household.

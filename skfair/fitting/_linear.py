@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from skfair.constraints import PARTIAL_CRITERIA
+from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._units import Unit
 from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
@@ -246,7 +247,7 @@ def _expand_groups(estimator, coefficients, training):
 def _thresholds(estimator, fitter, candidate, unit):
     """The thresholds of percentiles, which are the auxiliary unknowns of statistical parity."""
     thresholds = candidate.result.x[fitter.problem.n_parameters :]
-    if not make_partial_parity(estimator.constraint, estimator.interval).adds_up:
+    if not make_partial_parity(estimator).adds_up:
         thresholds = thresholds[:0]
     return {"thresholds_": unit.from_unit(thresholds)}
 
@@ -287,8 +288,10 @@ _PERCENTILE_SOLVERS = {
 PercentileSolver = Annotated[str, StrOptions(_PERCENTILE_SOLVERS)]
 
 
-def make_partial_parity(constraint, interval):
-    """The constraint on an interval, which is passed by name or as an object."""
+def make_partial_parity(estimator):
+    """The constraint of an estimator on its interval, passed by name or as an object."""
+    constraint, interval = estimator.constraint, estimator.interval
+    check_whose_tolerance(constraint, estimator.tolerance)
     if isinstance(constraint, str):
         return PARTIAL_CRITERIA[constraint]((0.0, 1.0) if interval is None else interval)
     if interval is not None:

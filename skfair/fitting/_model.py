@@ -62,7 +62,7 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
         tolerance: float | None,
         enforcement: Any,
         loss: Any,
-        alpha: float,
+        alpha: float | None,
         solver: Any,
         warm_start: bool,
         random_state: Any,
@@ -189,9 +189,10 @@ class GroupAwareScoreMixin:
 
 
 _PARAMETER_DOCS = """
-tolerance : float, default=0.05
+tolerance : float or None, default=None
     Largest gap allowed, in units of the constraint's public metric, for constraints that have
-    neither a tolerance nor a ratio of their own.
+    neither a tolerance nor a ratio of their own; None is .05. A ValueError says so if all have
+    others of their own.
 confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
     fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
@@ -235,8 +236,8 @@ solver : str or Solver, default="sqp"
     as ``SQP(max_iter=20, tol=1e-8)``.
 early_stopping : bool, default=False
     Whether some samples of each class of each group are held out from the training of the layers:
-    it stops when their loss no longer falls, and the best epoch for them is taken, among those of
-    the smallest violation. The last layer is fitted to all samples.
+    it stops when neither their loss nor the violation falls any more, and the epoch of the least
+    sum of both is taken. The last layer is fitted to all samples.
 validation_fraction : float, default=0.1
     Share of the samples held out.
 n_iter_no_change : int, default=10
@@ -292,12 +293,13 @@ guarantee_probability_ : float
     bound, for which standard errors are 1.3 times as large.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
-    ``confidence_level`` is given. That of a ratio is 1 minus the ratio.
+    ``confidence_level`` is given. That of a ratio or floor is the ratio or the smallest value: more
+    than was requested.
 guaranteed_tolerances_ : ndarray of shape (n_constraints,)
     The smallest tolerance of each constraint that this model keeps in the population with a
     probability of ``confidence_level``, whether or not the requested one is guaranteed; nan where
-    ``confidence_level`` is None. Several constraints have equal shares of the risk. That of a ratio
-    is 1 minus the ratio.
+    ``confidence_level`` is None. Several constraints have equal shares of the risk. Of a ratio or
+    floor it is the largest that is kept.
 assumption_ : str
     Unless ``missing="error"``: what gaps assume of samples whose group is not known; empty if there
     are none.

@@ -28,12 +28,14 @@ def fit_network(estimator, X, y, training, constraints, steps):
     The solver trains all layers on smooth rates, in single precision unless the model has its own
     dtype. Scores are linear in the last layer: this one is then fitted again as a linear model, in
     double precision, and enforced as one, also where a callback or Ctrl-C has ended the training.
-    As for networks of scikit-learn, Ctrl-C keeps the best epoch so far; before the first one is
-    over it leaves the earlier fit.
+    As for networks of scikit-learn, Ctrl-C keeps the epochs so far; before the first one is over it
+    leaves the earlier fit.
     """
     # The problem of the network under constraints.
     model, loss = steps.make_model(estimator, training), steps.make_loss(estimator)
     to_train = make_problem(estimator, model, training, constraints, loss)
+    if estimator.alpha is None:  # few samples are memorised
+        to_train = replace(to_train, alpha=max(steps.min_alpha, 5.0 / len(to_train.target)))
     task = FitTask.begin(estimator, X, y, training, to_train, steps.describe)
 
     strata = _strata(training)
@@ -127,7 +129,7 @@ class _EpochCallback:
         self.patience = patience
         self.held_out = None  # the objective of held-out samples
         self.latest = None  # what the solver would return, once an epoch is over
-        self.best, self._smallest, self._waited = None, (np.inf, np.inf), 0
+        self.best, self._smallest, self._waited = None, np.full(3, np.inf), 0
         self.curves = {"loss_curve_": []}
 
     def __call__(self, progress):
@@ -141,29 +143,38 @@ class _EpochCallback:
         loss = self.held_out.evaluate(progress.evaluation.parameters).fun
         if progress.n_iter > 0:
             self.curves.setdefault("validation_loss_curve_", []).append(loss)
-        self._waited += 1
-        # As in the solver, the start counts only until there is an epoch.
-        if (progress.evaluation.violation, loss) < self._smallest or progress.n_iter == 1:
-            self._smallest, self._waited = (progress.evaluation.violation, loss), 0
+        # Progress is a smaller loss or a smaller violation; the best epoch has the least sum.
+        violation = progress.evaluation.violation
+        figures = np.array([loss, violation, loss + violation])
+        if progress.n_iter <= 1:  # the start counts only until there is an epoch
+            self._smallest = np.full(3, np.inf)
+        self._waited = 0 if (figures < self._smallest).any() else self._waited + 1
+        if figures[-1] < self._smallest[-1]:
             self.best = progress.evaluation.parameters
+        self._smallest = np.minimum(self._smallest, figures)
         return is_stopped or self._waited >= self.patience
 
 
 def solve_or_interrupt(solver, problem, start, random_state, epochs):
-    """The result of a training; Ctrl-C ends it with the best epoch so far."""
+    """The result of a training; Ctrl-C ends it with the epoch that the solver would return."""
     x = problem.initial_point(start)
     try:
         return solver.solve(problem, x, random_state=random_state, callback=epochs)
     except KeyboardInterrupt:
         if epochs.latest is None:
             raise  # nothing was learned yet
-        n_epochs = len(epochs.curves["loss_curve_"])
-        warn(
-            f"Training interrupted after {n_epochs} epochs: the best of them is kept, and its "
-            "last layer enforced.",
-            ConvergenceWarning,
-        )
+        is_last = getattr(solver, "takes_last", False) and epochs.held_out is None
+        warn_of_interrupt(len(epochs.curves["loss_curve_"]), "last" if is_last else "best")
         return solver.solve(problem, epochs.latest.x, callback=lambda progress: True)
+
+
+def warn_of_interrupt(n_epochs, rank):
+    """Warn that Ctrl-C ended a training, and name the epoch that is kept."""
+    warn(
+        f"Training interrupted after {n_epochs} epochs: the {rank} of them is kept, and its last "
+        "layer enforced.",
+        ConvergenceWarning,
+    )
 
 
 class NetworkSteps(NamedTuple):
@@ -176,6 +187,7 @@ class NetworkSteps(NamedTuple):
     describe: Callable  # (estimator, model, parameters, training): what predictions need
     solve: Callable = solve_or_interrupt  # the result of a training
     finish: Callable = lambda _, *trained: trained  # the model as it predicts, its parameters
+    min_alpha: float = 2e-3  # the penalty of many samples
 
 
 def _last_layer_fitter(problem, parameters):

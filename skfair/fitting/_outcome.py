@@ -25,25 +25,31 @@ _MIN_SCORE_DEVIATION = 0.1
 def to_user_units(guarantee, constraint, loss_unit):
     """A guarantee with gaps, tolerances and multipliers in the user's units, from those of the fit.
 
-    `loss_unit` is one unit of the mean loss in the user's.
+    The tolerances and limits of ratios and floors are these numbers themselves. `loss_unit` is one
+    unit of the mean loss in the user's.
     """
     units, candidate = constraint.units, guarantee.candidate
-    if loss_unit == 1.0 and (units == 1.0).all():
-        return guarantee
-    excess = (candidate.gaps - constraint.tolerances) * units
-    # The multipliers are those of the last problem solved, whose rows may be more.
-    solved = candidate.result.evaluation.problem.constraint
-    multipliers = candidate.result.multipliers * (loss_unit / solved.row_units)
-    candidate = candidate._replace(
-        gaps=candidate.gaps * units,
-        violation=candidate.violation and float(np.max(np.nan_to_num(excess, nan=np.inf))),
-        result=replace(candidate.result, multipliers=multipliers),
-    )
+    if loss_unit != 1.0 or (units != 1.0).any():
+        excess = (candidate.gaps - constraint.tolerances) * units
+        # The multipliers are those of the last problem solved, whose rows may be more.
+        solved = candidate.result.evaluation.problem.constraint
+        multipliers = candidate.result.multipliers * (loss_unit / solved.row_units)
+        candidate = candidate._replace(
+            gaps=candidate.gaps * units,
+            violation=candidate.violation and float(np.max(np.nan_to_num(excess, nan=np.inf))),
+            result=replace(candidate.result, multipliers=multipliers),
+        )
+
+    def state(tolerances):
+        """Tolerances as bounds are stated, in the user's units."""
+        pairs = zip(constraint, tolerances, strict=True)
+        return units * np.array([one.gap.state(tolerance) for one, tolerance in pairs])
+
     limits = guarantee.limits
     return guarantee._replace(
         candidate=candidate,
-        training_tolerances=guarantee.training_tolerances * units,
-        limits=None if limits is None else limits * units,
+        training_tolerances=state(guarantee.training_tolerances),
+        limits=None if limits is None else state(limits),
     )
 
 
@@ -193,14 +199,13 @@ def describe_uncertainty(estimator, guarantee, constraints):
 
 
 def _describe_limits(constraints, limits):
-    """The smallest tolerance of each constraint that the population keeps."""
-    rounded = np.ceil(1e3 * limits / constraints.units) / 1e3 * constraints.units
-    return ", ".join(
-        f"a ratio of {1.0 - limit:.3g} ({one.name})"
-        if one.gap.is_ratio
-        else f"a tolerance of {limit:.3g} ({one.name})"
-        for one, limit in zip(constraints, rounded, strict=True)
-    )
+    """The strictest bound of each constraint that the population keeps."""
+    texts = []
+    for one, limit, unit in zip(constraints, limits, constraints.units, strict=True):
+        round_outwards = np.ceil if one.gap.bounded == "tolerance" else np.floor
+        rounded = round_outwards(1e3 * limit / unit) / 1e3 * unit
+        texts.append(f"a {one.gap.bounded} of {rounded:.3g} ({one.name})")
+    return ", ".join(texts)
 
 
 def _describe_violation(constraint, candidate):
@@ -222,10 +227,10 @@ def _describe_violation(constraint, candidate):
         f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
         f"{one.name} is {gap:.4g}, its tolerance {tolerances[worst]:g}."
     )
-    if one.gap.is_ratio:
+    if one.gap.bounded != "tolerance":
         excess = (
-            f"The ratio of {one.name} is {1.0 - gap:.4g} on the training data, less than "
-            f"{1.0 - one.tolerance:g}."
+            f"The {one.gap.bounded} of {one.name} is {one.gap.state(gap):.4g} on the training "
+            f"data, less than {one.gap.state(one.tolerance):g}."
         )
     return (
         f"{excess} See constraint_report_ for the groups that exceed it. "

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import argument_error, join_names, warn
+from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
 
 # Labels of groups: sorted values and codes of each attribute, for any container.
 
@@ -113,6 +113,7 @@ def unique_labels_and_codes(column, attribute):
         values, codes = _unique_objects_and_codes(column.tolist(), attribute)
     else:
         values, codes = unique_inverse(column)
+        check_exact_labels(values, f"attribute {attribute!r} of sensitive_features")
         values = values.tolist()
     # fromiter, because numpy would unpack labels that are sequences themselves.
     return np.fromiter(values, dtype=object, count=len(values)), codes
@@ -215,8 +216,9 @@ def _unique_objects_and_codes(column, attribute):
 def check_one_label_type(labels, name):
     """Raise for labels of different types: to Python 1 equals True, to a reader 1 equals "1".
 
-    Missing values have no type. `name` says in the message what the labels are. Complex numbers
-    raise a ValueError, several types a TypeError that names them with an example of each.
+    Missing values have no type. `name` says in the message what the labels are. Complex numbers and
+    floats that may be rounded integers raise a ValueError, several types a TypeError that names
+    them with an example of each.
     """
     examples = {}
     for type_ in dict.fromkeys(map(type, labels)):
@@ -231,6 +233,7 @@ def check_one_label_type(labels, name):
             f"{join_names(sorted(map(repr, examples.values())))}). "
             "Convert it to one type, as in [str(label) for label in labels]."
         )
+    check_exact_labels(np.fromiter(labels, dtype=object), name)
 
 
 def check_attribute_label_types(labels):

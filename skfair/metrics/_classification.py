@@ -393,7 +393,7 @@ def demographic_parity_ratio(
     cells = _strata_rates(*rows, pos_label)
     if method == "between_groups":
         cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
-    return ratio(cells, method) if cells else 1.0
+    return ratio(cells, method, names=["selection_rate"]) if cells else 1.0
 
 
 @classification_docs

@@ -31,8 +31,8 @@ gap : float
     In [0, 2], 0 is fair. 0 with a single group, nan where fewer than two values of either rate are
     known.
 ratio : float
-    In [0, 1], 1 is fair. 1 with a single group and where all rates are 0, nan where fewer than two
-    rates are known.
+    In [0, 1], 1 is fair. 1 with a single group; nan with a warning where all rates are 0, or fewer
+    than two are known.
 ValueError
     If the inputs differ in length or in their pandas index, or hold missing or infinite values.
 """

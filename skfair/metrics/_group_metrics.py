@@ -552,8 +552,8 @@ def _largest_difference(values):
 
 
 def _smallest_ratio(values):
-    """Smallest over largest known value: 1 for one group, nan if fewer than two are known."""
-    return ratio([(values, np.nan)])
+    """Smallest over largest known value: 1 for one group, nan if two are not known or none > 0."""
+    return ratio([(values, np.nan)], names=["value"])
 
 
 def _extreme(choose, values):

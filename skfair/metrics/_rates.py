@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress, cycle
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -39,10 +40,27 @@ def gap(cells, method="between_groups", agg="worst_case"):
     return float(find_aggregate(agg, np.max)(differences))
 
 
-def ratio(cells, method="between_groups", agg="worst_case"):
-    """Smaller over larger rate within cells, as `gap`; 1 where both are 0."""
-    ratios = [_smallest_quotient(*_extremes(*cell, method)) for cell in cells]
-    return float(find_aggregate(agg, np.min)(ratios))
+def ratio(cells, method="between_groups", agg="worst_case", names=("rate",)):
+    """Smaller over larger rate within cells, as `gap`, of the cells in which one is positive.
+
+    It is nan where no cell has a positive rate: 0 / 0 compares nothing. A warning gives the name of
+    the rates, one for all cells or one for each.
+    """
+    aggregate = find_aggregate(agg, np.min)
+    pairs = [_extremes(*cell, method) for cell in cells]
+    zero = [bool((higher <= 0).any()) for higher, _ in pairs]
+    ratios = [
+        np.min(pair[1] / pair[0]) for pair, is_zero in zip(pairs, zero, strict=True) if not is_zero
+    ]
+    if any(zero):
+        named = join_names(dict.fromkeys(compress(cycle(names), zero)))
+        consequence = "The others are compared." if ratios else "The ratio is nan."
+        warn(
+            f"The {named} of every group is 0, and 0 / 0 is undefined. {consequence} Use the "
+            "difference, or another threshold or model.",
+            UndefinedMetricWarning,
+        )
+    return float(aggregate(ratios)) if ratios else float("nan")
 
 
 def _extremes(rates, overall, method):
@@ -54,9 +72,9 @@ def _extremes(rates, overall, method):
         )
     known = rates[~np.isnan(rates)]
     if method == "between_groups":
-        # A single group differs from none.
+        # A single group differs from none: the difference is 0, the ratio 1.
         if len(rates) == 1:
-            return np.zeros(1), np.zeros(1)
+            return np.ones(1), np.ones(1)
         is_known = len(known) > 1
         return (known.max(keepdims=True), known.min(keepdims=True)) if is_known else [UNKNOWN] * 2
     if not len(known):
@@ -69,12 +87,6 @@ METHODS = get_args(Comparison)
 """Values of `method`: fairlearn's, and the one-sided form of the second."""
 
 UNKNOWN = np.array([np.nan])
-
-
-def _smallest_quotient(higher, lower):
-    """Smallest quotient of pairs of rates; 1 where no rate is positive."""
-    quotients = np.divide(lower, higher, out=np.ones(len(higher)), where=~(higher <= 0))
-    return np.min(quotients)
 
 
 def find_aggregate(agg, worst):
@@ -464,7 +476,7 @@ def rate_difference(matrices, *names, **how):
 
 def rate_ratio(matrices, *names, **how):
     """Ratio of the groups' rates of these names, as in `ratio`; 1 for one group."""
-    return ratio(_cells(matrices, names), **how)
+    return ratio(_cells(matrices, names), names=names, **how)
 
 
 def _cells(matrices, names):

@@ -22,7 +22,7 @@ from skfair.groups._groups import check_attribute_label_types
 from skfair.groups._known import order_attributes
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
-from skfair.utils._checks import argument_error, join_names, warn
+from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
 # Times of batches: numbers, or points in time that are stored as text.
@@ -358,6 +358,7 @@ def _select_ids(audit, ids, rows):
             "by one, to Audit.from_predictions, or outcomes with the counts."
         )
     ids = check_column(ids, "ids")
+    check_exact_labels(ids, "ids")
     check_consistent_length(audit.is_used, ids)
     return ids[audit.is_used][rows].tolist()
 

@@ -50,7 +50,7 @@ from skfair.partitions._collections import load_rows
 from skfair.plotting._progress import GapMonitorDisplay
 from skfair.statistics import Interval
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, check_exact_labels, join_names
 from skfair.utils._json import add_header, load_content
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
@@ -250,13 +250,13 @@ class GapMonitor(BaseEstimator):
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
         means between groups (``reference="groups"``, ``aggregate="max"``), or
-        :class:`~skfair.constraints.BoundedGroupLoss`. Its own tolerance is not used. With
+        :class:`~skfair.constraints.BoundedGroupLoss`. With
         ``attributes="each"`` the values of each attribute are compared with one another, not with
         those of other attributes. Its ``min_group_size``, if it has a number, counts in place of
         that of the monitor.
-    tolerance : float
+    tolerance : float, default=None
         Largest gap allowed: a fraction for rates, else in units of the mean. With 0 there is no
-        certificate, only alarms.
+        certificate, only alarms. None takes that of the constraint, which must have one.
     confidence_level : float, default=0.95
         ``1 - confidence_level`` bounds the probability that a certificate is ever false, that an
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
@@ -370,7 +370,7 @@ class GapMonitor(BaseEstimator):
     def __init__(
         self,
         constraint: str | Constraint,
-        tolerance: float,
+        tolerance: float | None = None,
         *,
         confidence_level: float = CONFIDENCE_LEVEL,
         run_length: float | None = None,
@@ -588,14 +588,15 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         settings, state = _check_settings(self), self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
-        ids = check_column(load_rows(ids), "ids").tolist()
+        ids = check_column(load_rows(ids), "ids")
+        check_exact_labels(ids, "ids")
         outcomes = check_column(load_rows(y_true), "y_true")
         if len(ids) != len(outcomes):
             raise argument_error(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."
             )
         row = state.begin_row(time, has_decisions=False)
-        state, cohorts = state.add_outcomes(settings, ids, outcomes)
+        state, cohorts = state.add_outcomes(settings, ids.tolist(), outcomes)
         state, complete = state.split_complete(settings, time)
         return self._set_state(settings, advance_state(settings, state, row, cohorts + complete))
 
@@ -668,7 +669,9 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         state = self._state
-        return find_delay(self._settings, state.comparisons, state.rows, 2.0 * self.tolerance)
+        return find_delay(
+            self._settings, state.comparisons, state.rows, 2.0 * self._settings.tolerance
+        )
 
     @property
     def windows_(self) -> pd.DataFrame:
@@ -735,7 +738,7 @@ class GapMonitor(BaseEstimator):
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """
-        return GapMonitorDisplay(self.summary(), tolerance=self.tolerance).plot(ax)
+        return GapMonitorDisplay(self.summary(), tolerance=self._settings.tolerance).plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

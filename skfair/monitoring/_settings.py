@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from skfair.audit._report_input import check_group_size
-from skfair.constraints import CONSTRAINTS, Constraint
+from skfair.constraints import Constraint, resolve_constraints
+from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._recent import ALARM_SHARE
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
 from skfair.statistics import check_level
-from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names, resolve_name
+from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names
 
 _HYPOTHESES = {"RangeGap": DifferenceHypotheses, "LargestMean": MeanHypotheses}
 """Hypotheses on the means of groups, by the name of the gap that a tolerance bounds."""
@@ -46,7 +47,7 @@ class Settings:
 
     def changed_names(self, params):
         """Names of the parameters that have another value than these."""
-        params = params | {"constraint": _resolve_constraint(params["constraint"])}
+        params = _resolve(params)
         return [name for name, value in params.items() if not _equal(getattr(self, name), value)]
 
     @property
@@ -116,7 +117,9 @@ def check_settings(params):
     )
     is_range = np.shape(low_high) == (2,) and all(map(_is_number, low_high))
     is_range = is_range and low_high[0] < low_high[1]
-    copies = {"constraint": _check_constraint(params["constraint"])}
+    copies = _resolve(params)
+    _check_constraint(copies["constraint"])
+    check_whose_tolerance(copies["constraint"], params["tolerance"])
     copies |= {"value_range": tuple(low_high)} if is_range else {}
     is_windows = np.ndim(params["windows"]) == 1 and all(map(is_int, params["windows"]))
     copies |= {"windows": tuple(sorted(set(params["windows"])))} if is_windows else {}
@@ -140,14 +143,16 @@ def check_settings(params):
     return settings
 
 
-def _resolve_constraint(constraint):
-    """A copy of the constraint, or the one of this name."""
-    return copy(resolve_name(CONSTRAINTS, constraint, "constraint", Constraint))
+def _resolve(params):
+    """The parameters with a copy of the constraint, and its tolerance if it has one."""
+    tolerance = params["tolerance"]
+    (constraint,) = resolve_constraints([params["constraint"]])
+    bound = find_tolerance(constraint, tolerance)
+    return params | {"constraint": copy(constraint), "tolerance": bound}
 
 
-def _check_constraint(constraint):
-    """A copy of the constraint, if it is a difference of means or a bound on them."""
-    resolved = _resolve_constraint(constraint)
+def _check_constraint(resolved):
+    """Raise for a constraint that is no difference of means and no bound on them."""
     resolved._check_parameters()
     if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
         raise argument_error(
@@ -155,11 +160,10 @@ def _check_constraint(constraint):
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
             f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
-            f"{join_names(_HYPOTHESES)}; got {constraint}, whose gap is {resolved.gap.name}. In "
+            f"{join_names(_HYPOTHESES)}; got {resolved}, whose gap is {resolved.gap.name}. In "
             "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
             "for recall. Other criteria can be certified once, by skfair.audit.Audit.certify."
         )
-    return resolved
 
 
 def _has_mean_rates(constraint):

@@ -263,6 +263,11 @@ def _translate_error(client, error):
             "The Dask client was closed during a fit or a computation, by the program or because "
             "its scheduler did not answer. Keep both running until the call has returned."
         )
+    if is_cancelled and reason == "scheduler-restart":
+        return RuntimeError(
+            "The Dask cluster was restarted during a fit or a computation, which discards what its "
+            "workers store. Call again, with data that are still there or made again."
+        )
     if is_cancelled and reason == "lost dependencies":
         return RuntimeError(
             "Data that were scattered to a worker of the Dask cluster were lost with it: Dask can "

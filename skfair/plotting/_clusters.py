@@ -86,7 +86,7 @@ class ClusterCompositionDisplay(Display):
         Parameters
         ----------
         estimator : estimator instance
-            A fitted clusterer with `group_counts_` and `groups_`, such as
+            A fitted clusterer with `group_weights_` and `groups_`, such as
             :class:`skfair.cluster.FairKMeans`.
         attribute : label, default=None
             Attribute to draw of an estimator that balances each of several attributes separately.
@@ -102,8 +102,8 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
-        check_is_fitted(estimator, "group_counts_")
-        names, counts = group_names(estimator.groups_.labels), estimator.group_counts_
+        check_is_fitted(estimator, "group_weights_")
+        names, counts = group_names(estimator.groups_.labels), estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.
         if getattr(estimator, "attributes", None) == "each":
             known = list(dict.fromkeys(column for column, _ in names))

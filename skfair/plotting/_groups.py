@@ -325,11 +325,11 @@ class SubgroupDisplay(Display):
         if n_rows:
             ax.axvline(0.0, color=INK, linewidth=0.8)
         for index, (sign, label) in enumerate(_SIDES.items()):
-            at = np.flatnonzero(np.sign(table["gap"]) == sign)
+            at = np.flatnonzero(np.sign(table["difference"]) == sign)
             # Bars reach to the limits, which are not symmetric.
             low, departure, high = (
                 100.0 * table[name].to_numpy(dtype=np.float64)[at]
-                for name in ("low", "gap", "high")
+                for name in ("low", "difference", "high")
             )
             if len(at):
                 ax.errorbar(

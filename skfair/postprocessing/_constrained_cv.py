@@ -47,7 +47,12 @@ from skfair.postprocessing._events import (
     warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
-from skfair.postprocessing._group_models import MAX_NARROW_COLUMNS, ScreenedClassifier
+from skfair.postprocessing._group_models import (
+    MAX_NARROW_COLUMNS,
+    EncodedClassifier,
+    ScreenedClassifier,
+    fit_classifier,
+)
 from skfair.postprocessing._joint import (
     FoldModel,
     JointProbabilities,
@@ -63,6 +68,7 @@ from skfair.postprocessing._oof import (
     code_equal_rows,
     cross_fit,
     estimator_noun,
+    final_step,
     fit_platt_scaling,
     fit_rows,
     make_folds,
@@ -70,7 +76,7 @@ from skfair.postprocessing._oof import (
     warn_if_training_data,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import warn
+from skfair.utils._checks import explain_conversion, text_columns, warn
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     check_method_params,
@@ -83,6 +89,10 @@ _N_FOLDS, _N_FOLDS_OF_LARGE, _LARGE = 5, 3, 10_000
 """
 
 
+_N_PROBE = 50
+"""Rows of X by which a model of the group is tried on text."""
+
+
 class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of the estimators that keep constraints by a final linear model of out-of-fold scores.
 
@@ -92,6 +102,7 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
 
     _record_types = (
         *ConstraintReportMixin._record_types,
+        EncodedClassifier,
         EventFeatures,
         EventModel,
         FoldModel,
@@ -391,9 +402,19 @@ def _check_input(estimator, X, y, columns, constraints):
     (X,) = indexable(X)
     X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)
     training = training._replace(samples=training.samples._replace(X=X))
+    _check_reads_text(estimator._base, estimator.group_estimator, X)
     if estimator.confidence_level is not None:
         warn_of_dependence(training.samples.X, training)
     return training, rows
+
+
+def _check_reads_text(base, group_estimator, X):
+    """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
+    rows = np.arange(min(count_samples(X), _N_PROBE))
+    probe, is_raw = safe_indexing(X, rows), final_step(base) is base
+    if is_raw and hasattr(group_estimator, "fit") and text_columns(probe):
+        with explain_conversion(probe, group_estimator):
+            fit_classifier(group_estimator, probe, rows % 2, np.ones(len(rows)))
 
 
 def _warn_of_unrouted_weights(estimator, base, columns, fit_params):

@@ -6,15 +6,18 @@ embeddings, get logistic regression of all columns, and another one of the colum
 between the labels, with steps where these show that it is not linear.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import has_fit_parameter
 
+from skfair.groups._groups import attribute_columns
 from skfair.postprocessing._logistic import as_floats, fit_logistic, fit_standardized_logistic
 
 MAX_NARROW_COLUMNS = 64
@@ -72,11 +75,11 @@ def _fit_weighted(classifier, features, target, weights):
     return classifier.fit(features, target, **({"sample_weight": weights} if has_weights else {}))
 
 
-def small_boosting(max_iter=15, learning_rate=0.4):
-    """Trees of too little capacity to overfit: few, of few leaves."""
+def _fit_boosting(features, target, weights, max_iter=15, learning_rate=0.4):
+    """Trees of all columns, of too little capacity to overfit: few, of few leaves."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # takes long to import
 
-    return HistGradientBoostingClassifier(
+    boosting = HistGradientBoostingClassifier(
         learning_rate=learning_rate,
         max_iter=max_iter,
         max_leaf_nodes=4,
@@ -84,11 +87,80 @@ def small_boosting(max_iter=15, learning_rate=0.4):
         early_stopping=False,
         random_state=0,
     )
+    frequent = _find_frequent_values(features)
+    if not frequent:
+        return _fit_weighted(boosting, features, target, weights)
+    encoded = EncodedClassifier(boosting, frequent).transform(features)
+    return EncodedClassifier(_fit_weighted(boosting, encoded, target, weights), frequent)
 
 
-def _fit_boosting(features, target, weights):
-    """Small boosting of all columns."""
-    return _fit_weighted(small_boosting(), features, target, weights)
+# Columns of text, and of categories that are too many for trees.
+
+
+_MAX_CATEGORIES = 254
+"""Frequent values of a column that trees get as categories; all others are one more."""
+
+_RARE = "(rare)"
+
+
+class EncodedClassifier(NamedTuple):
+    """A classifier of columns, of which some become categories: frequent values, and all others.
+
+    ``frequent`` has the frequent values of these columns as text, by the number of the column.
+    """
+
+    classifier: Any
+    frequent: dict
+
+    @property
+    def classes_(self):
+        """The labels of the classifier."""
+        return self.classifier.classes_
+
+    def predict_proba(self, X):
+        """Probabilities of the labels."""
+        return self.classifier.predict_proba(self.transform(X))
+
+    def transform(self, features):
+        """A table of the columns that the classifier gets; missing values stay missing."""
+        table = _make_table(features)
+        for number, values in self.frequent.items():
+            text = _to_text(table[number])
+            is_unchanged = text.isna() | text.isin(values)
+            table[number] = text.where(is_unchanged, _RARE).astype("category")
+        return table
+
+
+def _find_frequent_values(features):
+    """Frequent values of the columns that trees cannot read, by the number of the column."""
+    if getattr(getattr(features, "dtype", None), "kind", "O") in "biuf":
+        return {}
+    table = _make_table(features)
+    return {
+        number: _frequent_values(column)
+        for number, column in table.items()
+        if not (pd.api.types.is_numeric_dtype(column.dtype) or _is_narrow_category(column.dtype))
+    }
+
+
+def _is_narrow_category(dtype):
+    return isinstance(dtype, pd.CategoricalDtype) and len(dtype.categories) <= _MAX_CATEGORIES + 1
+
+
+def _frequent_values(column):
+    """The values of a column that occur most often, as text; ties in the order of the text."""
+    counts = _to_text(column).value_counts().sort_index()
+    return counts.sort_values(ascending=False, kind="stable").index[:_MAX_CATEGORIES].tolist()
+
+
+def _to_text(column):
+    """A column as text, where it is not missing."""
+    return column.astype(object).map(str, na_action="ignore")
+
+
+def _make_table(features):
+    """DataFrame of any table or array, by the number of the column."""
+    return pd.DataFrame(dict(enumerate(attribute_columns(features)))).infer_objects()
 
 
 def _fit_scaled_logistic(features, target, weights):
@@ -264,6 +336,7 @@ def _sample(features):
 
 _FIT = {
     "boosted": _fit_boosting,
+    "more boosted": partial(_fit_boosting, max_iter=20, learning_rate=0.3),
     "linear": _fit_scaled_logistic,
     "dense": _fit_dense_logistic,
     "screened": _fit_screened,

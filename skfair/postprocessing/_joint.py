@@ -33,7 +33,6 @@ from skfair.postprocessing._events import (
 from skfair.postprocessing._group_models import (
     default_model_names,
     fit_classifier,
-    small_boosting,
 )
 from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
@@ -117,8 +116,8 @@ class FoldModel(NamedTuple):
             if kind in _LEARNS_CLASS:
                 labels = 2 * labels + (training.samples.target[rows] > 0)
             # More trees than for the group alone: the class is learned as well.
-            estimator = small_boosting(20, 0.3) if kind == "boosted" else kind
-            classifiers.append(fit_classifier(estimator, features, labels, weights))
+            name = "more boosted" if kind == "boosted" else kind
+            classifiers.append(fit_classifier(name, features, labels, weights))
             n_labels.append(2 * n_groups if kind in _LEARNS_CLASS else n_groups)
         return cls(base, list(kinds), classifiers, n_labels)
 

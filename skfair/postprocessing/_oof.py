@@ -148,6 +148,9 @@ _ROUNDING = 1e-6
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
+_MAX_SCORE = 1e140
+"""Absolute value below which the squares of scores have a finite sum."""
+
 _RELATIVE_ROUNDING = 2.0**-40
 """Relative difference by which rounding separates the scores of samples with equal features."""
 
@@ -252,11 +255,14 @@ def _finite_output(estimator, method, X):
             f"{name} must return one row for each of the {n_samples} samples, but it returned "
             f"shape {scores.shape}. Return a 1-D array, or a 2-D one with a column per class."
         )
-    n_bad = n_samples - int(np.isfinite(scores).all(axis=tuple(range(1, scores.ndim))).sum())
+    is_valid = np.abs(scores) < _MAX_SCORE  # False for nan
+    n_bad = n_samples - int(is_valid.all(axis=tuple(range(1, scores.ndim))).sum())
     if n_bad:
         raise ValueError(
-            f"{name} must return finite numbers, but {n_bad} of {n_samples} rows have nan or inf. "
-            "Check the classifier for overflow, and X for values far outside its training data."
+            f"{name} must return finite numbers, below {_MAX_SCORE:g} in absolute value, but "
+            f"{n_bad} of {n_samples} rows have nan, inf or larger numbers. Check the "
+            f"{estimator_noun(estimator)} for overflow, and X for values far outside its training "
+            "data."
         )
     return scores
 
@@ -409,6 +415,7 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
         _check_classes(estimator, np.unique(y))
         return [estimator], estimator_scores(estimator, X)
     _warn_of_refit(estimator)
+    _check_clone(estimator)
     if isinstance(folds, str):
         _refuse_supervised_steps(estimator, X, y)
         with subtask(f"{name} of all samples"):
@@ -429,6 +436,18 @@ def cross_fit(estimator, X, y, folds, *, params=None, n_jobs=None, subtask=nullc
     scores = np.empty((len(y), fold_scores[0].shape[1]))
     scores[np.concatenate(tests)] = np.concatenate(fold_scores)
     return fitted, scores
+
+
+def _check_clone(estimator):
+    """Raise for an estimator whose constructor copies an argument: its clones are refused."""
+    try:
+        clone(estimator)
+    except RuntimeError as error:
+        raise ValueError(
+            f"Each fold fits a clone of the {estimator_noun(estimator)}, but: {error}. If that is "
+            "a list, pass a tuple, or pass it to fit, as in fit(X, y, sensitive_features=..., "
+            "cat_features=[...])."
+        ) from error
 
 
 def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):

@@ -315,12 +315,12 @@ class AdamPrimalDual(LoopSolver):
     with :math:`\eta_k` decreasing linearly to 0 at the last step [1]_. A few times per epoch the
     decisions of all samples are counted,
     :math:`\lambda \leftarrow [\lambda + \sigma\, G(x)]_+`: the proxy-Lagrangian of [2]_ with exact
-    multipliers. It is the default for networks.
+    multipliers. It is the default for networks. The answer is the last iterate.
 
     Parameters
     ----------
     max_iter : int, default=8
-        Epochs.
+        Epochs: passes over the samples, or several where a pass has fewer steps than `epoch_steps`.
     tol : float, default=1e-3
         Violation of a row up to which an iterate counts as feasible, and residual of the optimality
         conditions at which the solver stops.
@@ -344,6 +344,9 @@ class AdamPrimalDual(LoopSolver):
         Maps the optimiser to a scheduler of ``torch.optim.lr_scheduler``, whose ``step()`` is
         called after every epoch. None: the step of Adam decreases to 0, that of an `optimizer` is
         constant.
+    epoch_steps : int, default=25
+        Steps of an epoch, at least: few samples are passed over several times, since networks need
+        some hundred steps.
 
     References
     ----------
@@ -364,6 +367,8 @@ class AdamPrimalDual(LoopSolver):
     0.0
     """
 
+    takes_last = True
+
     def __init__(
         self,
         max_iter: PositiveInt = 8,
@@ -375,6 +380,7 @@ class AdamPrimalDual(LoopSolver):
         count_decisions: bool = True,
         optimizer: Callable | None = None,
         scheduler: Callable | None = None,
+        epoch_steps: PositiveInt = 25,
     ):
         super().__init__(max_iter, tol, batch_size)
         self.learning_rate = learning_rate
@@ -383,6 +389,7 @@ class AdamPrimalDual(LoopSolver):
         self.count_decisions = count_decisions
         self.optimizer = optimizer
         self.scheduler = scheduler
+        self.epoch_steps = epoch_steps
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -437,6 +444,9 @@ class AdamPrimalDual(LoopSolver):
         return reset_auxiliary(
             evaluate_decisions(problem, x) if self.count_decisions else problem.evaluate(x)
         )
+
+    def _steps_per_epoch(self, problem):
+        return max(self.epoch_steps, super()._steps_per_epoch(problem))
 
 
 def _project_multipliers(multipliers, aux_jacobian):

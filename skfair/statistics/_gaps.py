@@ -226,7 +226,7 @@ def ratio_interval(
     Returns
     -------
     interval : Interval
-        In [0, 1]; 1 if all rates are 0.
+        In [0, 1]; the estimate is nan if all rates are 0.
 
     Raises
     ------
@@ -255,7 +255,7 @@ def ratio_interval(
             "other values by their difference, with gap_interval."
         )
     largest = rates.values.max()
-    estimate = float(rates.values.min() / largest) if largest > 0 else 1.0
+    estimate = float(rates.values.min() / largest) if largest > 0 else np.nan
     gap = interval_of_largest_contrast(
         LogRates(rates), pairwise_contrasts(len(rates.values)), confidence_level
     )

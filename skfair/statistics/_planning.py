@@ -30,6 +30,9 @@ _LOG_NORMAL_COUNT = 5000.0
 _NEGLIGIBLE_PROBABILITY = 1e-4
 """Probability of the smallest counts that the computation of the power leaves out."""
 
+_N_INTERVALS, _HALF_WIDTH = 4000, 8.0
+"""Intervals of the smallest of normal estimates, and standard errors on either side of its mean."""
+
 _NOISE_SHARE = 0.6
 """Share of the range of sampling noise by which posteriors of a range must be narrower."""
 
@@ -40,8 +43,9 @@ def required_sample_size(
     ratio: float | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
+    expected: float | None = None,
     n_groups: int = 2,
-    rate: float = 0.5,
+    rate: float | None = None,
     confidence_level: float = CONFIDENCE_LEVEL,
     power: float = 0.8,
     purpose: Literal["certificate", "fit"] = "certificate",
@@ -50,18 +54,20 @@ def required_sample_size(
 ) -> int:
     r"""Compute how many samples of each group a claim, or a guaranteed fit, needs.
 
-    For a claim by `skfair.audit.Audit.certify` it is the smallest size n at which a model whose
-    groups all have the rate p is certified to keep the tolerance :math:`\epsilon` with the given
-    power. If each group can expect 40 successes and 40 failures, it follows from the normal
-    approximation:
+    For a claim by `skfair.audit.Audit.certify` it is the smallest size n at which a model is
+    certified to keep the tolerance :math:`\epsilon` with the given power. The model is expected to
+    have the gap g between groups with the rates :math:`p - g/2` and :math:`p + g/2`, each of one
+    half of them. If each group can expect 40 successes and 40 failures, the rates are taken to be
+    normal. For two groups and a gap of many standard errors
 
-    .. math:: n = p (1 - p) \Bigl( \frac{\sqrt 2 \, z_c + q_{k, b}}{\epsilon} \Bigr)^2
+    .. math:: n \approx \bigl( p (1 - p) - g^2/4 \bigr)
+        \Bigl( \frac{\sqrt 2 \, (z_c + z_b)}{\epsilon - g} \Bigr)^2
 
-    with :math:`z_c` the normal quantile at the confidence level and :math:`q_{k, b}` the quantile
-    of the range of k normal variables at the power. Otherwise the power is the exact binomial
-    probability of counts that the tests of `certify` accept. It is 0 below
-    :math:`\log(1 - c) / \log(1 - \epsilon)` samples: there even a group without a success is
-    compatible with a rate above :math:`\epsilon`.
+    with the normal quantiles :math:`z_c` and :math:`z_b` at the confidence level and the power.
+    Without a gap, the quantile :math:`q_{k, b}` of the range of k normal variables takes the place
+    of :math:`\sqrt 2 \, z_b`. Otherwise the power is the exact binomial probability of counts that
+    the tests of `certify` accept. It is 0 below :math:`\log(1 - c) / \log(1 - \epsilon)` samples:
+    there even a group without a success is compatible with a rate above :math:`\epsilon`.
 
     For a fit with ``confidence_level``, the smallest size at which Jeffreys' posteriors of k equal
     rates p lie within :math:`\epsilon \, q_{k, c} / (q_{k, c} + 0.6 \, q_{k, b})` of one another
@@ -72,7 +78,7 @@ def required_sample_size(
     The first quantile is the uncertainty of rates that the fit has made equal. The second is the
     sampling noise of the out-of-fold rates, which look less equal. The factor .6 approximates the
     width that the posteriors of rates with this noise need. Such a fit has a small gap in training.
-    One that shall use more of the tolerance, which costs less accuracy, needs more samples. How
+    One that has the `expected` gap there, which costs less accuracy, needs more samples. How
     much accuracy remains depends on the data, so a plan for it needs a `pilot`. Samples of several
     sizes are drawn from it and fitted, and the power is the probability that a fit is guaranteed
     and loses at most `max_accuracy_loss` against the fit without ``confidence_level``.
@@ -92,19 +98,21 @@ def required_sample_size(
     Parameters
     ----------
     tolerance : float in (0, 1), default=None
-        Largest gap allowed, less the gap that the model is expected to have, or that the fit shall
-        have in training.
+        Largest gap allowed.
     ratio : float in (0, 1), default=None
-        In place of a tolerance, the smallest ratio allowed, divided by the ratio that the model is
-        expected to have.
+        In place of a tolerance, the smallest ratio allowed.
     minimum, maximum : float in (0, 1), default=None
-        In place of a tolerance, the smallest or the largest rate that a group may have. `rate` must
-        be on the other side of it.
+        In place of a tolerance, the smallest or the largest rate that a group may have.
+    expected : float in [0, 1], default=None
+        What the bound is about, as the model is expected to have it: its gap with a tolerance (by
+        default 0), or that of the training data for ``purpose="fit"``; its ratio with `ratio` (by
+        default 1); the rate of all groups with `minimum` or `maximum`, where it is required.
     n_groups : int, default=2
         Number of groups compared, at least 2; at least 1 with `minimum` or `maximum`.
-    rate : float in (0, 1), default=0.5
-        Rate of the groups; for a tolerance 0.5 needs the largest sample, for a ratio a rate near
-        0. A rate within a class, such as the true positive rate, counts the samples of that class
+    rate : float in (0, 1), default=None
+        Mean of the smallest and the largest expected rate of a group, with a tolerance or ratio; by
+        default 0.5, which needs the largest sample for a tolerance. For a ratio a rate near 0 does.
+        A rate within a class, such as the true positive rate, counts the samples of that class
         only.
     confidence_level : float, default=0.95
         Confidence level of the claim, or of the fit.
@@ -130,8 +138,9 @@ def required_sample_size(
     Raises
     ------
     ValueError
-        If a number is out of its range, or not exactly one of `tolerance`, `ratio`, `minimum`,
-        `maximum` and `pilot` is passed. Also if the power is not reached at half of the pilot.
+        If a number is out of its range, the expected value does not keep the bound, or not exactly
+        one of `tolerance`, `ratio`, `minimum`, `maximum` and `pilot` is passed. Also if the power
+        is not reached at half of the pilot.
 
     See Also
     --------
@@ -154,14 +163,16 @@ def required_sample_size(
     >>> required_sample_size(0.05, rate=0.2, purpose="fit")
     953
 
-    The four-fifths rule, for a model without a gap, and for one with a ratio of .9:
+    A model that is expected to have a gap of .03, and the four-fifths rule for a ratio of .9:
 
-    >>> required_sample_size(ratio=0.8, rate=0.2), required_sample_size(ratio=0.8 / 0.9, rate=0.2)
-    (1417, 5007)
+    >>> required_sample_size(0.05, expected=0.03, rate=0.2)
+    4940
+    >>> required_sample_size(ratio=0.8, expected=0.9, rate=0.2)
+    3659
 
     A floor of .75 for the recall of two groups that have .8:
 
-    >>> required_sample_size(minimum=0.75, rate=0.8)
+    >>> required_sample_size(minimum=0.75, expected=0.8)
     591
     """
     bounds: dict[str, Any] = {"tolerance": tolerance, "ratio": ratio, "minimum": minimum}
@@ -183,10 +194,11 @@ def required_sample_size(
         )
     if pilot is None:
         check_tolerance(bound, closed="neither", name=name)
+    is_one_sided = name in ("minimum", "maximum")
+    given_rate, rate = rate, 0.5 if rate is None else rate
     for argument, value in {"rate": rate, "power": power}.items():
         if not isinstance(value, Real) or not 0.0 < value < 1.0:
             raise argument_error(f"{argument} must be strictly between 0 and 1; got {value!r}.")
-    is_one_sided = name in ("minimum", "maximum")
     fewest = 1 if is_one_sided else 2
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
@@ -194,38 +206,79 @@ def required_sample_size(
         raise argument_error(f"purpose must be 'certificate' or 'fit'; got {purpose!r}.")
     level = check_level(confidence_level)
     if pilot is not None:
+        if expected is not None:
+            raise argument_error(f"expected must be None with a pilot; got {expected!r}.")
         return _pilot_size(pilot, max_accuracy_loss, power, purpose)
     if max_accuracy_loss is not None:
         raise ValueError(
             "max_accuracy_loss depends on the data; pass pilot=FitPilot(classifier, X, y, ...) in "
             f"place of {name}, or max_accuracy_loss=None."
         )
-    if purpose == "fit":
-        if tolerance is None:
-            raise ValueError(
-                f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
-                "tolerance, such as the difference that the ratio means at the rate."
-            )
-        return _guarantee_size(tolerance, n_groups, rate, level, power)
+    if purpose == "fit" and tolerance is None:
+        raise ValueError(
+            f"purpose='fit' plans for a tolerance, but {name}={bound!r} was passed; pass "
+            "tolerance, such as the difference that the ratio means at the rate."
+        )
+    if is_one_sided and given_rate is not None:
+        raise argument_error(
+            f"rate must be None with {name}; got {rate!r}. Pass the rate of the groups as expected."
+        )
+    expected = _check_expected(name, bound, expected)
     if is_one_sided:
-        if (rate <= bound) if name == "minimum" else (rate >= bound):
-            raise ValueError(
-                f"{name}={bound!r} can be certified only of groups whose rate is "
-                f"{'above' if name == 'minimum' else 'below'} it; got rate={rate!r}."
-            )
         # A ceiling is a floor of the rate of the other outcome.
-        mirrored = (bound, rate) if name == "minimum" else (1.0 - bound, 1.0 - rate)
-        return _minimum_rate_size(*mirrored, n_groups, level, power)
-    if tolerance is None:
-        return _ratio_size(ratio, n_groups, rate, level, power)
-    rate = min(rate, 1.0 - rate)  # the tests treat successes and failures in the same way
-    n = _approximate_size(tolerance, n_groups, rate, level, power)
-    if n * rate >= _NORMAL_COUNT:
+        floor = (bound, expected) if name == "minimum" else (1.0 - bound, 1.0 - expected)
+        return _minimum_rate_size(*floor, n_groups, level, power)
+    rates = _expected_rates(name, expected, rate, n_groups)
+    if purpose == "fit":
+        return _guarantee_size(tolerance, rates, level, power)
+    return (_difference_size if name == "tolerance" else _ratio_size)(bound, rates, level, power)
+
+
+def _check_expected(name, bound, expected):
+    """The gap, ratio or rate that a model is expected to have; raise if it breaks the bound."""
+    if expected is None and name in ("minimum", "maximum"):
+        raise argument_error(
+            f"expected must be the rate that the groups are expected to have with {name}: the "
+            "closer it is to the bound, the more samples are required."
+        )
+    if expected is None:
+        return 0.0 if name == "tolerance" else 1.0
+    low, high = {"tolerance": (0.0, bound), "maximum": (0.0, bound)}.get(name, (bound, 1.0))
+    is_possible = isinstance(expected, Real) and low <= expected <= high
+    if not is_possible or expected == bound or (expected in (0, 1) and name.endswith("imum")):
+        raise argument_error(
+            f"expected must be the {_QUANTITIES[name]} of the model, from {low} to {high} and not "
+            f"at the bound {name}={bound!r}, which no sample could show; got {expected!r}."
+        )
+    return float(expected)
+
+
+_QUANTITIES = {"tolerance": "gap", "ratio": "ratio", "minimum": "rate", "maximum": "rate"}
+"""What a bound is about, by its argument."""
+
+
+def _expected_rates(name, expected, rate, n_groups):
+    """Rates of all groups around their middle, of which half are the smallest."""
+    # A ratio r of rates about p is the gap 2 p (1 - r) / (1 + r).
+    gap = expected if name == "tolerance" else 2.0 * rate * (1.0 - expected) / (1.0 + expected)
+    if gap and not gap / 2.0 < rate < 1.0 - gap / 2.0:
+        raise argument_error(
+            "rate must be the middle of the smallest and the largest rate of a group, which are "
+            f"{gap:.3g} apart with expected={expected!r} and must be between 0 and 1; got {rate!r}."
+        )
+    n_largest = n_groups // 2
+    return np.repeat([rate - gap / 2.0, rate + gap / 2.0], [n_groups - n_largest, n_largest])
+
+
+def _difference_size(tolerance, rates, level, power):
+    """Sample size of each group at which the largest difference is certified to be small."""
+    # The tests treat successes and failures in the same way.
+    rates = rates if rates.mean() <= 0.5 else np.sort(1.0 - rates)
+    n = _normal_size(tolerance, rates, rates * (1.0 - rates), level, power)
+    if n * rates.mean() >= _NORMAL_COUNT:
         return n
     start = max(smallest_certifiable_size(tolerance, level), int(0.8 * n))
-    return _smallest_size(
-        start, lambda n: certificate_power(n, tolerance, n_groups, rate, level) >= power
-    )
+    return _smallest_size(start, lambda n: certificate_power(n, tolerance, rates, level) >= power)
 
 
 def _pilot_size(pilot, max_accuracy_loss, power, purpose):
@@ -250,27 +303,42 @@ def smallest_certifiable_size(tolerance, level):
     return int(np.ceil(np.log1p(-level) / np.log1p(-tolerance)))
 
 
-def _approximate_size(tolerance, n_groups, rate, level, power):
-    """Sample size of each group if the rates are normally distributed."""
-    errors = _required_z_score(n_groups, level, power)
-    return int(np.ceil(rate * (1.0 - rate) * (errors / tolerance) ** 2))
+def _normal_size(bound, means, variances, level, power):
+    """Sample size of each group if the estimates are normal about sorted means.
+
+    The variances are those of a single sample. Estimates are certified to lie within the bound of
+    one another.
+    """
+    z_score, pair = special.ndtri(level), variances[[0, -1]].sum()
+
+    def is_enough(n):
+        errors = np.sqrt(variances / n)
+        width = bound - z_score * np.sqrt(pair / n)
+        # The smallest estimate lies in one of many short intervals about the smallest mean.
+        reach = _HALF_WIDTH * errors.max()
+        ends = np.linspace(means[0] - reach, means[0] + reach, _N_INTERVALS + 1)
+        most = (ends[1:] + ends[:-1]) / 2.0 + width
+
+        def cdf(values):
+            return special.ndtr((values - means[:, np.newaxis]) / errors[:, np.newaxis])
+
+        return _range_probability(cdf(ends[:-1]), cdf(ends[1:]), cdf(most)) >= power
+
+    # With fewer samples the width is negative.
+    return _smallest_size(max(1, int(pair * (z_score / bound) ** 2)), is_enough)
 
 
-def _required_z_score(n_groups, level, power):
-    """Distance between the bound and a model without a gap, in standard errors of a rate."""
-    # The studentised range with many degrees of freedom is the range of normal variables.
-    spread = stats.studentized_range.ppf(power, n_groups, np.inf)
-    return np.sqrt(2.0) * special.ndtri(level) + spread
-
-
-def _guarantee_size(tolerance, n_groups, rate, level, power):
-    """Sample size of each group at which the posterior of equal rates is certain enough."""
-    certain, noise = stats.studentized_range.ppf([level, power], n_groups, np.inf)
-    errors, rates = certain + _NOISE_SHARE * noise, np.full(n_groups, rate)
-    width = tolerance * certain / errors
+def _guarantee_size(tolerance, rates, level, power):
+    """Sample size of each group at which the posterior of the rates is certain enough."""
+    certain, noise = stats.studentized_range.ppf([level, power], len(rates), np.inf)
+    errors, gap = certain + _NOISE_SHARE * noise, np.ptp(rates)
+    width = gap + (tolerance - gap) * certain / errors
+    # At the variance of the rates in the middle; one-sided where the gap is large.
+    variance = rates.mean() * (1.0 - rates.mean()) - gap**2 / 4.0
+    start = 0.4 * variance * (errors / (tolerance - gap)) ** 2
     return _smallest_size(
-        max(1, int(0.8 * rate * (1.0 - rate) * (errors / tolerance) ** 2)),
-        lambda n: range_probability(rates, np.full(n_groups, n), width) >= level,
+        max(1, int(start)),
+        lambda n: range_probability(rates, np.full(len(rates), n), width) >= level,
     )
 
 
@@ -286,8 +354,8 @@ def _smallest_size(start, is_enough):
     return high
 
 
-def certificate_power(n, tolerance, n_groups, rate, level):
-    """Probability that groups of n samples and equal rates are certified.
+def certificate_power(n, tolerance, rates, level):
+    """Probability that groups of n samples with these rates are certified.
 
     The pair of the largest and the smallest count decides. So this is the sum, over the smallest
     count, of the probability that all counts are between it and the largest count that the tests
@@ -295,22 +363,31 @@ def certificate_power(n, tolerance, n_groups, rate, level):
     """
     # The smallest counts that are neither too small nor too large to occur.
     counts = np.arange(n + 1)
-    all_reach = stats.binom.sf(counts - 1, n, rate) ** n_groups
-    all_exceed = stats.binom.sf(counts, n, rate) ** n_groups
+    all_reach = stats.binom.sf(counts - 1, n, rates[:, np.newaxis]).prod(axis=0)
+    all_exceed = stats.binom.sf(counts, n, rates[:, np.newaxis]).prod(axis=0)
     smallest = counts[
         (all_reach > _NEGLIGIBLE_PROBABILITY) & (all_exceed < 1.0 - _NEGLIGIBLE_PROBABILITY)
     ]
-    largest = _largest_accepted_counts(n, smallest, tolerance, level)
-    return _probability_of_ranges(smallest, largest, n, n_groups, rate)
+    return _count_range_probability(
+        smallest, _largest_accepted_counts(n, smallest, tolerance, level), n, rates
+    )
 
 
-def _probability_of_ranges(smallest, largest, n, n_groups, rate):
+def _count_range_probability(smallest, largest, n, rates):
     """Probability that all counts are between a smallest one and the largest accepted with it."""
-    # P(all counts in [a, b]) - P(all counts in [a + 1, b]).
-    accepted = stats.binom.cdf(largest, n, rate)
-    from_smallest = np.maximum(accepted - stats.binom.cdf(smallest - 1, n, rate), 0.0)
-    above_smallest = np.maximum(accepted - stats.binom.cdf(smallest, n, rate), 0.0)
-    return float((from_smallest**n_groups - above_smallest**n_groups).sum())
+    cdfs = stats.binom.cdf((smallest - 1, smallest, largest), n, rates[:, np.newaxis, np.newaxis])
+    return _range_probability(*np.swapaxes(cdfs, 0, 1))
+
+
+def _range_probability(below, through, most):
+    """Probability that the smallest value is in an interval, and the others below an end.
+
+    For groups in rows and intervals in columns, the distribution functions below and through each
+    interval, and at its end.
+    """
+    # P(all values from the interval on, up to the end) - P(all values above it, up to the end).
+    from_interval, above_interval = np.maximum(most - below, 0.0), np.maximum(most - through, 0.0)
+    return float((from_interval.prod(axis=0) - above_interval.prod(axis=0)).sum())
 
 
 def _largest_accepted_counts(n, smallest, tolerance, level):
@@ -341,16 +418,14 @@ def _is_accepted(first, second, n, tolerance, level):
     return exact_difference_test((first, second), (n, n), tolerance) <= 1.0 - level
 
 
-def _ratio_size(ratio, n_groups, rate, level, power):
-    """Sample size of each group at which equal rates are certified to have the ratio."""
+def _ratio_size(ratio, rates, level, power):
+    """Sample size of each group at which the smallest ratio is certified to be large."""
     # The logarithm of a rate has the variance (1 - p) / (n p).
-    errors = _required_z_score(n_groups, level, power) / np.log(ratio)
-    n = int(np.ceil((1.0 - rate) / rate * errors**2))
-    if n * min(rate, 1.0 - rate) >= _LOG_NORMAL_COUNT:
+    n = _normal_size(-np.log(ratio), np.log(rates), (1.0 - rates) / rates, level, power)
+    if n * min(rates.min(), 1.0 - rates.max()) >= _LOG_NORMAL_COUNT:
         return n
-    return _smallest_size(
-        max(1, int(0.8 * n)), lambda n: ratio_power(n, ratio, n_groups, rate, level) >= power
-    )
+    start = max(1, int(0.8 * n))
+    return _smallest_size(start, lambda n: ratio_power(n, ratio, rates, level) >= power)
 
 
 _N_SIZES = 1000
@@ -380,14 +455,13 @@ def minimum_rate_power(n, minimum, n_groups, rate, level):
     return stats.binom.sf(count - 1.0, n, rate) ** n_groups
 
 
-def ratio_power(n, ratio, n_groups, rate, level):
-    """Probability that groups of n samples and equal rates are certified to have the ratio.
+def ratio_power(n, ratio, rates, level):
+    """Probability that groups of n samples with these rates are certified to have the ratio.
 
     As in `certificate_power`; the rule of `skfair.audit.Audit.certify` is that of `LogRates`.
     """
-    first, last = stats.binom.ppf(
-        (_NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2), n, rate
-    )
+    ends = _NEGLIGIBLE_PROBABILITY**2, 1.0 - _NEGLIGIBLE_PROBABILITY**2
+    first, last = stats.binom.ppf(ends, n, rates[[0, -1]])
     counts = np.arange(first, last + 1.0)
     # Upper limit of the logarithm of the largest count over the smallest one, which is a column.
     hits = np.repeat(counts[:, np.newaxis], 3, axis=1)
@@ -396,4 +470,4 @@ def ratio_power(n, ratio, n_groups, rate, level):
     margins = np.hypot((high - logs.values)[:, np.newaxis], logs.values - low)
     uppers = np.subtract.outer(logs.values, logs.values) + margins
     largest = counts[0] + (uppers <= -np.log(ratio)).sum(axis=0) - 1.0
-    return _probability_of_ranges(counts, largest, n, n_groups, rate)
+    return _count_range_probability(counts, largest, n, rates)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -15,7 +14,7 @@ from skfair.classification import NetworkClassifier
 from skfair.constraints import Constraint, ConstraintName
 from skfair.fitting._input import check_classification_data, warn_if_revealed
 from skfair.fitting._model import estimator_docs, make_loss
-from skfair.fitting._network import NetworkSteps, solve_or_interrupt
+from skfair.fitting._network import NetworkSteps, solve_or_interrupt, warn_of_interrupt
 from skfair.losses import LossName, Pointwise
 from skfair.problems._evaluation import Evaluation
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
@@ -143,12 +142,13 @@ def _finish(estimator, model, parameters):
     is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
         estimator.module, "module_in_front"
     )
-    if estimator.solver is None and model.network.n_last == 2 and is_new:
+    if estimator.enforcement is not None and model.network.n_last == 2 and is_new:
         warn(
-            "solver=None fits the last linear layer again, but the scores are no linear "
-            "function of the outputs of one, so that they are only scaled and shifted: few "
-            "decisions may remain that keep the bound. End the module in torch.nn.Linear whose "
-            "parameters require gradients, or pass the layers before its output."
+            "The last linear layer is fitted again to keep the bound, but the scores are no linear "
+            "function of the outputs of one, or it shares its weight with another layer, so that "
+            "they are only scaled and shifted: few decisions may remain that keep the bound. End "
+            "the module in torch.nn.Linear whose parameters require gradients and are its own, or "
+            "pass the layers before its output."
         )
     return model, parameters
 
@@ -213,11 +213,11 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         Loss of a score, as in :class:`~skfair.classification.ConstrainedERMClassifier`, or a loss
         of PyTorch with ``reduction="none"``, which gets scores and classes 0 and 1 in double
         precision. The last layer is fitted to it as well, which needs two derivatives.
-    alpha : float, default=1e-4
-        Strength of the l2 penalty on the weights of layers, relative to a mean loss. It is small,
-        as in scikit-learn's ``MLPClassifier``, because a module may be pretrained, or have dropout
-        or normalisation. The 2e-3 of
-        :class:`~skfair.classification.ConstrainedMLPClassifier` suit its small networks of tables.
+    alpha : float or None, default=None
+        Strength of the l2 penalty on the weights of layers, relative to a mean loss. None is 5 over
+        the number of samples, since few samples are memorised, at least 1e-4. This minimum is
+        smaller than that of :class:`~skfair.classification.ConstrainedMLPClassifier`, because a
+        module may be pretrained, or have dropout or normalisation.
     solver : str, Solver or None, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=20, batch_size=64)`` of :mod:`skfair.solvers`. Iterations
@@ -275,12 +275,13 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     ``torch.utils.data.Dataset`` that gives a sample by its number, alone or as the first of a
     tuple. A sample with several inputs is a tuple or dict, passed to the module by position or by
     name. A ``DataLoader`` reads its dataset by its workers and its ``collate_fn``; the fit chooses
-    batches and their order. `AdamPrimalDual` reads each sample once per epoch, and twice or, with
-    batch norm, three times afterwards: loss and constraint share a batch, which has its share of
-    every group, and the multipliers follow the gaps of the scores that the batches of the epoch
-    gave. Other solvers evaluate all samples after each epoch. The first two samples are read once
-    more. The inputs of the last layer are kept in memory, 8 bytes each. A sample without weight is
-    not read. A dataset must give the same sample each time for its decision to be kept.
+    batches and their order. `AdamPrimalDual` reads each sample once per epoch, or several times
+    where that would be fewer steps than its ``epoch_steps``, and twice or, with batch norm, three
+    times afterwards: loss and constraint share a batch, which has its share of every group, and the
+    multipliers follow the gaps of the scores that the batches of the epoch gave. Other solvers
+    evaluate all samples after each epoch. The first two samples are read once more. The inputs of
+    the last layer are kept in memory, 8 bytes each. A sample without weight is not read. A dataset
+    must give the same sample each time for its decision to be kept.
 
     Integers, such as those of tokens, are passed to the module as they are, unless it computes with
     real numbers alone.
@@ -314,18 +315,20 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     True
     """
 
-    _steps = NetworkSteps(_check, _make_loss, _make_model, _make_start, _describe, _solve, _finish)
+    _steps = NetworkSteps(
+        _check, _make_loss, _make_model, _make_start, _describe, _solve, _finish, min_alpha=1e-4
+    )
 
     def __init__(
         self,
         module: Callable | None = None,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
         *,
-        tolerance: NonNegative = 0.05,
+        tolerance: NonNegative | None = None,
         confidence_level: OpenShare | None = None,
         enforcement: Literal["auto"] | None = "auto",
         loss: LossName | Callable = "logistic",
-        alpha: NonNegative = 1e-4,
+        alpha: NonNegative | None = None,
         solver: SolverName | Solver | None = "adam-pd",
         early_stopping: bool = False,
         validation_fraction: OpenShare = 0.1,
@@ -415,11 +418,7 @@ def train_epochs(solver, problem, start, random_state, callback):
     except KeyboardInterrupt:
         if latest is None:
             raise  # nothing was learned yet
-        warn(
-            f"Training interrupted after {n_iter} epochs: the last of them is kept, and its last "
-            "layer enforced.",
-            ConvergenceWarning,
-        )
+        warn_of_interrupt(n_iter, "last")
     return _result(latest, steps.multipliers, n_iter)
 
 
@@ -440,10 +439,13 @@ class _EpochTrainer:
         self._strata = _find_strata(problem)
         self._sample_weights: list = [None] * len(problem.constraint)
         self.epoch_scheduler, self._n_left = None, None
+        # Few samples are passed over several times in an epoch.
+        n_samples, size = len(self.scores), min(solver.batch_size, len(self.scores))
+        self._batches = split_rows(max(n_samples, solver.epoch_steps * size), size)
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.
-            self._n_steps = solver.max_iter * len(split_rows(len(self.scores), solver.batch_size))
+            self._n_steps = solver.max_iter * len(self._batches)
             self._n_left = self._n_steps
         else:
             self.optimizer = solver.optimizer(self.tensors)
@@ -451,9 +453,11 @@ class _EpochTrainer:
             self.epoch_scheduler = solver.scheduler(self.optimizer)
 
     def run_epoch(self, random_state):
-        """Train on all samples once, and return the scores that their batches gave."""
-        order = _spread_strata(self._strata, random_state)
-        batches = [order[rows] for rows in split_rows(len(order), self.solver.batch_size)]
+        """Train on all samples, and return the scores that their latest batches gave."""
+        n_passes = -(-self._batches[-1].stop // len(self.scores))
+        passes = [_spread_strata(self._strata, random_state) for _ in range(n_passes)]
+        order = np.concatenate(passes)
+        batches = [order[rows] for rows in self._batches]
         due = np.linspace(0, len(batches), self.solver.dual_updates + 1).astype(int)[1:]
         for k, (rows, inputs) in enumerate(self.problem.model.iter_batches(batches), start=1):
             self._step(rows, self.network.outputs(inputs, is_training=True))

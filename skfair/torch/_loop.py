@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair.constraints import Constraint
+from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
-from skfair.fitting._input import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
@@ -33,7 +32,7 @@ def constraint_values(
     target: Any,
     sensitive_features: Any,
     *,
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
     surrogate: str | Callable = "sigmoid",
 ) -> Any:
     r"""Excess of smooth gaps between groups over their tolerances, as a tensor.
@@ -63,8 +62,8 @@ def constraint_values(
         Classes, 0 and 1, -1 and 1 or booleans.
     sensitive_features : torch.Tensor or array-like of shape (n_samples,) or (n_samples, n_columns)
         Group of each sample.
-    tolerance : float, default=0.0
-        Tolerance of constraints that have none of their own.
+    tolerance : float or None, default=None
+        Tolerance of constraints that have none of their own; None is .05.
     surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
         Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
 
@@ -253,7 +252,7 @@ class _ConstraintSettings:
         self.arguments = constraint, tolerance, surrogate
         each = constraint if isinstance(constraint, list | tuple) else [constraint]
         # Constraints may be changed between two calls: they are compared by their parameters.
-        self.key = (float(tolerance), surrogate, *map(_constraint_key, each))
+        self.key = (tolerance, surrogate, *map(_constraint_key, each))
         self.needs_group_sizes = any(_needs_group_sizes(one) for one in each)
 
     def __eq__(self, other):
@@ -304,7 +303,7 @@ def _bind_constraints(setting, labels, occupied):
     if len(np.unique(present // 2)) < max(2, len(names)):
         _warn_of_small_groups()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
-    resolved = resolve_constraints(constraint)
+    resolved = resolve_constraints(constraint, tolerance)
     for one in resolved:
         if one.uses_features:
             raise ValueError(

@@ -346,9 +346,10 @@ class TorchModel:
         random_state: int | None = None,
     ):
         device = check_device(device)
+        module, self.is_compiled = _outputs().unwrap_compiled(copy_module(module))
         self.samples = make_samples(X, device, count_inputs(module))
         stream = nullcontext() if random_state is None else RandomStream(random_state, device)
-        module = copy_module(module).to(device)
+        module = module.to(device)
         modes = {submodule: submodule.training for submodule in module.modules()}
         # Two samples show the shape of what the module returns, and the dtype that it takes.
         first = self.samples.read(slice(0, 2))
@@ -419,9 +420,14 @@ class TorchModel:
         return self.network.parameters(module)
 
     def module_at(self, parameters: np.ndarray) -> Any:
-        """A copy of the module with other parameters, in evaluation mode."""
+        """A copy of the module with other parameters, in evaluation mode.
+
+        It is compiled in place, at its first call, if the module was.
+        """
         network = self.network.copy()
         network.load(parameters)
+        if self.is_compiled:
+            network.module.compile()
         return network.module.eval()
 
     def take(self, rows: np.ndarray | slice) -> TorchModel:

@@ -227,6 +227,23 @@ def _replace_layer(module, layer, other):
     return module
 
 
+def unwrap_compiled(module):
+    """A module without the wrappers of `torch.compile`, whose layers have no hooks; and if it had.
+
+    The wrappers inside the module are replaced in place.
+    """
+    if isinstance(module, torch.jit.ScriptModule):
+        raise TypeError(
+            "module must have layers that can be read and replaced, but that is a "
+            f"{type(module).__name__} of torch.jit; pass the module that was scripted or traced, "
+            "which torch.compile may have compiled."
+        )
+    wrappers = [layer for layer in module.modules() if hasattr(layer, "_orig_mod")]
+    for wrapper in wrappers:
+        module = _replace_layer(module, wrapper, wrapper._orig_mod)
+    return module, bool(wrappers)
+
+
 # Evaluate and check modules.
 
 

@@ -119,7 +119,7 @@ def _advise_conversion(X, estimator):
             "networkx.to_scipy_sparse_array(graph), with affinity='precomputed', and the groups in "
             "the order of graph.nodes."
         )
-    columns = _text_columns(X)
+    columns = text_columns(X)
     if not columns:
         return ""
     any_model = (
@@ -134,7 +134,7 @@ def _advise_conversion(X, estimator):
     )
 
 
-def _text_columns(X):
+def text_columns(X):
     """Names, or positions, of the columns that are no numbers."""
     if not hasattr(X, "columns"):
         X = np.asarray(X, dtype=object)
@@ -176,6 +176,24 @@ def check_finite_squares(values, name, estimator=None):
         f"The squares of {name} must add up to a finite number, but it holds {largest:g} in row "
         f"{where}. Divide it by a constant, or leave the row out."
     )
+
+
+def check_exact_labels(labels, name):
+    """Raise for floats so large that integers are rounded to them: two labels may be one float."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "O":
+        labels = np.array([one for one in labels if isinstance(one, float | np.floating)])
+    if labels.dtype.kind != "f":
+        return
+    limit = 2.0 ** (np.finfo(labels.dtype).nmant + 1)
+    large = labels[np.isfinite(labels) & (np.abs(labels) >= limit)]
+    if len(large):
+        raise ValueError(
+            f"Labels must be exact, but {name} holds {large[0]:.0f} as "
+            f"{labels.dtype.name}, which rounds integers from {limit:.0f} on. A join or a missing "
+            "value makes floats of integers: convert the integers to strings before it, at fit and "
+            "for new data."
+        )
 
 
 # The check of tolerances, for fits, audits, plans and monitors.

@@ -79,6 +79,19 @@ def test_the_gap_of_a_ratio_is_1_minus_it(data):
     assert plain["gap"].tolist() == [pytest.approx(1 - ratio)]
 
 
+def test_a_model_without_positive_decisions_has_no_ratio(data):
+    X, y, groups = data
+    options = {"sensitive_features": groups, "constraint": DemographicParity(ratio=0.8), "cv": 2}
+    # One logistic regression is shrunk to the prior: no sample is selected.
+    y = y & (X[:, 0] > 0.3)
+    front = fairness_front(
+        LogisticRegression(), X, y, parameter="C", tolerances=[1e-6, 1.0], **options
+    )
+    assert np.isnan(front["gap"][0]) and front["gap"][1] > 0
+    with pytest.raises(ValueError, match=r"ratio=0.8\) must have a value for one fit at least"):
+        fairness_front(LogisticRegression(C=1e-6), X, y, **options)
+
+
 def test_pipelines_name_their_parameter(data):
     X, y, groups = data
     pipeline = make_pipeline(StandardScaler(), ConstrainedERMClassifier())

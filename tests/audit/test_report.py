@@ -492,7 +492,7 @@ def test_rates_that_differ_in_the_last_digit_only_are_equal():
     assert 0.0 < report.gaps["gap"].item() < 0.0005
     equal = "Selection rate (selected, of all) is equal by g: 50 % for all groups; in the"
     assert report.findings[1].startswith(equal) and "may be chance" not in report.findings[1]
-    assert "fifths" not in report.findings[1] and "4.42 percentage points" in report.findings[1]
+    assert "fifths" not in report.findings[1] and "4.43 percentage points" in report.findings[1]
     question = report.open_questions[0]
     assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.42")
     # A significant gap is not equal, however small it is.

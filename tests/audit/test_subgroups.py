@@ -248,7 +248,7 @@ def test_one_direction_needs_smaller_departures():
     assert (
         shared and (rows[1].loc[sorted(shared), "low"] > rows[0].loc[sorted(shared), "low"]).all()
     )
-    assert (above.flagged["gap"] > 0).all() and (below.flagged["gap"] < 0).all()
+    assert (above.flagged["difference"] > 0).all() and (below.flagged["difference"] < 0).all()
 
 
 @pytest.mark.slow
@@ -345,7 +345,7 @@ def test_json_has_all_numbers_and_the_findings():
     report = search_predictions(None, values, sensitive_features=table)
     content = json.loads(report.to_json())
     assert content["findings"] == report.findings
-    assert content["flagged"]["gap"] == report.flagged["gap"].tolist()
+    assert content["flagged"]["difference"] == report.flagged["difference"].tolist()
     assert content["searches"]["n_searched"] == report.searches["n_searched"].tolist()
 
 

@@ -343,7 +343,7 @@ def test_a_wrong_derivative_fails_the_check_and_is_warned_of(data):
 
             return (backwards,)
 
-    with pytest.raises(ValueError, match="slope of .* rate is wrong"):
+    with pytest.raises(ValueError, match="slope of a term of .* is wrong"):
         check_constraint(Wrong())
     X, y, groups = data
     with warnings.catch_warnings(record=True) as caught:

@@ -84,10 +84,11 @@ def test_decisions_keep_the_ratio(data, parity, weighted):
     assert ratio_of(parity, y, plain.predict(X), groups, weights) < parity.ratio <= ratio
     assert model.status_ in ("optimal", "feasible")
     assert model.constraint_violation_ == 0.0
-    # The gap of the report is 1 minus the ratio, and its tolerance 1 minus the smallest one.
+    # The report states the ratio and its bound, as claims do.
     report = model.constraint_report_
-    np.testing.assert_allclose(report["gap"], 1 - ratio)
-    np.testing.assert_allclose(report["tolerance"], 1 - parity.ratio)
+    np.testing.assert_allclose(report["gap"], ratio)
+    np.testing.assert_allclose(report["tolerance"], parity.ratio)
+    assert model.tightened_tolerances_ == pytest.approx([parity.ratio])
     assert model.score(X, y, weights) > plain.score(X, y, weights) - 0.12
 
 
@@ -116,7 +117,7 @@ def test_ratios_and_differences_together(data):
     assert ratio_of(both[0], y, decisions, groups) >= 0.8
     difference = metrics.equal_opportunity_difference(y, decisions, sensitive_features=groups)
     assert difference <= 0.1
-    assert model.constraint_report_["tolerance"].round(9).unique().tolist() == [0.2, 0.1]
+    assert model.constraint_report_["tolerance"].round(9).unique().tolist() == [0.8, 0.1]
 
 
 @pytest.mark.slow
@@ -198,7 +199,8 @@ def test_a_guaranteed_ratio_is_held_with_a_margin(data):
     model.fit(X, y, sensitive_features=groups)
     ratio = ratio_of(parity, y, model.predict(X), groups)
     assert model.guarantee_probability_ >= 0.9 and model.status_ != "uncertain"
-    assert ratio >= 1 - model.tightened_tolerances_[0] > 0.7
+    assert ratio >= model.tightened_tolerances_[0] > 0.7
+    assert 0.7 <= model.guaranteed_tolerances_[0] < ratio
 
 
 @pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")

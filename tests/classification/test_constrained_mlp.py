@@ -26,7 +26,7 @@ def data():
 
 
 def make(constraint="demographic_parity", **settings):
-    fast = {"hidden_layer_sizes": (16, 8), "solver": AdamPrimalDual(max_iter=60), "random_state": 0}
+    fast = {"hidden_layer_sizes": (16, 8), "solver": AdamPrimalDual(max_iter=12), "random_state": 0}
     return ConstrainedMLPClassifier(constraint, **(fast | settings))
 
 
@@ -100,7 +100,7 @@ def test_layers_have_the_shapes_of_scikit_learn(data, default_model):
     scores = (hidden @ model.coefs_[-1] + model.intercepts_[-1])[:, 0]
     np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-scores)), atol=1e-12)
-    assert len(model.loss_curve_) == model.n_iter_ == 60
+    assert len(model.loss_curve_) == model.n_iter_ == 12
     assert model.loss_curve_[-1] < model.loss_curve_[0]
 
 
@@ -115,7 +115,7 @@ def test_the_objective_counts_the_weights_of_all_layers(data):
 
 
 def test_without_enforcement_the_status_is_the_solvers(data):
-    solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0)
+    solver = AdamPrimalDual(max_iter=3, tol=1e-3, dual_step=0.0, epoch_steps=1)
     with pytest.warns(UserWarning, match="smooth rates exceed their bounds"):
         model = fit(data, enforcement=None, solver=solver)
     assert model.status_ == "infeasible"
@@ -144,6 +144,34 @@ def test_early_stopping_holds_out_samples_of_each_class_and_group(data):
     assert model.constraint_violation_ == 0.0
 
 
+def nearly_separable(n_samples, seed):
+    """Classes that a linear model nearly separates, one feature depends on the group."""
+    rng = np.random.default_rng(seed)
+    groups = rng.random(n_samples) < 0.4
+    X = rng.normal(size=(n_samples, 5))
+    X[:, 0] += 2.0 * groups
+    return X, X @ np.ones(5) + 0.1 * rng.logistic(size=n_samples) > 0, groups
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_few_samples_train_as_far_as_a_linear_model(early_stopping):
+    X, y, groups = nearly_separable(10_800, seed=0)
+    train = X[:800], y[:800]
+    settings = {"tolerance": 0.1}
+    linear = ConstrainedERMClassifier(**settings).fit(*train, sensitive_features=groups[:800])
+    model = ConstrainedMLPClassifier(
+        **settings, early_stopping=early_stopping, n_iter_no_change=2, random_state=0
+    ).fit(*train, sensitive_features=groups[:800])
+    assert model.score(X[800:], y[800:]) > linear.score(X[800:], y[800:]) - 0.01
+
+
+def test_the_default_penalty_falls_with_the_samples(data):
+    X, y, groups = data
+    model = fit(data, solver=AdamPrimalDual(max_iter=1))
+    explicit = fit(data, solver=AdamPrimalDual(max_iter=1), alpha=5 / 600)
+    np.testing.assert_array_equal(model.decision_function(X), explicit.decision_function(X))
+
+
 def test_an_empty_validation_set_is_refused(data):
     with pytest.raises(ValueError, match="holds out validation_fraction"):
         fit(data, early_stopping=True, validation_fraction=1e-4)
@@ -160,7 +188,7 @@ def test_same_seed_same_model(data):
 
 def test_a_warm_start_continues_the_last_fit(data):
     X, y, groups = data
-    model = fit(data, None, warm_start=True, solver=AdamPrimalDual(max_iter=60))
+    model = fit(data, None, warm_start=True, solver=AdamPrimalDual(max_iter=12))
     first = model.loss_curve_
     model.fit(X, y, sensitive_features=groups)
     assert model.loss_curve_[0] < first[10]
@@ -236,10 +264,11 @@ class Interrupted(AdamPrimalDual):
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_an_interrupt_returns_the_best_epoch(early_stopping, data):
+def test_an_interrupt_returns_the_last_epoch_or_the_best_held_out(early_stopping, data):
     X, y, groups = data
-    solver = Interrupted(max_iter=60, tol=1e-3)
-    with pytest.warns(ConvergenceWarning, match=r"interrupted after 20 epochs: the best"):
+    solver = Interrupted(max_iter=60, tol=1e-3, epoch_steps=1)
+    rank = "best" if early_stopping else "last"
+    with pytest.warns(ConvergenceWarning, match=rf"interrupted after 20 epochs: the {rank}"):
         model = fit(data, solver=solver, early_stopping=early_stopping)
     assert model.n_iter_ == len(model.loss_curve_) < 60
     assert model.constraint_violation_ == 0.0

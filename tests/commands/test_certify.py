@@ -360,6 +360,10 @@ def test_plans_print_the_number_and_its_assumption(capsys):
     out = capsys.readouterr().out
     assert f"{n:,} samples of each of 2 groups are required, {2 * n:,} in all" in out
     assert "assumes that all groups have the rate 0.2" in out
+    assert main(["plan", "--tolerance", "0.05", "--expected", "0.03", "--rate", "0.2"]) == 0
+    out = capsys.readouterr().out
+    assert f"{required_sample_size(0.05, expected=0.03, rate=0.2):,} samples of each" in out
+    assert "rates about 0.2 with a gap of 0.03" in out and "no gap" not in out
     options = ["--tolerance", "0.05", "--groups", "4", "--smallest-share", "0.1", "--json", "-"]
     assert main(["plan", *options]) == 0
     plan = json.loads(capsys.readouterr().out)

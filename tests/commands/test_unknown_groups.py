@@ -62,11 +62,14 @@ def test_floors_that_are_misspelt_are_errors(path, options, message, capsys):
 
 
 @pytest.mark.parametrize("bound", [["--minimum", "0.75"], ["--maximum", "0.3"]])
-def test_plans_of_floors_need_a_rate(bound, capsys):
+def test_plans_of_floors_need_the_expected_rate(bound, capsys):
     with pytest.raises(SystemExit):
         main(["plan", *bound])
-    assert f"{bound[0]} needs --rate" in capsys.readouterr().err
-    assert main(["plan", *bound, "--rate", "0.8" if bound[0] == "--minimum" else "0.2"]) == 0
+    assert (
+        f"--expected must be the rate that the groups are expected to have with {bound[0][2:]}"
+        in (capsys.readouterr().err)
+    )
+    assert main(["plan", *bound, "--expected", "0.8" if bound[0] == "--minimum" else "0.2"]) == 0
     assert "a rate of each group of at" in capsys.readouterr().out
 
 

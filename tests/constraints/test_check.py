@@ -53,10 +53,16 @@ def make_with_cell(inside):
 @pytest.mark.parametrize(
     "change, match",
     [
-        (lambda r: r._replace(slope=2 * r.slope), r"slope of Changed\(\)'s rate is wrong: sample"),
+        (
+            lambda r: r._replace(slope=2 * r.slope),
+            r"slope of a term of Changed\(\) is wrong: sample",
+        ),
         (lambda r: r._replace(curvature=-r.curvature), "curvature of .* is wrong: sample"),
         (lambda r: r._replace(slope=np.nan * r.slope), "slope .* wrong: sample 0 has nan"),
-        (lambda r: r._replace(slope=r.slope[:-1]), "slope .* must have shape .240,.* shape .239,"),
+        (
+            lambda r: r._replace(slope=r.slope[:-1]),
+            "slope .* must have shape .1200,.* shape .1199,",
+        ),
         (lambda r: Pointwise(r.value, r.slope, 0.0), r"curvature .* has shape \(\)"),
     ],
 )
@@ -68,10 +74,10 @@ def test_wrong_derivatives_are_reported(change, match):
 @pytest.mark.parametrize(
     "inside, match",
     [
-        (np.ones(240), "boolean masks .* 'mine' .* type float64"),
-        (np.arange(240), "type int64"),
+        (np.ones(1200), "boolean masks .* 'mine' .* type float64"),
+        (np.arange(1200), "type int64"),
         (np.ones(59, dtype=bool), r"shape \(59,\)"),
-        (np.ones((240, 1), dtype=bool), r"shape \(240, 1\)"),
+        (np.ones((1200, 1), dtype=bool), r"shape \(1200, 1\)"),
         (None, "type object"),
     ],
 )
@@ -157,6 +163,37 @@ def test_what_is_no_rate_is_compared_by_its_metric_or_unknown():
     assert LossParity().compared_rate is METRICS["loss_parity_difference"]
     assert PartialEqualizedOdds().compared_rate is METRICS["partial_equalized_odds_difference"]
     assert ScoreParity().compared_rate is None
+
+
+class ShareOfRange(RangeGap):
+    """The range, times the share of the smallest group among all samples."""
+
+    @classmethod
+    def from_cells(cls, cells, constraint):
+        gap = super().from_cells(cells, constraint)
+        sizes = [cells.counts[one] for block in gap.blocks for one in block]
+        object.__setattr__(gap, "share", min(sizes, default=0) / max(1, sum(sizes)))
+        return gap
+
+    def __call__(self, means):
+        return self.share * super().__call__(means)
+
+    def subgradient(self, means):
+        return self.share * super().subgradient(means)
+
+    def value_and_subgradient(self, means):
+        return self(means), self.subgradient(means)
+
+    def linear_forms(self, n_events):
+        return self.share * super().linear_forms(n_events)
+
+
+def test_a_gap_that_depends_on_the_sizes_of_groups_is_reported():
+    class ShareParity(DemographicParity):
+        gap = ShareOfRange
+
+    with pytest.raises(ValueError, match=r"subset of samples .* not on .* sizes: check ShareOf"):
+        check_constraint(ShareParity())
 
 
 class TripleRange(RangeGap):

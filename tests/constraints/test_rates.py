@@ -154,6 +154,8 @@ def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
             assert np.ptp(rates) <= one.tolerance + 1e-9
         elif kind == "floor":
             assert rates.min() >= one.bound - 1e-9
+            stated = report.loc[report["constraint"] == one.name, ["gap", "tolerance"]]
+            np.testing.assert_allclose(stated, [[rates.min(), one.bound]] * 3)
         else:
             assert rates.max() <= one.bound + 1e-9
     assert max(excesses) > 0.0, "the constraint does not bind"
@@ -410,7 +412,7 @@ def test_monitors_take_bounds_from_above_and_say_how_to_turn_a_floor():
     X, y, groups = make_data(5000)
     model = LogisticRegression().fit(X, y)
     rates = score_groups(recall_score, ~y, ~model.predict(X), groups)
-    monitor = GapMonitor(MaximumRate("false_positive_rate", 0.5), tolerance=0.5)
+    monitor = GapMonitor(MaximumRate("false_positive_rate", 0.5))
     summary = monitor.update(model.predict(X), y, sensitive_features=groups).summary()
     assert summary["gap"].iloc[-1] == pytest.approx((1.0 - rates).max())
     assert summary["status"].iloc[-1] == "certified"

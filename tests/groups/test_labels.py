@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
-from skfair.classification import ConstrainedERMClassifier
+from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
 from skfair.cluster import FairKMeans
 from skfair.groups._groups import (
     check_attribute_label_types,
@@ -14,6 +15,8 @@ from skfair.groups._groups import (
     unique_labels_and_codes,
 )
 from skfair.metrics import demographic_parity_difference
+from skfair.monitoring import GapMonitor
+from skfair.ranking import ConstrainedRanker
 
 SCALARS = st.one_of(
     st.text(max_size=3),
@@ -160,3 +163,47 @@ def test_labels_of_groups():
     check_attribute_label_types([(1, "a"), (2, "b")])
     with pytest.raises(TypeError, match="attribute 1 .* booleans and strings"):
         check_attribute_label_types([(1, "a"), (2, True)])
+
+
+IDENTIFIERS = 2**53 + np.arange(2, dtype=np.int64)
+"""Two integers that are one float."""
+
+
+def rank(place, groups):
+    ConstrainedRanker().fit(place(X), Y, query_id=groups, sensitive_features=CODES)
+
+
+def monitor_ids(place, ids):
+    GapMonitor("demographic_parity", tolerance=0.1).update(Y, sensitive_features=CODES, ids=ids)
+
+
+def fit_classes(place, y):
+    ConstrainedERMClassifier(tolerance=0.1).fit(place(X), place(y), sensitive_features=place(CODES))
+
+
+@pytest.mark.parametrize("holds_objects", [False, True], ids=["numbers", "objects"])
+@pytest.mark.parametrize("use", [fit, cluster, measure, rank, monitor_ids, fit_classes])
+def test_floats_that_may_be_rounded_integers_are_refused(use, holds_objects):
+    rounded = IDENTIFIERS[CODES].astype(float)
+    with pytest.raises(ValueError, match="(?s)holds 9007199254740992 as float64, which rounds"):
+        use(load_rows, rounded.astype(object) if holds_objects else rounded)
+
+
+def test_integers_beyond_the_exact_floats_are_distinct():
+    groups = IDENTIFIERS[CODES]
+    model = PartialParityPostprocessor(LogisticRegression(), tolerance=0.05)
+    model.fit(X, Y, sensitive_features=groups)
+    decided = model.predict(X, sensitive_features=groups)
+    exact = pd.Series(groups, dtype="Int64").astype(object)  # as of a join with missing values
+    np.testing.assert_array_equal(model.predict(X, sensitive_features=exact), decided)
+    for place in (np.float64, np.float32):
+        with pytest.raises(ValueError, match="convert the integers to strings"):
+            model.predict(X, sensitive_features=groups.astype(place))
+
+
+def test_floats_below_the_limit_of_their_type_are_labels():
+    for kind, limit in ((np.float32, 2**24), (np.float64, 2**53)):
+        labels, _ = unique_labels_and_codes(np.array([-limit + 1, limit - 1], dtype=kind), 0)
+        assert labels.tolist() == [-limit + 1, limit - 1]
+        with pytest.raises(ValueError, match=rf"rounds integers from {limit} on"):
+            unique_labels_and_codes(np.array([1, -limit], dtype=kind), 0)

@@ -92,12 +92,14 @@ def test_undefined_rates_differ_from_fairlearn(peer):
     with pytest.warns(UndefinedMetricWarning, match="no samples of the positive class: 'b'"):
         ours = CLASSIFICATION["equal_opportunity_difference"](*unknown, **metadata)
     assert np.isnan(ours)
-    # No sample is selected: fairlearn's ratio is 0 / 0.
+    # No sample is selected: 0 / 0 is nan in both, and a warning says so here.
     none_selected = [1, 0, 1, 0], [0, 0, 0, 0]
-    assert np.isnan(
-        value_of_fairlearn(peer, "demographic_parity_ratio", *none_selected, **metadata)
-    )
-    assert CLASSIFICATION["demographic_parity_ratio"](*none_selected, **metadata) == 1
+    theirs = value_of_fairlearn(peer, "demographic_parity_ratio", *none_selected, **metadata)
+    with pytest.warns(UndefinedMetricWarning, match="selection_rate of every group is 0"):
+        ours = CLASSIFICATION["demographic_parity_ratio"](*none_selected, **metadata)
+    assert np.isnan(ours) and np.isnan(theirs)
+    one_selected = [1, 0, 1, 0], [1, 1, 0, 0]
+    assert CLASSIFICATION["demographic_parity_ratio"](*one_selected, **metadata) == 0
 
 
 # Properties ---------------------------------------------------------------------------

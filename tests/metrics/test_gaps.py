@@ -46,9 +46,15 @@ def test_groups_below_the_overall_rate_have_a_distance_and_no_excess():
     assert gap(below, "above_overall") == 0 and ratio(below, "above_overall") == 1
 
 
-def test_rates_of_zero_are_equal():
-    none = [(np.zeros(2), 0.0)]
-    assert [ratio(none, method) for method in METHODS] == [1.0] * 3
+@pytest.mark.parametrize("method", METHODS)
+def test_the_ratio_of_rates_of_zero_is_undefined(method):
+    none, one = (np.zeros(2), 0.0), (np.array([0.0, 0.4]), 0.2)
+    with pytest.warns(UndefinedMetricWarning, match=r"recall of every group is 0, .* is nan\."):
+        assert np.isnan(ratio([none], method, names=["recall"]))
+    with pytest.warns(UndefinedMetricWarning, match=r"a, c of every group .* are compared\."):
+        value = ratio([none, one, none], method, names="abc")
+    assert value == ratio([one], method)
+    assert gap([none], method) == 0
 
 
 def test_unknown_groups_are_named():

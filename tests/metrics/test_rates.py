@@ -69,10 +69,20 @@ def test_difference_and_ratio_by_hand():
     assert rate_ratio(cells, "true_positive_rate", "false_positive_rate") == 0
 
 
-def test_rates_that_are_all_zero_are_equal():
+def test_rates_that_are_all_zero_have_a_difference_and_no_ratio():
     none_selected = matrices_of(["a", "b"], np.array([[[1.0, 0], [1, 0]], [[2, 0], [0, 0]]]))
     assert rate_difference(none_selected, "selection_rate") == 0
-    assert rate_ratio(none_selected, "selection_rate") == 1
+    with pytest.warns(UndefinedMetricWarning, match="selection_rate of every group is 0"):
+        assert np.isnan(rate_ratio(none_selected, "selection_rate"))
+    # A rate that is 0 for all groups does not hide another.
+    perfect = np.array([[[2.0, 0], [0, 1]]] * 2)
+    with pytest.warns(UndefinedMetricWarning, match="The false_positive_rate of every group is 0"):
+        assert (
+            rate_ratio(
+                matrices_of(["a", "b"], perfect), "true_positive_rate", "false_positive_rate"
+            )
+            == 1
+        )
 
 
 def test_a_single_group_is_treated_like_itself():

@@ -433,6 +433,15 @@ def test_a_client_that_is_closed_between_passes_is_named(small_cluster):
         partitions.gather(len)
 
 
+def test_a_client_that_is_restarted_is_named(small_cluster, monkeypatch):
+    _, client = small_cluster
+    partitions = on_workers(client, 3)
+    during_a_wait(monkeypatch, threading.Thread(target=client.restart, daemon=True).start)
+    error = run_with_timeout(partitions.gather, slowest)
+    assert isinstance(error, RuntimeError)
+    assert "cluster was restarted" in str(error)
+
+
 def test_a_scheduler_that_dies_is_named():
     class Lost(Exception):
         reason = "scheduler-connection-lost"

@@ -17,7 +17,7 @@ COUNTS = np.array([[30, 10], [20, 20]])
 
 class Clusterer(BaseEstimator):
     def fit(self, X=None, y=None):
-        self.group_counts_ = COUNTS
+        self.group_weights_ = COUNTS
         labels = np.array([["men"], ["women"]], dtype=object)
         self.groups_ = SimpleNamespace(labels=labels, counts=COUNTS.sum(axis=0))
         return self
@@ -121,7 +121,7 @@ def test_one_of_several_attributes_is_drawn():
     groups = pd.DataFrame({"sex": np.arange(60) % 2, "age": np.arange(60) // 2 % 3})
     model = FairKMeans(2, attributes="each", random_state=0).fit(X, sensitive_features=groups)
     display = ClusterCompositionDisplay.from_estimator(model, attribute="age")
-    np.testing.assert_array_equal(display.counts, model.group_counts_[:, 2:])
+    np.testing.assert_array_equal(display.counts, model.group_weights_[:, 2:])
     assert display.group_names == ["0", "1", "2"]
     for wrong in (None, "race"):
         with pytest.raises(ValueError, match=r"one of \['sex', 'age'\]"):

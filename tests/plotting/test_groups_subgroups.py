@@ -28,7 +28,7 @@ def test_bars_are_the_limits_of_the_table(report):
         line, _, (bars,) = container
         for x, y, segment in zip(*line.get_data(), bars.get_segments(), strict=True):
             drawn[int(y)] = (segment[0, 0], x, segment[1, 0])
-    expected = 100.0 * rows[["low", "gap", "high"]].to_numpy(dtype=float)
+    expected = 100.0 * rows[["low", "difference", "high"]].to_numpy(dtype=float)
     np.testing.assert_allclose([drawn[row] for row in range(len(rows))], expected)
     largest = report.searches.set_index("metric").loc["selection_rate", "largest_possible"]
     dashed = [line.get_xdata()[0] for line in display.ax_.lines if line.get_linestyle() == "--"]
@@ -41,7 +41,7 @@ def test_bars_are_the_limits_of_the_table(report):
 
 
 def test_signs_have_colours_of_their_own():
-    names = ["subgroup", "gap", "low", "high", "estimate", "rest_estimate", "n"]
+    names = ["subgroup", "difference", "low", "high", "estimate", "rest_estimate", "n"]
     rows = [("a = x", -0.2, -0.3, -0.1, 0.2, 0.4, 90), ("b = y", 0.2, 0.1, 0.3, 0.6, 0.4, 1200)]
     table = pd.DataFrame(rows, columns=names)
     ax = SubgroupDisplay(table, metric="selection_rate", largest_possible=0.4).plot().ax_

@@ -1,14 +1,18 @@
 """Small classifiers of groups: which columns they screen, and what the default takes."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
 
-from skfair.classification import ConstrainedClassifierCV
+from skfair.classification import ConstrainedClassifierCV, PartialParityPostprocessor
 from skfair.postprocessing import _group_models as group_models
 from skfair.postprocessing._group_models import (
     ScreenedClassifier,
@@ -16,6 +20,7 @@ from skfair.postprocessing._group_models import (
     fit_classifier,
     pilot_rows,
 )
+from skfair.utils._sklearn import safe_indexing
 
 N_COLUMNS = 100
 
@@ -192,3 +197,100 @@ def test_models_of_wide_frames_know_the_names_of_columns(scale):
         of_frame = classifier.predict_proba(X)
     unnamed = group_models.fit_classifier("dense", X.to_numpy(), target, np.ones(300))
     np.testing.assert_array_equal(of_frame, unnamed.predict_proba(X.to_numpy()))
+
+
+class TextReader(ClassifierMixin, BaseEstimator):
+    """A classifier of tables with text, as some libraries have."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.encoder_ = OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+        )
+        self.encoder_.fit(X[["town"]])
+        self.tree_ = DecisionTreeClassifier(max_depth=3).fit(self._encode(X), y)
+        return self
+
+    def predict_proba(self, X):
+        return self.tree_.predict_proba(self._encode(X))
+
+    def _encode(self, X):
+        return np.column_stack((X["number"], self.encoder_.transform(X[["town"]])))
+
+
+def draw_text(kind):
+    """A table in which a column of text shows the group; classes and groups."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=1200)
+    number = rng.normal(size=1200) + group
+    names = np.where(rng.random(1200) < 0.9, group, 1 - group)
+    names = np.char.add("town ", (names * 300 + rng.integers(5, size=1200)).astype(str))
+    if kind == "rare":
+        names = np.append([f"street {i}" for i in range(500)], names[500:])
+    names = pd.Series(names, dtype="category" if kind == "rare" else kind)
+    names = names.mask(rng.random(1200) < 0.02)
+    X = pd.DataFrame({"number": number, "town": names})
+    return X, (number + rng.normal(size=1200) > 0.5).astype(int), group
+
+
+@pytest.mark.parametrize("kind", ["str", "string", "object", "rare", "category"])
+@pytest.mark.parametrize("as_array", [False, True], ids=["table", "array"])
+def test_groups_are_learned_from_text_and_wide_categories(kind, as_array):
+    X, _, group = draw_text(kind)
+    X = X.to_numpy(dtype=object, na_value=np.nan) if as_array else X
+    (name,) = default_model_names(X)
+    model = fit(name, safe_indexing(X, np.arange(800)), group[:800])
+    chances = model.predict_proba(safe_indexing(X, np.arange(800, 1200)))
+    assert np.mean(chances.argmax(axis=1) == group[800:]) > (0.75 if kind == "rare" else 0.85)
+
+
+def test_frequent_values_do_not_depend_on_the_order_of_rows():
+    X, _, group = draw_text("rare")
+    model, reverse = fit("boosted", X, group), fit("boosted", X[::-1], group[::-1])
+    assert model.frequent == reverse.frequent
+    assert [len(values) for values in model.frequent.values()] == [254]
+    assert model.transform(X)[1].cat.categories.size == 255
+
+
+@pytest.mark.parametrize("kind", ["str", "object", "rare"])
+def test_a_constraint_holds_around_a_classifier_of_text(kind):
+    X, y, group = draw_text(kind)
+    fair = ConstrainedClassifierCV(TextReader(), tolerance=0.05).fit(X, y, sensitive_features=group)
+    assert fair.constraint_violation_ == 0.0
+    unseen = X.assign(town=X["town"].astype(object).where(np.arange(1200) > 3, "a new town"))
+    decisions = fair.predict(unseen.astype(X.dtypes) if kind == "str" else unseen)
+    np.testing.assert_array_equal(decisions[4:], fair.predict(X)[4:])
+    again = pickle.loads(pickle.dumps(fair))
+    np.testing.assert_array_equal(again.predict(X), fair.predict(X))
+
+
+def test_a_model_of_groups_that_reads_no_text_is_refused_before_the_fits():
+    X, y, group = draw_text("str")
+    fits = []
+
+    class Counting(TextReader):
+        def fit(self, X, y):
+            fits.append(len(y))
+            return super().fit(X, y)
+
+    model = ConstrainedClassifierCV(Counting(), group_estimator=LogisticRegression())
+    with pytest.raises(ValueError, match=r"'town'\. Encode them, as in .*LogisticRegression"):
+        model.fit(X, y, sensitive_features=group)
+    assert not fits
+    reads_text = ConstrainedClassifierCV(Counting(), tolerance=0.1, group_estimator=TextReader())
+    reads_text.fit(X, y, sensitive_features=group)
+    assert reads_text.constraint_violation_ == 0.0 and len(fits) == 5
+
+
+class Copying(TextReader):
+    """A classifier whose constructor copies a list, as that of CatBoost does."""
+
+    def __init__(self, columns):
+        self.columns = list(columns)
+
+
+@pytest.mark.parametrize("wrap", [ConstrainedClassifierCV, PartialParityPostprocessor])
+def test_a_classifier_that_cannot_be_cloned_is_refused_with_what_to_do(wrap):
+    X, y, group = draw_text("str")
+    with pytest.raises(ValueError, match=r"Cannot clone object Copying.* pass a tuple, or"):
+        wrap(Copying(["town"])).fit(X, y, sensitive_features=group)

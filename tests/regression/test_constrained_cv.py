@@ -418,7 +418,7 @@ def test_a_tolerance_that_few_samples_cannot_guarantee(data):
 
 def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
     before = losses(data, fit(data, None).oof_prediction_)
-    model = fit(data, LossParity(tolerance=0.7 * np.ptp(before)), tolerance=0.0)
+    model = fit(data, LossParity(tolerance=0.7 * np.ptp(before)), tolerance=None)
     assert np.ptp(losses(data, model.oof_prediction_)) <= 0.7 * np.ptp(before)
 
 

@@ -157,7 +157,7 @@ def test_ghost(problem):
 
 
 def test_adam_steps_fall_to_zero_and_the_first_has_the_length_of_the_rate(problem):
-    solver = AdamPrimalDual(max_iter=2, learning_rate=0.1, batch_size=8)
+    solver = AdamPrimalDual(max_iter=2, learning_rate=0.1, batch_size=8, epoch_steps=1)
     start = problem.initial_point()
     np.testing.assert_allclose(np.abs(unknowns_after(solver, problem, 1) - start), 0.1, rtol=1e-4)
     last, further = (unknowns_after(solver, problem, n) for n in (16, 20))  # 2 epochs of 8 steps
@@ -165,7 +165,7 @@ def test_adam_steps_fall_to_zero_and_the_first_has_the_length_of_the_rate(proble
 
 
 def test_multipliers_of_adam_count_decisions(problem):
-    solver = AdamPrimalDual(max_iter=9, batch_size=8, dual_step=3.0, dual_updates=1)
+    solver = AdamPrimalDual(max_iter=9, batch_size=8, dual_step=3.0, dual_updates=1, epoch_steps=1)
     x = np.array([1.0, 0.5, -0.5, 0.2])
     steps = solver._steps(problem, x, check_random_state(0))
     for _ in range(8):

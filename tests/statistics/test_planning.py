@@ -10,6 +10,7 @@ from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.statistics import (
     AUCs,
     balance_limit,
+    gap_interval,
     gap_upper_limit,
     pairwise_contrasts,
     ratio_interval,
@@ -56,10 +57,10 @@ def test_the_power_is_the_requested_one():
 def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
     n = required_sample_size(tolerance, n_groups=n_groups, rate=rate)
     assert n >= np.log(0.05) / np.log(1 - tolerance)
-    assert certificate_power(n, tolerance, n_groups, rate, 0.95) >= 0.78
+    assert certificate_power(n, tolerance, np.full(n_groups, rate), 0.95) >= 0.78
     # A smaller count has too little power.
     if n > smallest_certifiable_size(tolerance, 0.95):
-        assert certificate_power(n - 1, tolerance, n_groups, rate, 0.95) < 0.81
+        assert certificate_power(n - 1, tolerance, np.full(n_groups, rate), 0.95) < 0.81
 
 
 def test_the_power_is_that_of_certificates(monkeypatch):
@@ -68,7 +69,7 @@ def test_the_power_is_that_of_certificates(monkeypatch):
     n, rate, tolerance = 62, 0.03, 0.1
     constraint = DemographicParity(tolerance=tolerance)
     drawn = certified_share(n, rate, constraint, 3, 2000, np.random.default_rng(0))
-    assert drawn == pytest.approx(certificate_power(n, tolerance, 3, rate, 0.95), abs=0.04)
+    assert drawn == pytest.approx(certificate_power(n, tolerance, np.full(3, rate), 0.95), abs=0.04)
 
 
 def test_successes_and_failures_need_samples_of_the_same_size():
@@ -81,8 +82,8 @@ def test_successes_and_failures_need_samples_of_the_same_size():
 def test_ratios_have_the_requested_power(ratio, rate, n_groups):
     """Two routes: binomial sums, and `ratio_interval` of drawn decisions."""
     n = required_sample_size(ratio=ratio, rate=rate, n_groups=n_groups)
-    assert 0.8 <= ratio_power(n, ratio, n_groups, rate, 0.95) < 0.85
-    assert ratio_power(n - 1, ratio, n_groups, rate, 0.95) < 0.8
+    assert 0.8 <= ratio_power(n, ratio, np.full(n_groups, rate), 0.95) < 0.85
+    assert ratio_power(n - 1, ratio, np.full(n_groups, rate), 0.95) < 0.8
     rng, groups, shown = np.random.default_rng(0), np.repeat(np.arange(n_groups), n), 0
     for counts in rng.binomial(n, rate, size=(300, n_groups)):
         decisions = np.tile(np.arange(n), n_groups) < np.repeat(counts, n)
@@ -101,6 +102,46 @@ def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
     for rate in (0.001, 0.2, 0.5):
         normal = (1 - rate) / rate * (errors / np.log(0.8)) ** 2
         assert required_sample_size(ratio=0.8, rate=rate) == pytest.approx(normal, rel=0.06)
+
+
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("bound", ["tolerance", "ratio"])
+def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_groups):
+    """Intervals of drawn decisions, of half of the groups with either rate."""
+    limit, expected = (0.2, 0.1) if bound == "tolerance" else (0.6, 0.8)
+    n = required_sample_size(**{bound: limit}, expected=expected, rate=0.36, n_groups=n_groups)
+    smallest = 0.31 if bound == "tolerance" else 0.32
+    rates = np.resize([0.72 - smallest, smallest], n_groups)
+    interval = gap_interval if bound == "tolerance" else ratio_interval
+    rng, groups, shown = np.random.default_rng(0), np.repeat(np.arange(n_groups), n), 0
+    for counts in rng.binomial(n, rates, size=(400, n_groups)):
+        decisions = np.tile(np.arange(n), n_groups) < np.repeat(counts, n)
+        limits = interval(decisions * 1, sensitive_features=groups, confidence_level=0.9)
+        shown += limits.high <= limit if bound == "tolerance" else limits.low >= limit
+    assert shown / 400 == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(0.03, 0.02), (0.96, 0.05)])
+def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, monkeypatch):
+    """Two routes: binomial sums, and `certify` on drawn decisions."""
+    monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined
+    n = required_sample_size(0.15, expected=expected, rate=rate)
+    assert n > required_sample_size(0.15, rate=rate)
+    rates = rate + np.array([-expected / 2.0, expected / 2.0])
+    smaller, power = (certificate_power(size, 0.15, rates, 0.95) for size in (n - 1, n))
+    assert smaller < 0.8 <= power
+    constraint, rng = DemographicParity(tolerance=0.15), np.random.default_rng(0)
+    drawn = certified_share(n, rates, constraint, 2, 2000, rng)
+    assert drawn == pytest.approx(power, abs=0.03)
+
+
+def test_the_size_of_a_fit_with_an_expected_gap_is_between_its_bounds():
+    """One that uses half of the tolerance, by the rule of a fit that uses none."""
+    none, half, rest = (
+        required_sample_size(tolerance, expected=expected, rate=0.2, purpose="fit")
+        for tolerance, expected in ((0.05, None), (0.05, 0.025), (0.025, 0.0))
+    )
+    assert 2 * none < half < rest
 
 
 @pytest.mark.parametrize("wrong", [{}, {"tolerance": 0.1, "ratio": 0.8}])
@@ -296,7 +337,7 @@ def test_a_fit_is_guaranteed_at_the_planned_size():
 @pytest.mark.parametrize("minimum, rate", [(0.75, 0.8), (0.5, 0.6), (0.05, 0.1), (0.9, 0.95)])
 def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
     """2,000 draws at the planned size, by Clopper-Pearson limits or Wilson's."""
-    n = required_sample_size(minimum=minimum, rate=rate, n_groups=n_groups)
+    n = required_sample_size(minimum=minimum, expected=rate, n_groups=n_groups)
     counts = np.random.default_rng(n).binomial(n, rate, size=(2000, n_groups))
     exact = stats.beta.ppf(0.05, counts, n - counts + 1)
     lowest = np.minimum(exact, rate_limits(counts / n, n, 0.95)[0])
@@ -334,28 +375,39 @@ def test_planned_floors_are_those_of_certificates(n, constraint):
 def test_planned_floors_are_the_smallest_and_mirror_ceilings(minimum, distance, n_groups, level):
     rate = min(minimum + distance, 0.99)
     settings = {"n_groups": n_groups, "confidence_level": level}
-    n = required_sample_size(minimum=minimum, rate=rate, **settings)
+    n = required_sample_size(minimum=minimum, expected=rate, **settings)
     powers = minimum_rate_power(np.arange(1, n + 1), minimum, n_groups, rate, level)
     assert powers[-1] >= 0.8
     if n < 800:  # larger ones are searched from far below the approximation on
         assert (powers[:-1] < 0.8).all()
-    ceiling = required_sample_size(maximum=1.0 - minimum, rate=1.0 - rate, **settings)
+    ceiling = required_sample_size(maximum=1.0 - minimum, expected=1.0 - rate, **settings)
     assert abs(ceiling - n) <= 0.05 * n + 1  # 1 - (1 - x) is not x
 
 
 def test_what_no_sample_can_show_is_refused():
-    with pytest.raises(ValueError, match=r"minimum=0.8 .* whose rate is above it; got rate=0.8"):
-        required_sample_size(minimum=0.8, rate=0.8)
-    with pytest.raises(ValueError, match=r"maximum=0.2 .* whose rate is below it; got rate=0.5"):
+    for bound, expected in (
+        ({"minimum": 0.8}, 0.8),
+        ({"maximum": 0.2}, 0.5),
+        ({"tolerance": 0.1}, 0.2),
+        ({"ratio": 0.8}, 0.7),
+        ({"minimum": 0.5}, 1.0),
+    ):
+        with pytest.raises(ValueError, match=rf"expected must be .*; got {expected}"):
+            required_sample_size(**bound, expected=expected)
+    with pytest.raises(ValueError, match="expected must be the rate that the groups are expected"):
         required_sample_size(maximum=0.2)
+    with pytest.raises(ValueError, match="rate must be None with minimum; got 0.6"):
+        required_sample_size(minimum=0.5, rate=0.6)
+    with pytest.raises(ValueError, match=r"are 0.03 apart with expected=0.03 .*; got 0.01"):
+        required_sample_size(0.05, expected=0.03, rate=0.01)
     with pytest.raises(ValueError, match=r"exactly one of .*; got tolerance=0.1, minimum=0.5"):
         required_sample_size(0.1, minimum=0.5, rate=0.6)
     with pytest.raises(ValueError, match=r"exactly one of tolerance, .*; got none\."):
         required_sample_size()
     with pytest.raises(ValueError, match="plans for a tolerance, but minimum=0.5 was passed"):
-        required_sample_size(minimum=0.5, rate=0.6, purpose="fit")
+        required_sample_size(minimum=0.5, expected=0.6, purpose="fit")
     with pytest.raises(ValueError, match="n_groups must be a whole number from 1 on; got 0"):
-        required_sample_size(minimum=0.5, rate=0.6, n_groups=0)
+        required_sample_size(minimum=0.5, expected=0.6, n_groups=0)
 
 
 def test_certificates_of_floors_state_how_many_samples_suffice():
@@ -368,4 +420,4 @@ def test_certificates_of_floors_state_how_many_samples_suffice():
         pos_label=1,
     )
     assert not certificate.is_shown
-    assert certificate.required_sample_size == required_sample_size(minimum=0.75, rate=0.8)
+    assert certificate.required_sample_size == required_sample_size(minimum=0.75, expected=0.8)

@@ -9,7 +9,7 @@ import pytest
 
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
 from skfair.solvers import AdamPrimalDual
-from skfair.torch import ConstrainedTorchClassifier
+from skfair.torch import ConstrainedTorchClassifier, TorchModel
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -273,10 +273,39 @@ def fit(module, constraint, data):
         module,
         constraint,
         tolerance=TOLERANCE,
-        solver=AdamPrimalDual(max_iter=4, learning_rate=0.01),
+        solver=AdamPrimalDual(max_iter=4, learning_rate=0.01, epoch_steps=1),
         random_state=0,
     )
     return model.fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.filterwarnings("ignore:The constraint costs")
+def test_an_output_layer_that_shares_its_weight_is_named_in_training(data):
+    with pytest.warns(UserWarning, match="shares its weight with another layer.*only scaled"):
+        fit(SHAPES["tied_in_code"], "demographic_parity", data)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["perceptron", "batch_norm", "two_logits", "features"])
+def test_a_compiled_module_is_fitted_as_it_is_and_compiled_again(name, data):
+    torch.manual_seed(0)
+    module = SHAPES[name]()
+    plain = fit(module, "demographic_parity", data)
+    inside = nn.Sequential(torch.compile(module), nn.Identity())
+    for compiled in (torch.compile(module), inside):
+        model = fit(compiled, "demographic_parity", data)
+        X = data[0]
+        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+        assert model.module_._compiled_call_impl is not None
+        assert not any("_orig_mod" in key for key in model.module_.state_dict())
+    assert isinstance(inside[0]._orig_mod, nn.Module)  # the module that is passed is not changed
+    assert plain.module_._compiled_call_impl is None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_scripted_module_is_named():
+    with pytest.raises(TypeError, match=r"but that is a .*of torch\.jit; pass the module that was"):
+        TorchModel(torch.jit.script(nn.Linear(2, 1)), np.ones((3, 2)))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -316,7 +345,7 @@ import numpy as np
 import torch
 
 from skfair._kernels import compile_at_first_call
-from skfair.torch import ConstrainedTorchClassifier
+from skfair.torch import ConstrainedTorchClassifier, TorchModel
 
 n_samples, n_units = 200_000, 32
 rng = np.random.default_rng(0)

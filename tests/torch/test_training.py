@@ -113,7 +113,7 @@ def test_multipliers_lower_the_gap_of_the_trained_layers(data):
 def test_each_sample_is_read_once_per_epoch(norm, max_iter, data):
     X, y, groups = data
     samples = Pairs(X)
-    model = make(lambda: TwoInputs(norm), solver=AdamPrimalDual(max_iter=max_iter))
+    model = make(lambda: TwoInputs(norm), solver=AdamPrimalDual(max_iter=max_iter, epoch_steps=1))
     model.fit(DataLoader(samples, batch_size=50), y, sensitive_features=groups)
     n_passes = max_iter + 2 + (norm is not nn.Identity)
     # The first two samples show the shape of what the module returns.
@@ -218,7 +218,8 @@ def test_an_interrupted_training_keeps_the_complete_epochs(data):
             return super().__getitem__(number)
 
     with pytest.warns(UserWarning, match="interrupted after 2 epochs: the last of them is kept"):
-        model = make().fit(DataLoader(Interrupted(X)), y, sensitive_features=groups)
+        solver = AdamPrimalDual(epoch_steps=1)
+        model = make(solver=solver).fit(DataLoader(Interrupted(X)), y, sensitive_features=groups)
     assert len(model.loss_curve_) == 2
     assert model.constraint_violation_ == 0.0
 
@@ -238,6 +239,7 @@ def test_an_optimizer_and_a_scheduler_of_ones_own_take_the_steps(data):
         solver=AdamPrimalDual(
             max_iter=30,
             batch_size=90,
+            epoch_steps=1,
             optimizer=functools.partial(make_optimizer, rates),
             scheduler=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=10, gamma=0.1),
         ),

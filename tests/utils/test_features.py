@@ -3,15 +3,19 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
+    PartialParityPostprocessor,
 )
 from skfair.cluster import FairKMeans, FairSpectralClustering
 from skfair.datasets import open_blocks
-from skfair.regression import ConstrainedERMRegressor
+from skfair.ranking import ConstrainedRanker
+from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.utils._checks import check_finite_squares
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -40,6 +44,34 @@ def test_one_column():
 def test_what_is_not_refused():
     check_finite_squares(np.full((3, 2), 1e38, dtype=np.float32), "X")
     check_finite_squares(np.empty((0, 2)), "X")
+
+
+OF_OUTPUT = r"must return finite numbers, below 1e\+140 .* but 1 of \d+ rows"
+IN_MEMORY = {
+    "ranker": (ConstrainedRanker(), np.arange(60) // 15, OF_X),
+    "spectral": (FairSpectralClustering(2), np.zeros(60), OF_X),
+    "any regressor": (ConstrainedRegressorCV(LinearRegression()), X[:, 0], OF_OUTPUT),
+    "any classifier": (ConstrainedClassifierCV(LogisticRegression()), GROUPS, OF_OUTPUT),
+    "ranks of a classifier": (PartialParityPostprocessor(LogisticRegression()), GROUPS, OF_OUTPUT),
+}
+"""Estimators that are fitted in memory; those of any model check what it returns."""
+
+
+@pytest.mark.parametrize("case", IN_MEMORY)
+@pytest.mark.filterwarnings(
+    "ignore:Got no query_id", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+def test_fits_in_memory_name_the_value(case):
+    estimator, y, message = IN_MEMORY[case]
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(LARGE, y, sensitive_features=np.arange(60) % 2)
+
+
+def test_trees_do_not_square_features():
+    trees = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5)
+    model = ConstrainedClassifierCV(trees, tolerance=0.9)
+    model.fit(LARGE, X[:, 0] > 0.0, sensitive_features=np.arange(60) % 2)
+    np.testing.assert_array_equal(model.predict(LARGE[:5]), model.predict(X[:5]))
 
 
 FITS = {

@@ -177,14 +177,21 @@ class KMeansInput(NamedTuple):
         }
 
     def row_label_attributes(self, point):
-        """The fitted labels of a point."""
-        labels = self.problem.labels_of(point)
-        return {"labels_": self.complete_labels(labels, point.clustering.centers)}
+        """The fitted labels of a point, and how many samples of each group they count."""
+        problem, clustering = self.problem, point.clustering
+        labels, counts = problem.labels_of(point), clustering.counts
+        if problem.weight_range != (1, 1):
+            n_clusters = len(clustering.sizes)
+            counts = problem.count_samples(labels, n_clusters) @ self._memberships()
+        return {
+            "labels_": self.complete_labels(labels, clustering.centers),
+            "group_counts_": counts[:, self.requirements.group_positions],
+        }
 
 
 def append_empty_clusters(attributes, merged):
     """Append an empty cluster at the centre of each merged one to the fitted attributes."""
-    fills = {"cluster_sizes_": 0.0, "group_counts_": 0.0}
+    fills = dict.fromkeys(("cluster_sizes_", "group_weights_", "group_counts_"), 0.0)
     fills |= dict.fromkeys(("cluster_balances_", "cluster_share_ratios_"), np.nan)
     for name in ("cluster_centers_", "_centers", "offsets_", *fills):
         added = attributes[name][merged]
@@ -445,8 +452,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         The same of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Weight of the members of each cluster.
-    group_counts_ : ndarray of shape (n_clusters, n_groups)
-        Weight of each group in each cluster.
+    group_weights_, group_counts_ : ndarray of shape (n_clusters, n_groups)
+        Sum of weights, and number of samples with a weight, of each group in each cluster.
     offsets_ : ndarray of shape (n_clusters, n_groups)
         Added to the squared distance of a group's members to a cluster (of several groups, their
         sum): the dual solution at ``cluster_centers_``, the composition reached, and the required

@@ -109,6 +109,10 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)
 
+    def count_samples(self, labels, n_clusters):
+        """Number of samples of every intersection in every cluster."""
+        return self.partitions.reduce(ClusteringProblem.count_samples, labels, n_clusters)
+
     def cost_of(self, clustering):
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
         constant = clustering._replace(labels=None)
@@ -215,9 +219,9 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
     def labels_of(self, point):
         """Labels of a point, from its dual solution unless they are known."""
         if point.clustering.labels is not None:
-            return point.clustering.labels
+            return point.clustering.labels.keep()
         nothing = np.zeros(0, dtype=np.intp)
-        return self._labels_with_moves(point.dual, nothing, nothing)
+        return self._labels_with_moves(point.dual, nothing, nothing).keep()
 
     def relabel(self, labels, numbers):
         """Labels of clusters that get other numbers."""

@@ -118,8 +118,8 @@ class FairSpectralClustering(FairClusterer):
         Ratio of shares of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Members of each cluster.
-    group_counts_ : ndarray of shape (n_clusters, n_groups)
-        Members of each group in each cluster.
+    group_counts_, group_weights_ : ndarray of shape (n_clusters, n_groups)
+        Members of each group in each cluster; all have the weight 1.
     constraint_violation_ : float
         Shortfall of ``relative_balance_`` below ``min_balance``, or of ``share_ratio_`` below
         ``min_share_ratio``; 0 if the guarantee holds, nan if balance was required, but there are

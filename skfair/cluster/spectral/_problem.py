@@ -47,7 +47,7 @@ from skfair.partitions._partitions import (
     random_keys,
     sampling_rates,
 )
-from skfair.utils._checks import explain_conversion, warn
+from skfair.utils._checks import check_finite_squares, explain_conversion, warn
 
 # Spectral clustering through landmarks, for partitioned data or many samples.
 #
@@ -145,6 +145,7 @@ class LandmarkProblem:
             "objective_": embedding.normalized_cut(links),
             "groups_": groups,
             **balance_attributes(counts, requirements, problem.largest_weight),
+            "group_counts_": counts,
             "n_iter_": n_iter,
             "status_": status,
             "_X_fit": embedding.landmarks.rows,
@@ -471,7 +472,7 @@ class SpectralProblem(NamedTuple):
     def label_attributes(self, parameters, labels):
         """Fitted attributes of a clustering."""
         operator, embedding, n_clusters = self.operator, self.embedding, parameters.n_clusters
-        by_label = self.group_positions
+        counts = self.counts(labels, n_clusters)[:, self.group_positions]
         is_stored = not isinstance(operator.affinity, RBFAffinity)
         return {
             "labels_": labels.copy(),
@@ -480,7 +481,8 @@ class SpectralProblem(NamedTuple):
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": self.groups.summary,
-            **balance_attributes(self.counts(labels, n_clusters)[:, by_label], self.requirements),
+            **balance_attributes(counts, self.requirements),
+            "group_counts_": counts,
             "_X_fit": None if parameters.affinity == "precomputed" else self.X,
             "_extension": self.extension(),
             "_background": 0.0,
@@ -555,6 +557,7 @@ def make_problem(estimator, X, sensitive_features):
         X = check_array(
             X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator
         )
+    check_finite_squares(X, "X", estimator)
     n_samples = X.shape[0]
     if n_samples < estimator.n_clusters:
         raise ValueError(

@@ -51,7 +51,7 @@ def check_attributes(model, truth):
     assert model.inertia_ == pytest.approx(truth.cost, rel=0, abs=tiny)
     assert model.objective_ == pytest.approx(truth.cost / weight, rel=0, abs=tiny / weight)
     assert model.balance_ == pytest.approx(truth.balance, rel=1e-12)
-    np.testing.assert_allclose(model.group_counts_, truth.counts, rtol=1e-12)
+    np.testing.assert_allclose(model.group_weights_, truth.counts, rtol=1e-12)
     np.testing.assert_allclose(model.cluster_centers_, truth.centers, rtol=1e-7, atol=1e-7)
     assert model.cluster_balances_.min() == model.balance_
     assert model.relative_balance_ == model.balance_ / model.data_balance_
@@ -283,6 +283,7 @@ def test_integer_weights_are_repeated_rows(min_balance):
     init = np.array([[0.0], [10.0]])
     model = FairKMeans(2, min_balance=min_balance, init=init, random_state=0)
     weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.group_counts_.sum(axis=0), weighted.groups_.counts)
     answer = [weighted.objective_, weighted.inertia_, weighted.balance_, weighted.data_balance_]
     labels = np.repeat(weighted.labels_, weights)
     model.fit(np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights))
@@ -296,6 +297,7 @@ def test_weighted_kmeans_is_that_of_repeated_rows(blobs):
     weights = 1 + np.arange(len(X)) % 3
     model = FairKMeans(4, min_balance=None, init=X[:4], random_state=0)
     weighted = model.fit(X, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_array_equal(weighted.group_counts_.sum(axis=0), weighted.groups_.counts)
     answer = [weighted.objective_, weighted.balance_]
     model.fit(np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights))
     np.testing.assert_allclose(answer, [model.objective_, model.balance_], rtol=1e-10)

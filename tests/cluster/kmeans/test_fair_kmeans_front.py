@@ -174,7 +174,7 @@ def test_samples_without_weight_get_labels(from_scratch, blobs):
         model = front.to_estimator(i)
         np.testing.assert_array_equal(model.labels_, front.labels(i))
         np.testing.assert_array_equal(
-            model.group_counts_, from_scratch(X, front.labels(i), groups, weights).counts
+            model.group_weights_, from_scratch(X, front.labels(i), groups, weights).counts
         )
 
 

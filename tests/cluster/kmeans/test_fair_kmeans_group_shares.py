@@ -35,7 +35,7 @@ def shares_of(groups, weights=None):
 
 def excess(model, low=0.0, high=1.0):
     """Weight by which a group exceeds its bounds in a cluster, from the labels."""
-    counts, sizes = model.group_counts_, model.cluster_sizes_[:, np.newaxis]
+    counts, sizes = model.group_weights_, model.cluster_sizes_[:, np.newaxis]
     return max((low * sizes - counts).max(), (counts - high * sizes).max())
 
 

@@ -242,7 +242,7 @@ def test_weights_are_routed_on_request(enable_routing, data):
     weighted = make_pipeline(StandardScaler(), model().set_fit_request(sample_weight=True))
     weighted[0].set_fit_request(sample_weight=False)
     weighted.fit(X, sensitive_features=groups, sample_weight=weights)
-    assert weighted[-1].group_counts_.sum() == weights.sum()
+    assert weighted[-1].group_weights_.sum() == weights.sum()
 
 
 def test_out_of_fold_labels_can_be_collected(enable_routing, data):

@@ -83,7 +83,7 @@ def test_all_requirements_hold_up_to_one_sample(drawn):
 def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
     X, groups, weights, model = drawn
     model.fit(X, sensitive_features=groups, sample_weight=weights)
-    largest_weight, counts = weights.max(), model.group_counts_[model.cluster_sizes_ > 0]
+    largest_weight, counts = weights.max(), model.group_weights_[model.cluster_sizes_ > 0]
     goal, numbers = (model.min_balance or 0) * model.data_balance_, model.groups_.counts
     holds = keeps_balance(counts, goal, largest_weight, members=numbers)
     by_group = counts.sum(axis=0)

@@ -74,6 +74,7 @@ def same_bits(one, other):
         "cluster_centers_",
         "offsets_",
         "group_counts_",
+        "group_weights_",
         "inertia_",
         "assignment_lower_bound_",
     ):
@@ -243,7 +244,10 @@ def test_partitioned_fits_are_about_as_good_as_in_memory(open_in_files, min_bala
     counted_weights = weights if weighted else np.ones(N_SAMPLES)
     counts = np.zeros((4, 3))
     np.add.at(counts, (partitioned.labels_, groups), counted_weights)
-    np.testing.assert_allclose(partitioned.group_counts_, counts)
+    np.testing.assert_allclose(partitioned.group_weights_, counts)
+    inside = [(partitioned.labels_ == k) & (counted_weights > 0) for k in range(4)]
+    members = [np.bincount(groups[one], minlength=3) for one in inside]
+    np.testing.assert_array_equal(partitioned.group_counts_, members)
     squares = ((X - partitioned.cluster_centers_[partitioned.labels_]) ** 2).sum(axis=1)
     assert partitioned.inertia_ == pytest.approx(counted_weights @ squares)
     assert partitioned.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
