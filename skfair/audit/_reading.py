@@ -497,6 +497,24 @@ def read_as(role, read, written=None, positive=None, weights=None):
     return ColumnReading(str(read.name), role, notation, ordered, tuple(named & {*labels}), changed)
 
 
+def refuse_repeats(table, name, path):
+    """Raise for rows that equal an earlier one in all columns, the id `name` included."""
+    is_repeated = table.duplicated()
+    if is_repeated.any():
+        first = int(is_repeated.to_numpy().argmax())
+        raise ValueError(
+            f"Rows must be different samples, but {int(is_repeated.sum()):,} rows of {path} repeat "
+            f"an earlier one in all columns that are read, the first in row {first + 1} with "
+            f"{name} {table[name].iloc[first]!r}. Delete them, or pass --repeats keep if each of "
+            "them is a sample."
+        )
+
+
+def count_shared_ids(table, name):
+    """Number of rows whose id occurs in another row with other entries."""
+    return int(table.drop_duplicates()[name].duplicated(keep=False).sum())
+
+
 def _find_notation(read):
     """What the entries of a column are, in words."""
     if pd.api.types.is_bool_dtype(read):

@@ -136,6 +136,8 @@ def add_column_options(command, kinds):
     )
     add("--weight", help="column of sample weights")
     add_count_option(command)
+    add("--id", help="column that names each sample, so that repeated rows are refused")
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add(
         "--task",
         choices=kinds,
@@ -186,13 +188,13 @@ def check_column_options(options):
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
     named += [*(getattr(options, "control", None) or []), *options.group_probability]
-    named.append(options.count)
+    named += [options.count, options.id]
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability, --sensitive, --control, --count "
-            "and --group-probability."
+            "twice among --target, --prediction, --probability, --sensitive, --control, --count, "
+            "--id and --group-probability."
         )
     if options.count is not None:
         _check_count_options(options)

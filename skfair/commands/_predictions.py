@@ -1,19 +1,24 @@
 """The audit of a file of predictions."""
 
 import sys
+from dataclasses import replace
 
 import pandas as pd
 
 from skfair.audit import Audit, SensitiveFeatures
+from skfair.audit._files import count_repeated_lines
 from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
     check_same_notation,
+    count_shared_ids,
     find_label,
     has_decimals,
     place_outcomes,
+    read_as,
     read_outcomes,
+    refuse_repeats,
 )
 from skfair.commands._options import describe_file, read_table
 
@@ -37,7 +42,23 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         written=written,
         **settings,
     )
+    audit.reading = _add_repeats(options, audit.reading, written)
     return audit if k is None else audit.top(k)
+
+
+def _add_repeats(options, reading, written):
+    """The reading with rows that are repeated, and with the ids of --id, which find them."""
+    n_repeated = count_repeated_lines(options.file, options.encoding)
+    if options.id is None:
+        return replace(reading, n_repeated=n_repeated)
+    if options.repeats == "refuse":
+        refuse_repeats(written, options.id, options.file)
+    return replace(
+        reading,
+        columns=(*reading.columns, read_as("id", written[options.id])),
+        n_repeated=int(written.duplicated().sum()),
+        n_shared_ids=count_shared_ids(written, options.id),
+    )
 
 
 def _read_file(options):
@@ -45,7 +66,7 @@ def _read_file(options):
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
     lists.append(getattr(options, "control", None) or [])
-    names = [*single, options.count, *(name for one in lists for name in one)]
+    names = [*single, options.count, options.id, *(name for one in lists for name in one)]
     return read_table(options, [name for name in names if name is not None])
 
 

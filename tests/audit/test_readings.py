@@ -153,6 +153,36 @@ def test_a_file_and_its_arrays_have_the_same_claim(path):
     assert verify(claim.to_json(), audits[1]) == []
 
 
+@pytest.mark.parametrize("command", ["report", "certify", "subgroups", "compare"])
+def test_rows_that_repeat_with_their_id_are_refused_unless_they_are_kept(path, capsys, command):
+    table = pd.DataFrame({"id": np.arange(N), "sex": SEX, "d": HIRED.astype(int)}).iloc[12:]
+    pd.concat([table, table.iloc[:90]]).to_csv(path, index=False)
+    options = [str(path)] * (command == "compare") + ["--prediction", "d", "--sensitive", "sex"]
+    options += ["--tolerance", "0.5"] * (command == "certify")
+    _, content = run(command, path, *options)
+    assert "90 rows repeat an earlier row in all columns" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="2"):
+        run(command, path, *options, "--id", "id")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "90 rows" in said and "the first in row 589 with id '12'" in said
+    _, kept = run(command, path, *options, "--id", "id", "--repeats", "keep")
+    read = kept["readings"][0] if command == "compare" else kept["reading"]
+    assert read["n_repeated"] == 90 and read["n_shared_ids"] == 0
+    assert columns_of(read)["id", "id"]["role"] == "id"
+
+
+def test_ids_of_different_rows_are_named(path, capsys):
+    table = pd.DataFrame({"id": np.arange(N) // 2, "sex": SEX, "d": HIRED.astype(int)}).iloc[12:]
+    table.to_csv(path, index=False)
+    _, content = run(
+        "report", path, "--prediction", "d", "--sensitive", "sex", "--id", "id", "--repeats", "keep"
+    )
+    distinct = table.drop_duplicates()
+    expected = int(distinct["id"].duplicated(keep=False).sum())
+    assert content["reading"]["n_shared_ids"] == expected > 0
+    assert f"{expected:,} rows share their id with another row" in capsys.readouterr().out
+
+
 PARSERS = r"to_numeric\(|to_datetime\(|\.casefold\(\)|\.fullmatch\(|isdecimal\(\)|\bfloat\(one\)"
 """Calls that parse a cell of a table."""
 
