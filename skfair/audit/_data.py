@@ -50,8 +50,10 @@ from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
-_FILE_ROLES = ("y_true", "y_pred", "y_score", "sample_weight", "counts")
-_FILE_ROLES += ("sensitive_features", "control_features")
+_FILE_ROLES = (
+    *("y_true", "y_pred", "y_score", "sample_weight", "counts"),
+    *("sensitive_features", "control_features"),
+)
 """What columns of a file may hold."""
 
 
