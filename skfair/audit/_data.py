@@ -106,11 +106,11 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         are_counts: bool = False,
-        written: pd.DataFrame | None = None,
+        table: pd.DataFrame | None = None,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `task` is what the predictions are; None infers it. `written` are the columns of a file, as
+        `task` is what the predictions are; None infers it. `table` are the columns of a file, as
         they are written.
         """
         check_group_size(min_group_size)
@@ -150,11 +150,11 @@ class AuditData:
         if are_counts:
             data._count_rows(data.samples.weights)
         data.unbinned = data.samples.groups
-        data.bins = find_group_bins(data.unbinned, known.labels if written is None else None)
+        data.bins = find_group_bins(data.unbinned, known.labels if table is None else None)
         data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
-        if written is not None and known.labels is not None:  # searches have ranges of numbers
+        if table is not None and known.labels is not None:  # searches have ranges of numbers
             data.known = known.replace_labels(known.labels.apply(parse_column))
-        data.reading = data._describe_columns(names, written)
+        data.reading = data._describe_columns(names, table)
         warn_of_counts(data.samples, data.columns)
         warn_of_unknown(data.samples.groups)
         return data
@@ -537,14 +537,14 @@ class AuditData:
             min_group_size=min_group_size,
             source=facts | (source or {}),
             are_counts=counts is not None,
-            written=table,
+            table=table,
         )
 
-    def replace_bins(self, bins: dict[int, Bins]) -> Self:
-        """A copy whose attributes of many numbers are divided into these bins, by place."""
+    def with_bins_of(self, other: Self) -> Self:
+        """A copy whose attributes of many numbers are divided into the bins of another audit."""
         copied = copy(self)
         vars(copied).pop("_distinct_rows", None)
-        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, bins))
+        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, other.bins))
         return copied
 
     @property

@@ -39,7 +39,7 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         min_group_size=options.min_size,
         source=describe_file(options) | facts,
         are_counts=options.count is not None,
-        written=written,
+        table=written,
         **settings,
     )
     audit.reading = _add_repeats(options, audit.reading, written)
