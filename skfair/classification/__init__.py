@@ -2,7 +2,7 @@
 
 from skfair.classification._constrained_cv import ConstrainedClassifierCV
 from skfair.classification._linear import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.classification._network import ConstrainedMLPClassifier, NetworkClassifier
+from skfair.classification._network import ConstrainedMLPClassifier
 from skfair.classification._partial_parity_postprocessor import (
     PartialParityPostprocessor,
     suggest_interval,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,8 @@ from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.fitting._input import check_classification_data
 from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
-from skfair.fitting._network import NetworkSteps, fit_network
+from skfair.fitting._network import fit_network, make_network_problem, solve_or_interrupt
+from skfair.fitting._outcome import FitTask
 from skfair.losses import LossName
 from skfair.models._mlp import MLPModel
 from skfair.solvers import Solver, SolverName
@@ -29,58 +30,8 @@ from skfair.utils._parameters import (
 )
 from skfair.utils._sklearn import with_callbacks
 
-# The base of networks that classify: training, decisions and probabilities.
-
-
-@estimator_docs
-class NetworkClassifier(BinaryClassifier, ConstrainedEstimator):
-    """Base of networks for two classes that are trained under constraints."""
-
-    _steps: Any
-    """The `NetworkSteps` of a subclass."""
-
-    @restore_on_failure(one_blas_thread=False)
-    @with_callbacks
-    def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        *,
-        sensitive_features: MatrixLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Train the classifier.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features, or what the subclass takes.
-        {y, sensitive_features, sample_weight, groups}
-
-        Returns
-        -------
-        self : estimator instance
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data is invalid, or the positive class is ambiguous; the message
-            says what must hold.
-        """
-        validate_params(self)
-        # Constraints by name become objects; groups are requested only if there are any.
-        constraints, steps = resolve_constraints(self.constraint, self.tolerance), self._steps
-        columns = {
-            "sensitive_features": sensitive_features,
-            "sample_weight": sample_weight,
-            "groups": groups,
-        }
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training = steps.check(self, X, y, columns, request if constraints else None)
-        return fit_network(self, X, y, training, constraints, steps)
-
+_LEAST_ALPHA = 2e-3
+"""Penalty of many samples, where ``alpha=None``."""
 
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
 
@@ -91,11 +42,10 @@ def _make_model(estimator, training):
     return MLPModel.from_features(X, training.samples.weights, sizes, estimator.activation)
 
 
-def _make_start(estimator, model, random_state):
-    """Model parameters to start from."""
-    # Random weights, unless an earlier fit has layers of the same shapes.
+def _find_start(estimator, model):
+    """Model parameters to start from: those of an earlier fit, or None, if they are drawn."""
     if not (estimator.warm_start and hasattr(estimator, "coefs_")):
-        return model.initial(random_state)
+        return None
     shapes = [np.shape(coef) for coef in estimator.coefs_]
     new_shapes = [np.shape(weights) for weights, _ in model.layers(model.ridge(0.0))]
     if shapes != new_shapes:
@@ -127,7 +77,7 @@ def _describe(_, model, parameters, training):
 
 
 @estimator_docs
-class ConstrainedMLPClassifier(NetworkClassifier):
+class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     r"""Multi-layer perceptron trained under fairness constraints.
 
     Minimises, over the weights w of all layers, the mean loss subject to bounds on gaps between
@@ -217,8 +167,6 @@ class ConstrainedMLPClassifier(NetworkClassifier):
     True
     """
 
-    _steps = NetworkSteps(check_classification_data, make_loss, _make_model, _make_start, _describe)
-
     def __init__(
         self,
         constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
@@ -252,6 +200,48 @@ class ConstrainedMLPClassifier(NetworkClassifier):
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.verbose = verbose
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Train the classifier.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        {y, sensitive_features, sample_weight, groups}
+
+        Returns
+        -------
+        self : ConstrainedMLPClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or the positive class is ambiguous; the message
+            says what must hold.
+        """
+        validate_params(self)
+        # Constraints by name become objects; groups are requested only if there are any.
+        constraints = resolve_constraints(self.constraint, self.tolerance)
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"groups": groups}
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        training = check_classification_data(self, X, y, columns, request if constraints else None)
+        model, loss = _make_model(self, training), make_loss(self)
+        problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
+        task = FitTask.begin(self, X, y, training, problem, _describe)
+        return fit_network(task, problem, _find_start(self, model), solve_or_interrupt)
 
     def _scores(self, X, sensitive_features=None):
         """Score of each row."""

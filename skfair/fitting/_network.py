@@ -1,8 +1,6 @@
 """Networks trained under constraints: all layers on smooth rates, then the last one enforced."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +11,6 @@ from skfair.fitting._enforce import enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._model import make_problem, make_solver
-from skfair.fitting._outcome import FitTask
 from skfair.models._linear import LinearModel
 from skfair.solvers import SQP
 from skfair.utils._checks import warn
@@ -22,28 +19,31 @@ _LAST_LAYER_SOLVER = SQP(max_iter=1000, tol=1e-4)
 """Solver of the last layer, whose problem is small and smooth, if often badly conditioned."""
 
 
-def fit_network(estimator, X, y, training, constraints, steps):
-    """A network, fitted to training data under constraints; X and y are those of ``fit``.
+def make_network_problem(estimator, model, training, constraints, loss, least_alpha):
+    """The problem of a network with smooth rates; ``alpha=None`` is at least the last argument."""
+    problem = make_problem(estimator, model, training, constraints, loss)
+    if estimator.alpha is not None:
+        return problem
+    return replace(problem, alpha=max(least_alpha, 5.0 / len(problem.target)))  # few are memorised
+
+
+def fit_network(task, to_train, start, solve):
+    """The estimator of a task, with a network that is fitted under the constraints of a problem.
 
     The solver trains all layers on smooth rates, in single precision unless the model has its own
-    dtype. Scores are linear in the last layer: this one is then fitted again as a linear model, in
-    double precision, and enforced as one, also where a callback or Ctrl-C has ended the training.
-    As for networks of scikit-learn, Ctrl-C keeps the epochs so far; before the first one is over it
-    leaves the earlier fit.
+    dtype; ``solve`` calls it. Scores are linear in the last layer: this one is then fitted again as
+    a linear model, in double precision, and enforced as one, also where a callback or Ctrl-C has
+    ended the training. As for networks of scikit-learn, Ctrl-C keeps the epochs so far; before the
+    first one is over it leaves the earlier fit. ``start`` has the parameters to start from, None
+    for those that the model draws.
     """
-    # The problem of the network under constraints.
-    model, loss = steps.make_model(estimator, training), steps.make_loss(estimator)
-    to_train = make_problem(estimator, model, training, constraints, loss)
-    if estimator.alpha is None:  # few samples are memorised
-        to_train = replace(to_train, alpha=max(steps.min_alpha, 5.0 / len(to_train.target)))
-    task = FitTask.begin(estimator, X, y, training, to_train, steps.describe)
-
+    estimator, training = task.estimator, task.training
     strata = _strata(training)
 
     def train(part, strata):
         """The problem of the trained network as it predicts, its parameters; result and curves."""
-        parameters, *outcome = _train(estimator, part, strata, task.watch, steps)
-        model, parameters = steps.finish(estimator, to_train.model, parameters)
+        parameters, *outcome = _train(task, part, strata, start, solve)
+        model, parameters = to_train.model.finish(parameters)
         return replace(to_train, model=model), parameters, *outcome
 
     # Train all layers on smooth rates.
@@ -67,23 +67,25 @@ def fit_network(estimator, X, y, training, constraints, steps):
     evaluation = problem.evaluate(problem.initial_point(parameters))
     _check_enforced(evaluation.scores, guarantee.candidate.scores)
     # What predictions need; then the outcome, but the objective is that of all layers.
-    fitted = steps.describe(estimator, problem.model, parameters, training)
+    fitted = task.describe(estimator, problem.model, parameters, training)
     return task.finish(fitter, guarantee, curves | fitted | {"objective_": evaluation.fun})
 
 
-def _train(estimator, problem, strata, watch, steps):
+def _train(task, problem, strata, start, solve):
     """Parameters of all layers, the solver's result, and curves.
 
     Training is in single precision where batches are drawn, whose noise is larger than its
     errors. A share of each stratum is held out for early stopping. Without a solver the parameters
     are those to start from.
     """
-    solver = make_solver(estimator)
+    estimator = task.estimator
+    solver, random_state = make_solver(estimator), check_random_state(estimator.random_state)
+    if start is None:
+        start = problem.model.initial(random_state)
     if solver is None:
-        return steps.make_start(estimator, problem.model, None), None, {"loss_curve_": []}
-    random_state = check_random_state(estimator.random_state)
-    n_parameters, epochs = problem.n_parameters, _EpochCallback(watch, estimator.n_iter_no_change)
-    start = steps.make_start(estimator, problem.model, random_state)
+        return start, None, {"loss_curve_": []}
+    n_parameters = problem.n_parameters
+    epochs = _EpochCallback(task.watch, estimator.n_iter_no_change)
     is_drawn = getattr(solver, "batch_size", np.inf) < len(problem.target)
     model = problem.model
     if hasattr(model, "astype"):  # else its precision is the user's choice
@@ -94,7 +96,7 @@ def _train(estimator, problem, strata, watch, steps):
         rows, held_out = _split_held_out(strata, estimator.validation_fraction, random_state)
         plain = replace(problem, constraint=ConstraintSystem(()))
         problem, epochs.held_out = problem.take(rows), plain.take(held_out)
-    result = steps.solve(solver, problem, start, random_state, epochs)
+    result = solve(solver, problem, start, random_state, epochs)
     trained = epochs.best if estimator.early_stopping else result.x[:n_parameters]
     return trained, result, epochs.curves
 
@@ -175,19 +177,6 @@ def warn_of_interrupt(n_epochs, rank):
         "layer enforced.",
         ConvergenceWarning,
     )
-
-
-class NetworkSteps(NamedTuple):
-    """What differs between networks: steps of a fit, in the order in which they are taken."""
-
-    check: Callable  # (estimator, X, y, columns, request): the training data
-    make_loss: Callable  # (estimator): the loss of scores
-    make_model: Callable  # (estimator, training): the model
-    make_start: Callable  # (estimator, model, random_state): parameters to start from
-    describe: Callable  # (estimator, model, parameters, training): what predictions need
-    solve: Callable = solve_or_interrupt  # the result of a training
-    finish: Callable = lambda _, *trained: trained  # the model as it predicts, its parameters
-    min_alpha: float = 2e-3  # the penalty of many samples
 
 
 def _last_layer_fitter(problem, parameters):

@@ -363,6 +363,7 @@ class FitTask(NamedTuple):
     y: Any
     training: Any
     confidence: float | None
+    describe: Callable  # as passed to `begin`
     watch: FitProgressCallback
 
     @classmethod
@@ -388,7 +389,7 @@ class FitTask(NamedTuple):
             lambda e: describe(estimator, problem.model, e.parameters, training),
             training.loss_unit(problem.loss),
         )
-        return cls(estimator, X, y, training, confidence, watch)
+        return cls(estimator, X, y, training, confidence, describe, watch)
 
     def finish(self, fitter, guarantee, fitted):
         """The estimator, with the attributes of its outcome and those passed; then warn."""

@@ -238,6 +238,10 @@ class MLPModel:
         pairs = zip(coefs, intercepts, strict=True)
         return np.concatenate([np.ravel(array) for pair in pairs for array in pair])
 
+    def finish(self, parameters: np.ndarray) -> tuple[MLPModel, np.ndarray]:
+        """The model that predicts after the training, and its parameters: they are the same."""
+        return self, parameters
+
     def initial(self, random_state: Any = None) -> np.ndarray:
         """Random initial parameters, uniform as in scikit-learn (X. Glorot and Y. Bengio, 2010).
 

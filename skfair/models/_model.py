@@ -127,6 +127,7 @@ OPTIONAL_MODEL_MEMBERS = frozenset(
         "X",
         "astype",
         "batch",
+        "finish",
         "kernel_columns",
         "original",
         "predict",
@@ -136,7 +137,8 @@ OPTIONAL_MODEL_MEMBERS = frozenset(
 )
 """Members that a model may have: ``predict(parameters)``, the scores by the coefficients that users
 see, where they have fewer digits, and then ``original``, the columns as passed; ``batch(rows)``,
-the model of a training mini-batch, where training differs; ``astype(dtype)``, the same in another
+the model of a training mini-batch, where training differs; ``finish(parameters)``, the model of a
+network that predicts after the training, and its parameters; ``astype(dtype)``, the same in another
 precision; ``kernel_columns``, X with center and scale of its columns for kernels; ``rough_gram``,
 as ``gram`` in single precision, and ``reference_gram``, that of equal weights; and X itself."""
 

@@ -20,9 +20,16 @@ from skfair.constraints._outcomes import evaluate_cells, outcome_use
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._groups import check_attribute_label_types
 from skfair.groups._known import order_attributes
+from skfair.losses import loss_targets
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
-from skfair.utils._checks import argument_error, check_exact_labels, join_names, warn
+from skfair.utils._checks import (
+    CONVENTIONAL_LABELS,
+    argument_error,
+    check_exact_labels,
+    join_names,
+    warn,
+)
 from skfair.utils._sklearn import safe_indexing
 
 # Times of batches: numbers, or points in time that are stored as text.
@@ -404,7 +411,7 @@ def evaluate_cohort(settings, cohort):
     inside = np.any(list(cells.values()), axis=0)
     # What is outside of all cells is not averaged, and need not be in range.
     scaled = np.zeros(len(values))
-    scaled[inside] = scale_values(values[inside], settings.range)
+    scaled[inside] = settings.scale_values(values[inside])
     return cells, scaled
 
 
@@ -418,24 +425,26 @@ def to_scores(constraint, y_pred, y_true, pos_label):
 
 
 def to_target(constraint, y_true, pos_label):
-    """Classes as -1 and +1; real targets, of losses of numbers, as they are."""
-    is_real = "numbers" in constraint.applies_to and getattr(constraint, "loss", None) is not None
-    if is_real and pos_label is None:
+    """Classes as -1 and +1; real targets as they are."""
+    if pos_label is None and _takes_numbers(constraint, y_true):
         return to_numbers(y_true, "y_true")
     return np.where(y_true == find_positive(y_true, pos_label=pos_label), 1.0, -1.0)
 
 
-def scale_values(values, value_range):
-    """Values between the ends of their range, as numbers between 0 and 1."""
-    low, high = value_range
-    if not ((values >= low) & (values <= high)).all():
-        wrong = values[~((values >= low) & (values <= high))][0]
-        raise ValueError(
-            f"Values that are averaged must be in value_range={low, high}, since a mean of "
-            f"unbounded values cannot be monitored, but one is {wrong:g}. Pass a wider range, a "
-            "bounded loss, or clip the predictions."
-        )
-    return (values - low) / (high - low)
+def _takes_numbers(constraint, y_true):
+    """Whether a constraint takes outcomes as numbers, and not as classes.
+
+    Losses of numbers alone and functions of one's own do. Means and the squared error take -1 and
+    1, 0 and 1, and text as classes, as fits do.
+    """
+    loss = getattr(constraint, "loss", None)
+    if "numbers" not in constraint.applies_to or (hasattr(constraint, "loss") and loss is None):
+        return False
+    if callable(loss) or (loss is not None and "classes" not in loss_targets(loss)):
+        return True
+    values = set(np.unique(y_true).tolist())
+    is_number = all(isinstance(one, Real) for one in values)
+    return is_number and not any(values <= pair for pair in CONVENTIONAL_LABELS)
 
 
 def attribute_codes(groups, attributes):

@@ -250,10 +250,10 @@ class GapMonitor(BaseEstimator):
     constraint : str or Constraint
         Name in :data:`skfair.constraints.CONSTRAINTS`, or an instance: a difference of rates or
         means between groups (``reference="groups"``, ``aggregate="max"``), or
-        :class:`~skfair.constraints.BoundedGroupLoss`. With
-        ``attributes="each"`` the values of each attribute are compared with one another, not with
-        those of other attributes. Its ``min_group_size``, if it has a number, counts in place of
-        that of the monitor.
+        :class:`~skfair.constraints.BoundedGroupLoss`, :class:`~skfair.constraints.MaximumRate` or
+        :class:`~skfair.constraints.MinimumRate`. With ``attributes="each"`` the values of each
+        attribute are compared with one another, not with those of other attributes. Its
+        ``min_group_size``, if it has a number, counts in place of that of the monitor.
     tolerance : float, default=None
         Largest gap allowed: a fraction for rates, else in units of the mean. With 0 there is no
         certificate, only alarms. None takes that of the constraint, which must have one.
@@ -266,7 +266,9 @@ class GapMonitor(BaseEstimator):
         greater than 1. A row of `summary` is a batch. None raises an alarm at most once, with the
         error of `confidence_level`, and restarts nothing.
     pos_label : label, default=None
-        The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1.
+        The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
+        and predictions are of these classes, too, and of other outcomes as numbers, as are absolute
+        losses and callables.
     delay : number, str or timedelta, default=None
         Longest time until an outcome is known, in units of `time`. Then samples are counted by
         cohorts: all those of a batch at once, when the delay has passed. Error rates and losses

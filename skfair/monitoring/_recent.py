@@ -197,12 +197,12 @@ def find_compared(settings, pooled):
 
 def _find_extremes(settings, comparisons, key, codes, n, rates):
     """Name, mean and samples of the groups that differ most, or of the one with the largest."""
-    (attribute, cell), (low, high) = key, settings.range
+    attribute, cell = key
     comparison = comparisons[attribute]
     return [
         (
             event_text(cell, comparison.groups[codes[i]], comparison.cells),
-            float(low + rates[i] * (high - low)),
+            settings.unscale_mean(rates[i]),
             int(n[i]),
         )
         for i in settings.hypothesis.find_extremes(rates)

@@ -18,10 +18,7 @@ from skfair.metrics._rates import is_share
 from skfair.monitoring._recent import ALARM_SHARE
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
 from skfair.statistics import check_level
-from skfair.utils._checks import argument_error, check_tolerance, is_int, join_names
-
-_HYPOTHESES = {"RangeGap": DifferenceHypotheses, "LargestMean": MeanHypotheses}
-"""Hypotheses on the means of groups, by the name of the gap that a tolerance bounds."""
+from skfair.utils._checks import argument_error, check_tolerance, is_int
 
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
@@ -59,7 +56,12 @@ class Settings:
     @cached_property
     def hypothesis(self):
         """What certificates and alarms are about."""
-        return _HYPOTHESES[self.constraint.gap.name]()
+        return _find_hypotheses(self.constraint.gap)()
+
+    @property
+    def is_floor(self):
+        """Whether values are counted from the largest one, since a bound is from below."""
+        return self.constraint.gap.form == "floor"
 
     @cached_property
     def range(self):
@@ -95,6 +97,24 @@ class Settings:
         """A level between 0 and 1 in units of the mean."""
         low, high = self.range
         return float((0.0 if self.hypothesis.compares_group_pairs else low) + level * (high - low))
+
+    def scale_values(self, values):
+        """Values that are averaged, as numbers between 0 and 1; those of a floor from the top."""
+        low, high = self.range
+        if not ((values >= low) & (values <= high)).all():
+            wrong = values[~((values >= low) & (values <= high))][0]
+            raise ValueError(
+                f"Values that are averaged must be in value_range={low, high}, since a mean of "
+                f"unbounded values cannot be monitored, but one is {wrong:g}. Pass a wider range, "
+                "a bounded loss, or clip the predictions."
+            )
+        scaled = (values - low) / (high - low)
+        return 1.0 - scaled if self.is_floor else scaled
+
+    def unscale_mean(self, mean):
+        """A mean of scaled values in units of the values."""
+        low, high = self.range
+        return float(low + (1.0 - mean if self.is_floor else mean) * (high - low))
 
     def log_evidence_needed(self, n_restarts, n_sides=1):
         """Logarithm of the e-value that a statement needs after so many restarts.
@@ -154,16 +174,22 @@ def _resolve(params):
 def _check_constraint(resolved):
     """Raise for a constraint that is no difference of means and no bound on them."""
     resolved._check_parameters()
-    if resolved.gap.name not in _HYPOTHESES or not _has_mean_rates(resolved):
+    if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
         raise argument_error(
             "constraint must be the largest difference between the means of two groups "
             '(reference="groups", aggregate="max", no ratio; a rate must be a mean, or the share '
             "that its numerator has in the samples of its denominator, unlike F1 and treatment "
-            f"equality), BoundedGroupLoss or MaximumRate, whose gaps are of the classes "
-            f"{join_names(_HYPOTHESES)}; got {resolved}, whose gap is {resolved.gap.name}. In "
-            "place of a floor bound the opposite rate, as MaximumRate('false_negative_rate', 0.25) "
-            "for recall. Other criteria can be certified once, by skfair.audit.Audit.certify."
+            "equality), BoundedGroupLoss, MaximumRate or MinimumRate; got "
+            f"{resolved}, whose gap is {resolved.gap.name}. Other criteria can be certified once, "
+            "by skfair.audit.Audit.certify."
         )
+
+
+def _find_hypotheses(gap):
+    """The class of hypotheses on means that a gap bounds; None of gaps that are not known."""
+    if gap.is_range and not gap.is_ratio:
+        return DifferenceHypotheses
+    return MeanHypotheses if gap.compares == "bound" and gap.form else None
 
 
 def _has_mean_rates(constraint):

@@ -624,13 +624,12 @@ class Row:
 
     def rates(self, settings, comparisons):
         """The lines of `GapMonitor.to_frame`."""
-        low, high = settings.range
         for time, attribute, cell, (counts, weights, sums) in self.tables:
             for code in np.flatnonzero(weights > 0):
-                rate = low + sums[code] / weights[code] * (high - low)
+                rate = settings.unscale_mean(sums[code] / weights[code])
                 group = comparisons[attribute].groups[code]
                 n, weight = int(counts[code]), float(weights[code] * settings.max_weight)
-                yield self.number, time, attribute, cell, group, n, weight, float(rate)
+                yield self.number, time, attribute, cell, group, n, weight, rate
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification import NetworkClassifier
-from skfair.constraints import Constraint, ConstraintName
-from skfair.fitting._input import check_classification_data, warn_if_revealed
-from skfair.fitting._model import estimator_docs, make_loss
-from skfair.fitting._network import NetworkSteps, solve_or_interrupt, warn_of_interrupt
+from skfair.classification._linear import BinaryClassifier
+from skfair.constraints import Constraint, ConstraintName, resolve_constraints
+from skfair.fitting._input import (
+    check_classification_data,
+    warn_if_revealed,
+)
+from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
+from skfair.fitting._network import (
+    fit_network,
+    make_network_problem,
+    solve_or_interrupt,
+    warn_of_interrupt,
+)
+from skfair.fitting._outcome import FitTask
 from skfair.losses import LossName, Pointwise
 from skfair.problems._evaluation import Evaluation
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
@@ -36,15 +46,17 @@ from skfair.torch._samples import (
     split_rows,
     take_lazy,
 )
-from skfair.utils._api import Label, RandomState
+from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._checks import warn
+from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     NonNegative,
     OpenShare,
     PositiveInt,
     Verbose,
+    validate_params,
 )
-from skfair.utils._sklearn import safe_indexing
+from skfair.utils._sklearn import safe_indexing, with_callbacks
 
 _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 """Dtypes of numpy that PyTorch has: numbers of others become float32."""
@@ -57,7 +69,7 @@ def _tensor_to_array(X):
 # Steps of a fit.
 
 
-def _check(estimator, X, y, metadata, request):
+def _check_samples(estimator, X, y, columns, request):
     """`check_classification_data` for samples of any shape."""
     if estimator.solver is None and estimator.enforcement is None:
         raise ValueError(
@@ -72,7 +84,7 @@ def _check(estimator, X, y, metadata, request):
     # Classes, groups and weights are checked with row numbers in place of features.
     n_samples = count_lazy(X) if is_lazy(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
-    training = check_classification_data(estimator, positions, y, metadata, request)
+    training = check_classification_data(estimator, positions, y, columns, request)
     rows = training.X[:, 0].astype(np.intp)
     if is_lazy(X):
         subset = take_lazy(X, rows.tolist())
@@ -85,11 +97,16 @@ def _check(estimator, X, y, metadata, request):
 
 
 def _make_model(estimator, training):
+    """The module as a model of the training data."""
     # Initial weights and dropout are drawn from PyTorch's own generators.
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     with RandomStream(seed, check_device(estimator.device)):
         network = _make_network(estimator, training)
     model = TorchModel(network, training.X, estimator.device, random_state=seed)
+    if estimator.solver is None:  # batch norms keep the statistics of their own training
+        model.network.freeze_modes()
+        if not (estimator.warm_start and hasattr(estimator, "module_")):
+            model = model.freeze_body()  # else the body is that of the earlier fit
     start = model.initial()
     if estimator.warm_start and getattr(estimator, "_has_new_layer", False):
         model = model.append_layer(start)
@@ -120,13 +137,15 @@ def _make_network(estimator, training):
 
 
 def _make_loss(estimator):
+    """The loss of a name, a function or a module."""
     is_module = isinstance(estimator.loss, require_torch().nn.Module)
     return TorchLoss(estimator.loss) if is_module else make_loss(estimator)
 
 
-def _make_start(estimator, model, random_state):
+def _find_start(estimator, model):
+    """Model parameters to start from: those of an earlier fit, or None for those of the module."""
     if not (estimator.warm_start and hasattr(estimator, "module_")):
-        return model.initial()
+        return None
     start = model.parameters(estimator.module_)
     # Stored scores are of the second class, those of a fit of the positive class.
     if estimator.pos_label_ != estimator.classes_[1]:
@@ -134,32 +153,15 @@ def _make_start(estimator, model, random_state):
     return start
 
 
-def _finish(estimator, model, parameters):
-    # A module that is not trained keeps the statistics of its own training.
-    if estimator.solver is not None:
-        model = model.estimate_batch_norm(parameters)
-    model, parameters = model.finish(parameters)
-    is_new = hasattr(model.network.module, "module_in_front") and not hasattr(
-        estimator.module, "module_in_front"
-    )
-    if estimator.enforcement is not None and model.network.n_last == 2 and is_new:
-        warn(
-            "The last linear layer is fitted again to keep the bound, but the scores are no linear "
-            "function of the outputs of one, or it shares its weight with another layer, so that "
-            "they are only scaled and shifted: few decisions may remain that keep the bound. End "
-            "the module in torch.nn.Linear whose parameters require gradients and are its own, or "
-            "pass the layers before its output."
-        )
-    return model, parameters
-
-
 def _solve(solver, problem, start, random_state, epochs):
+    """The result of a training, by the loop of this module where it reads each sample once."""
     if type(solver) is AdamPrimalDual or isinstance(problem.model.samples, LoaderSamples):
         return train_epochs(solver, problem, start, random_state, epochs)
     return solve_or_interrupt(solver, problem, start, random_state, epochs)
 
 
-def _describe(estimator, model, parameters, training):
+def _describe(_, model, parameters, training):
+    """The fitted attributes that predictions need."""
     # Rescale the last layer, which is linear: stored scores are of the second class.
     parameters = parameters.copy()
     parameters[-model.network.n_last :] *= training.unit.spread
@@ -172,11 +174,28 @@ def _describe(estimator, model, parameters, training):
     }
 
 
+def _warn_of_scaled_scores(module, trained):
+    """Warn where the layer that is enforced only scales and shifts the scores of the module."""
+    is_new = hasattr(trained, "module_in_front") and not hasattr(module, "module_in_front")
+    if is_new and trained[-1].in_features == 1:
+        warn(
+            "The last linear layer is fitted again to keep the bound, but the scores are no linear "
+            "function of the outputs of one, or it shares its weight with another layer, so that "
+            "they are only scaled and shifted: few decisions may remain that keep the bound. End "
+            "the module in torch.nn.Linear whose parameters require gradients and are its own, or "
+            "pass the layers before its output."
+        )
+
+
+_LEAST_ALPHA = 1e-4
+"""Penalty of many samples, where ``alpha=None``."""
+
+
 # The network as an estimator.
 
 
 @estimator_docs
-class ConstrainedTorchClassifier(NetworkClassifier):
+class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     r"""Network of PyTorch trained under fairness constraints.
 
     Minimises, over the parameters of the module that require gradients, the mean loss subject to
@@ -315,10 +334,6 @@ class ConstrainedTorchClassifier(NetworkClassifier):
     True
     """
 
-    _steps = NetworkSteps(
-        _check, _make_loss, _make_model, _make_start, _describe, _solve, _finish, min_alpha=1e-4
-    )
-
     def __init__(
         self,
         module: Callable | None = None,
@@ -352,6 +367,50 @@ class ConstrainedTorchClassifier(NetworkClassifier):
         self.pos_label = pos_label
         self.device = device
         self.verbose = verbose
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Train the classifier.
+
+        Parameters
+        ----------
+        X : array, tensor, Dataset or DataLoader
+            Samples of any shape, as in the notes.
+        {y, sensitive_features, sample_weight, groups}
+
+        Returns
+        -------
+        self : ConstrainedTorchClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid, or the positive class is ambiguous; the message
+            says what must hold.
+        """
+        validate_params(self)
+        constraints = resolve_constraints(self.constraint, self.tolerance)
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        columns |= {"groups": groups}
+        request = f"constraint={self.constraint!r} asks for equal rates of groups"
+        training = _check_samples(self, X, y, columns, request if constraints else None)
+        model, loss = _make_model(self, training), _make_loss(self)
+        problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
+        task = FitTask.begin(self, X, y, training, problem, _describe)
+        fit_network(task, problem, _find_start(self, model), _solve)
+        if self.enforcement is not None:
+            _warn_of_scaled_scores(self.module, self.module_)
+        return self
 
     def _scores(self, X, sensitive_features=None):
         check_is_fitted(self)

@@ -235,7 +235,7 @@ def check_tolerance(tolerance, largest=1.0, *, closed="both", name="tolerance", 
 # The positive class of two.
 
 
-_CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
+CONVENTIONAL_LABELS = ({0, 1}, {-1, 1})
 """Pairs of labels whose positive one is 1 by convention; False and True equal 0 and 1."""
 
 
@@ -244,7 +244,7 @@ def positive_class(labels, pos_label):
 
     `labels` is the set of the at most two labels that occur; False and True count as 0 and 1.
     """
-    if pos_label is None and any(labels <= pair for pair in _CONVENTIONAL_LABELS):
+    if pos_label is None and any(labels <= pair for pair in CONVENTIONAL_LABELS):
         return 1
     if pos_label is not None and (len(labels) != 2 or pos_label in labels):
         return pos_label

@@ -408,7 +408,7 @@ def test_monitors_of_shares_and_costs_err_as_stated(metric):
     assert n_false <= 200 * 0.05 + 2 * np.sqrt(200 * 0.05 * 0.95)
 
 
-def test_monitors_take_bounds_from_above_and_say_how_to_turn_a_floor():
+def test_monitors_take_bounds_from_above():
     X, y, groups = make_data(5000)
     model = LogisticRegression().fit(X, y)
     rates = score_groups(recall_score, ~y, ~model.predict(X), groups)
@@ -416,15 +416,29 @@ def test_monitors_take_bounds_from_above_and_say_how_to_turn_a_floor():
     summary = monitor.update(model.predict(X), y, sensitive_features=groups).summary()
     assert summary["gap"].iloc[-1] == pytest.approx((1.0 - rates).max())
     assert summary["status"].iloc[-1] == "certified"
-    for constraint in (
-        MinimumRate("recall", 0.7),
-        RateParity("f1_score"),
-        RateParity("treatment_equality"),
-    ):
-        with pytest.raises(ValueError, match="MaximumRate\\('false_negative_rate'"):
+    for constraint in (RateParity("f1_score"), RateParity("treatment_equality")):
+        with pytest.raises(ValueError, match="MaximumRate or MinimumRate; got"):
             GapMonitor(constraint, tolerance=0.1).update(
                 model.predict(X), y, sensitive_features=groups
             )
+
+
+def test_monitors_take_floors_and_state_the_rates_themselves():
+    X, y, groups = make_data(5000)
+    decisions = LogisticRegression().fit(X, y).predict(X)
+    recalls = score_groups(recall_score, y, decisions, groups)
+    lowest = recalls.min()
+    for floor, status in ((lowest - 0.1, "certified"), (lowest + 0.1, "alarm")):
+        monitor = GapMonitor(MinimumRate("recall", floor), run_length=20, windows=(1,))
+        monitor.update(decisions, y, sensitive_features=groups)
+        summary = monitor.summary().iloc[-1]
+        assert summary["status"] == status
+        assert summary["gap"] == pytest.approx(1.0 - lowest)
+        assert summary["low"] <= 1.0 - lowest <= summary["high"]
+        assert sorted(monitor.to_frame()["estimate"]) == pytest.approx(np.sort(recalls))
+        ((name, rate, _),) = monitor.windows_["extremes"].item()
+        assert rate == pytest.approx(lowest)
+        assert str(np.unique(groups)[recalls.argmin()]) in str(name)
 
 
 @pytest.mark.parametrize(

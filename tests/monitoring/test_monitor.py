@@ -12,7 +12,14 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skfair.constraints import BoundedGroupLoss, Constraint, DemographicParity, MeanParity
+from skfair.constraints import (
+    BoundedGroupLoss,
+    Constraint,
+    DemographicParity,
+    LossParity,
+    MeanParity,
+    RangeGap,
+)
 from skfair.losses import Pointwise
 from skfair.monitoring import GapMonitor
 
@@ -288,6 +295,55 @@ def test_bounded_losses_and_means_keep_their_units():
     assert monitor.interval().high < 3.0 and means.interval().high < 2.5
     with pytest.raises(ValueError, match="value_range"):
         means.update([7.0, 0.0], sensitive_features=["a", "b"])
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("no", "yes")])
+def test_squared_errors_of_classes_are_those_of_the_metric(labels):
+    rng = np.random.default_rng(8)
+    y, groups = rng.integers(2, size=2000), rng.choice(["a", "b"], 2000)
+    scores = np.clip(y + rng.normal(size=2000) * (1 + (groups == "a")), -3.0, 3.0)
+    square = (scores - np.where(y == 1, 1.0, -1.0)) ** 2
+    by_hand = abs(square[groups == "a"].mean() - square[groups == "b"].mean())
+    monitor = GapMonitor(
+        LossParity(loss="squared"),
+        1.0,
+        value_range=(0.0, 16.0),
+        pos_label="yes" if "yes" in labels else None,
+    )
+    monitor.update(scores, np.asarray(labels)[y], sensitive_features=groups)
+    assert monitor.summary()["gap"].item() == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("name", ["mean_parity", "squared", "absolute"])
+def test_predicted_numbers_come_with_real_outcomes(name):
+    rng = np.random.default_rng(9)
+    y, groups = rng.uniform(0, 3, 2000), rng.choice(["a", "b"], 2000)
+    predicted = y + rng.uniform(-1, 1, 2000) + (groups == "a")
+    constraint = name if name == "mean_parity" else LossParity(loss=name)
+    values = {
+        "mean_parity": predicted,
+        "squared": (predicted - y) ** 2,
+        "absolute": np.abs(predicted - y),
+    }[name]
+    by_hand = abs(values[groups == "a"].mean() - values[groups == "b"].mean())
+    monitor = GapMonitor(constraint, 0.5, value_range=(-1.0, 6.0))
+    monitor.update(predicted, y, sensitive_features=groups)
+    assert monitor.summary()["gap"].item() == pytest.approx(by_hand)
+
+
+class OwnRange(RangeGap):
+    """A range by another rule, of which monitors know nothing."""
+
+
+class OwnParity(DemographicParity):
+    """Compares selection rates by it."""
+
+    gap = OwnRange
+
+
+def test_gaps_of_ones_own_are_not_taken_for_their_parents():
+    with pytest.raises(ValueError, match="got OwnParity.*whose gap is OwnRange"):
+        GapMonitor(OwnParity(), 0.1).update([1, 0], sensitive_features=["a", "b"])
 
 
 def test_weights_count_samples_of_the_weighted_population():
