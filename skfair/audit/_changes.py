@@ -99,7 +99,7 @@ def compare_audits(before, after, metrics, confidence_level):
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
     if not is_paired:
-        after = after.with_bins_of(before)
+        after = after.rebin(before)
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
     samples, columns, period, units = _stack(both, tables)

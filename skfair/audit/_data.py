@@ -554,7 +554,7 @@ class AuditData:
             table=table,
         )
 
-    def with_bins_of(self, other: Self) -> Self:
+    def rebin(self, other: Self) -> Self:
         """A copy whose attributes of many numbers are divided into the bins of another audit."""
         copied = copy(self)
         vars(copied).pop("_distinct_rows", None)
