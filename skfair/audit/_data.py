@@ -199,8 +199,11 @@ class AuditData:
         for role, groups in (("group", self.samples.groups), ("stratum", self.strata)):
             if groups is not None and groups.is_disjoint and self.known.labels is not None:
                 for place, name in enumerate(groups.attributes):
-                    labels = pd.Series(groups.labels[groups.codes, place], dtype=object)
-                    yield role, labels.mask(labels == MISSING).rename(attribute_name(name, place))
+                    # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
+                    codes, labels = pd.factorize(groups.labels[:, place])
+                    known = np.where(labels == MISSING, -1, np.arange(len(labels)))
+                    column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
+                    yield role, pd.Series(column, name=attribute_name(name, place))
         if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
             role = "weight" if self.samples.groups.multiplicity is None else "count"
             yield role, pd.Series(self.samples.weights, name=names.get("weights", role))

@@ -60,6 +60,13 @@ def place_outcomes(y_true, table):
     return y_true.astype(object).reindex(table.index)
 
 
+def write_labels(column):
+    """Labels as text, None where they are missing; each distinct one is written once."""
+    codes, labels = pd.factorize(column)
+    texts = np.array([*map(str, labels), None], dtype=object)
+    return pd.Series(texts[codes], index=column.index, name=column.name)
+
+
 def parse_column(column):
     """Text as the booleans or numbers that it spells; anything else unchanged."""
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -477,8 +484,9 @@ def read_as(role, read, written=None, positive=None, weights=None):
     sizes = np.bincount(codes, weights, len(entries)).astype(int).tolist()
     first = np.empty(len(entries), dtype=np.intp)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
-    after = read.iloc[first]
+    after = read.iloc[first].astype(object)
     labels, changed, named = {}, {}, set()
+    known = after.dropna().infer_objects()
     if holds_numbers(written) and len(entries) > _MAX_READ_LABELS:
         entries, after, sizes = [None], [None], [int(written.isna().sum())]
     for old, new, n in zip(entries, after, sizes, strict=True):
@@ -487,7 +495,6 @@ def read_as(role, read, written=None, positive=None, weights=None):
             named |= {str(new)} if positive is not None and new == positive else set()
         if n and (rule := _find_rule(old, new)) is not None:
             changed[rule] = changed.get(rule, 0) + n
-    known = read.iloc[first].dropna().infer_objects()
     notation = _find_notation(known)
     if not 0 < len(labels) <= _MAX_READ_LABELS:
         labels = {}

@@ -19,6 +19,7 @@ from skfair.audit._reading import (
     read_as,
     read_outcomes,
     refuse_repeats,
+    write_labels,
 )
 from skfair.commands._options import describe_file, read_table
 
@@ -103,7 +104,7 @@ def _read_groups(options, table, missing, odds_ratio):
     labels = probabilities = None
     if options.sensitive:
         labels = table[options.sensitive]
-        labels = labels.astype(object).map(str).where(labels.notna(), None)
+        labels = labels.apply(write_labels)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         check_are_numbers(by_name.values())
