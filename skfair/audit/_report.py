@@ -168,6 +168,7 @@ class FairnessReport(PageReport):
     reading: Reading = UNREAD
 
     _results = ("findings",)
+    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).report()"
 
     @property
     def attributes(self) -> list[str]:
