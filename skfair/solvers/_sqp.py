@@ -167,7 +167,7 @@ class HessianSchedule:
         # A chord step pays while the residual halves and the answer is not near.
         has_helped = self.near < self.residual <= before / 2
         # A second step with the same Hessian reduces the residual by about the same factor.
-        is_last = self.residual**2 <= 0.1 * self.tol * before
+        is_last = self.residual * self.residual <= 0.1 * self.tol * before
         if self.is_reusable and (is_last or (has_helped and evaluation.is_convexified)):
             self.residual = max(self.residual, evaluation.violation)
             self.is_reusable = False
