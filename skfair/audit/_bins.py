@@ -83,13 +83,13 @@ def find_group_bins(groups, columns):
     `columns` are the attributes as they were passed, where text is no number; None for a file,
     where numbers are text.
     """
-    found = {}
+    bins_of_columns = {}
     for place, name in enumerate(groups.attributes if groups.is_disjoint else ()):
         labels = groups.labels[:, place]
         if len(set(labels.tolist())) > MAX_NUMBERS and _holds_numbers(columns, place):
             bins = find_bins(attribute_name(name, place), labels, groups.counts)
-            found |= {} if bins is None else {place: bins}
-    return found
+            bins_of_columns |= {} if bins is None else {place: bins}
+    return bins_of_columns
 
 
 def _holds_numbers(columns, place):

@@ -165,8 +165,8 @@ def test_rows_that_repeat_with_their_id_are_refused_unless_they_are_kept(path, c
         run(command, path, *options, "--id", "id")
     said = " ".join(capsys.readouterr().err.split())
     assert "90 rows" in said and "the first in row 589 with id '12'" in said
-    _, kept = run(command, path, *options, "--id", "id", "--repeats", "keep")
-    read = kept["readings"][0] if command == "compare" else kept["reading"]
+    _, accepted = run(command, path, *options, "--id", "id", "--repeats", "keep")
+    read = accepted["readings"][0] if command == "compare" else accepted["reading"]
     assert read["n_repeated"] == 90 and read["n_shared_ids"] == 0
     assert columns_of(read)["id", "id"]["role"] == "id"
 
@@ -189,12 +189,12 @@ PARSERS = r"to_numeric\(|to_datetime\(|\.casefold\(\)|\.fullmatch\(|isdecimal\(\
 
 def test_one_module_parses_cells():
     package = Path(skfair.__file__).parent
-    found = {
+    modules = {
         path.name
         for folder in ("audit", "commands")
         for path in (package / folder).glob("*.py")
         if re.search(PARSERS, path.read_text(encoding="utf-8"))
     }
-    assert "_reading.py" in found
+    assert "_reading.py" in modules
     # Names of columns, and texts of options, are not cells.
-    assert found - {"_reading.py"} <= {"_files.py", "_predictions.py", "_monitor.py"}
+    assert modules - {"_reading.py"} <= {"_files.py", "_predictions.py", "_monitor.py"}

@@ -44,7 +44,7 @@ def test_a_limit_is_on_its_side_of_the_number_and_near_it(number, is_lower):
 
 
 @pytest.mark.parametrize("tolerance", [0.1004, 0.09999, 0.1, 0.44951])
-def test_a_limit_that_keeps_the_bound_is_seen_to_keep_it(tolerance):
+def test_a_limit_that_keeps_the_bound_is_printed_within_it(tolerance):
     decisions, group = np.tile(np.repeat([1, 0], [6, 4]), 600), np.repeat(["f", "m"], 3000)
     audit = Audit.from_predictions(None, decisions, sensitive_features=group)
     claim = audit.certify(DemographicParity(tolerance=tolerance))

@@ -68,7 +68,7 @@ def model_of(data):
 
 def fit(data, constraint="demographic_parity", estimator=BASE, **params):
     X, y, group = data
-    params = {"tolerance": 0.05, "cv": 3, "group_estimator": BASE} | params
+    params = {"cv": 3, "group_estimator": BASE} | params
     return ConstrainedClassifierCV(estimator, constraint, **params).fit(
         X, y, sensitive_features=group
     )

@@ -331,19 +331,19 @@ def test_predicted_numbers_come_with_real_outcomes(name):
     assert monitor.summary()["gap"].item() == pytest.approx(by_hand)
 
 
-class OwnRange(RangeGap):
+class CustomRange(RangeGap):
     """A range by another rule, of which monitors know nothing."""
 
 
-class OwnParity(DemographicParity):
+class CustomParity(DemographicParity):
     """Compares selection rates by it."""
 
-    gap = OwnRange
+    gap = CustomRange
 
 
 def test_gaps_of_ones_own_are_not_taken_for_their_parents():
-    with pytest.raises(ValueError, match="got OwnParity.*whose gap is OwnRange"):
-        GapMonitor(OwnParity(), 0.1).update([1, 0], sensitive_features=["a", "b"])
+    with pytest.raises(ValueError, match="got CustomParity.*whose gap is CustomRange"):
+        GapMonitor(CustomParity(), 0.1).update([1, 0], sensitive_features=["a", "b"])
 
 
 def test_weights_count_samples_of_the_weighted_population():

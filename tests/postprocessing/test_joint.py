@@ -38,7 +38,7 @@ def draw(n_samples=1200, seed=0, names="abc"):
 
 def fit(data, constraint="demographic_parity", estimator=BASE, **params):
     X, y, group = data
-    model = ConstrainedClassifierCV(estimator, constraint, **{"tolerance": 0.05} | params)
+    model = ConstrainedClassifierCV(estimator, constraint, **params)
     return model.fit(X, y, sensitive_features=group)
 
 
