@@ -98,7 +98,7 @@ class AuditData:
     def from_columns(
         cls,
         columns: dict[str, Any],
-        known: SensitiveFeatures,
+        sensitive_features: SensitiveFeatures,
         *,
         sample_weight: Any = None,
         control_features: Any = None,
@@ -115,6 +115,7 @@ class AuditData:
         they are written.
         """
         check_group_size(min_group_size)
+        known = sensitive_features
         named = columns | {"weights": sample_weight}
         names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
         columns = _fill_outcomes(columns)

@@ -96,9 +96,9 @@ class GapBase(ABC):
         gap : GapBase
         """
 
-    def state(self, gap: Any) -> Any:
-        """A gap or tolerance as reports state it: that of a ratio or floor is the number itself."""
-        return gap
+    def state(self, value: Any) -> Any:
+        """The `value` of a gap or tolerance as reports state it: the ratio or floor itself."""
+        return value
 
     @abstractmethod
     def __call__(self, means: np.ndarray) -> Any:
@@ -487,8 +487,8 @@ class RatioGap(RangeGap):
             slope /= largest
         return slope
 
-    def state(self, gap: Any) -> Any:
-        return 1.0 - gap
+    def state(self, value: Any) -> Any:
+        return 1.0 - value
 
     def estimates(self, means: Any) -> Any:
         return LogRates(means) if means.are_rates else LogMeans(means)
@@ -695,8 +695,8 @@ class Shortfall(Gap):
     def __call__(self, means: np.ndarray) -> Any:
         return self.largest - means[list(self.events)].min(axis=0)
 
-    def state(self, gap: Any) -> Any:
-        return self.largest - gap
+    def state(self, value: Any) -> Any:
+        return self.largest - value
 
     def subgradient(self, means: np.ndarray) -> np.ndarray:
         slope = np.zeros_like(means)

@@ -24,7 +24,9 @@ def make_network_problem(estimator, model, training, constraints, loss, least_al
     problem = make_problem(estimator, model, training, constraints, loss)
     if estimator.alpha is not None:
         return problem
-    return replace(problem, alpha=max(least_alpha, 5.0 / len(problem.target)))  # few are memorised
+    # Few samples are memorised. They are counted by weights, as if the lightest were one sample.
+    weights = training.samples.weights
+    return replace(problem, alpha=max(least_alpha, 5.0 * weights.min() / weights.sum()))
 
 
 def fit_network(task, to_train, start, solve):

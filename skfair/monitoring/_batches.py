@@ -23,6 +23,7 @@ from skfair.groups._known import order_attributes
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
+from skfair.monitoring._values import scale_values
 from skfair.utils._checks import (
     CONVENTIONAL_LABELS,
     argument_error,
@@ -411,7 +412,7 @@ def evaluate_cohort(settings, cohort):
     inside = np.any(list(cells.values()), axis=0)
     # What is outside of all cells is not averaged, and need not be in range.
     scaled = np.zeros(len(values))
-    scaled[inside] = settings.scale_values(values[inside])
+    scaled[inside] = scale_values(settings, values[inside])
     return cells, scaled
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from skfair.audit._sentences import event_text
+from skfair.monitoring._values import unscale_mean
 from skfair.statistics import rate_limits
 
 ALARM_SHARE = 4.0
@@ -202,7 +203,7 @@ def _find_extremes(settings, comparisons, key, codes, n, rates):
     return [
         (
             event_text(cell, comparison.groups[codes[i]], comparison.cells),
-            settings.unscale_mean(rates[i]),
+            unscale_mean(settings, rates[i]),
             int(n[i]),
         )
         for i in settings.hypothesis.find_extremes(rates)

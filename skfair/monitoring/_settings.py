@@ -58,11 +58,6 @@ class Settings:
         """What certificates and alarms are about."""
         return _find_hypotheses(self.constraint.gap)()
 
-    @property
-    def is_floor(self):
-        """Whether values are counted from the largest one, since a bound is from below."""
-        return self.constraint.gap.form == "floor"
-
     @cached_property
     def range(self):
         """Smallest and largest value that is averaged."""
@@ -97,24 +92,6 @@ class Settings:
         """A level between 0 and 1 in units of the mean."""
         low, high = self.range
         return float((0.0 if self.hypothesis.compares_group_pairs else low) + level * (high - low))
-
-    def scale_values(self, values):
-        """Values that are averaged, as numbers between 0 and 1; those of a floor from the top."""
-        low, high = self.range
-        if not ((values >= low) & (values <= high)).all():
-            wrong = values[~((values >= low) & (values <= high))][0]
-            raise ValueError(
-                f"Values that are averaged must be in value_range={low, high}, since a mean of "
-                f"unbounded values cannot be monitored, but one is {wrong:g}. Pass a wider range, "
-                "a bounded loss, or clip the predictions."
-            )
-        scaled = (values - low) / (high - low)
-        return 1.0 - scaled if self.is_floor else scaled
-
-    def unscale_mean(self, mean):
-        """A mean of scaled values in units of the values."""
-        low, high = self.range
-        return float(low + (1.0 - mean if self.is_floor else mean) * (high - low))
 
     def log_evidence_needed(self, n_restarts, n_sides=1):
         """Logarithm of the e-value that a statement needs after so many restarts.

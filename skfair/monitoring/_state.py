@@ -28,6 +28,7 @@ from skfair.monitoring._recent import (
     judge_windows,
     pool_tables,
 )
+from skfair.monitoring._values import unscale_mean
 from skfair.statistics import combine_margins, constrained_rate
 from skfair.utils._checks import join_names, warn
 
@@ -628,7 +629,7 @@ class Row:
         """The lines of `GapMonitor.to_frame`."""
         for time, attribute, cell, (counts, weights, sums) in self.tables:
             for code in np.flatnonzero(weights > 0):
-                rate = settings.unscale_mean(sums[code] / weights[code])
+                rate = unscale_mean(settings, sums[code] / weights[code])
                 group = comparisons[attribute].groups[code]
                 n, weight = int(counts[code]), float(weights[code] * settings.max_weight)
                 yield self.number, time, attribute, cell, group, n, weight, rate

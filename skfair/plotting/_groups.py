@@ -56,7 +56,7 @@ class GroupRateDisplay(Display):
         Lower and upper ends of their confidence intervals.
     overall : array-like of shape (n_rates,)
         Rates of all samples.
-    rate_names : sequence of str
+    columns : sequence of str
         Names of the rates.
     {group_names}
     counts : array-like of shape (n_groups, n_rates), default=None
@@ -87,14 +87,14 @@ class GroupRateDisplay(Display):
         intervals: ArrayLike,
         overall: ArrayLike,
         *,
-        rate_names: Sequence[str],
+        columns: Sequence[str],
         group_names: Sequence[str] | None = None,
         counts: Sequence[ArrayLike] | np.ndarray | None = None,
     ):
         self.rates = rates
         self.intervals = intervals
         self.overall = overall
-        self.rate_names = rate_names
+        self.columns = columns
         self.group_names = group_names
         self.counts = counts
 
@@ -210,7 +210,7 @@ class GroupRateDisplay(Display):
             groups[rates].to_numpy(),
             np.stack(ends, axis=-1),
             overall[rates].to_numpy(dtype=np.float64),
-            rate_names=[rate.replace("_", " ") for rate in rates],
+            columns=[rate.replace("_", " ") for rate in rates],
             group_names=to_text(groups.index),
             counts=groups[[f"{rate}_n" for rate in rates]].to_numpy(),
         )
@@ -252,7 +252,7 @@ class GroupRateDisplay(Display):
                 self._write_counts(rows + offset, self.counts[k])
         # Rates of all samples, across the row of each rate.
         ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
-        ax.set_yticks(rows, self.rate_names)
+        ax.set_yticks(rows, self.columns)
         ax.set_ylim(n_rates - 0.5, -0.5)
         drawn = np.concatenate((rates.ravel(), intervals.ravel()))
         are_rates = np.nanmin(drawn, initial=0.0) >= 0.0 and np.nanmax(drawn, initial=1.0) <= 1.0

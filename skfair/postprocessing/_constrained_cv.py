@@ -411,7 +411,8 @@ def _check_input(estimator, X, y, columns, constraints):
 def _check_reads_text(base, group_estimator, X):
     """Raise, before folds are fitted, if X has text that the model of the group cannot read."""
     rows = np.arange(min(count_samples(X), _N_PROBE))
-    probe, is_raw = safe_indexing(X, rows), final_step(base) is base
+    probe = safe_indexing(X, rows)
+    is_raw = final_step(base) is base and not hasattr(base, "estimator")  # no search, not frozen
     if is_raw and hasattr(group_estimator, "fit") and text_columns(probe):
         with explain_conversion(probe, group_estimator):
             fit_classifier(group_estimator, probe, rows % 2, np.ones(len(rows)))

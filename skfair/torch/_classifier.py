@@ -33,6 +33,7 @@ from skfair.torch._model import (
     RandomStream,
     TorchModel,
     check_finite,
+    freeze_body,
     make_perceptron,
     to_float64_array,
 )
@@ -106,7 +107,7 @@ def _make_model(estimator, training):
     if estimator.solver is None:  # batch norms keep the statistics of their own training
         model.network.freeze_modes()
         if not (estimator.warm_start and hasattr(estimator, "module_")):
-            model = model.freeze_body()  # else the body is that of the earlier fit
+            model = freeze_body(model)  # else the body is that of the earlier fit
     start = model.initial()
     if estimator.warm_start and getattr(estimator, "_has_new_layer", False):
         model = model.append_layer(start)

@@ -411,13 +411,6 @@ class TorchModel:
         """Length of a parameter vector."""
         return sum(self.network.sizes)
 
-    def freeze_body(self) -> TorchModel:
-        """The model with the parameters of the last layer alone."""
-        *body, _, _ = self.network.tensors.values()
-        for tensor in body:
-            tensor.requires_grad_(False)
-        return self._replace(network=self.network.copy(), _frozen=body)
-
     def _replace(self, **changes):
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
@@ -562,6 +555,14 @@ class TorchModel:
         model._set_network(module, output.double(), dict(network.modes), network.stream)
         model.has_new_layer |= next(module.children(), None) is network.module
         return model
+
+
+def freeze_body(model):
+    """The model with the parameters of the last layer alone."""
+    *body, _, _ = model.network.tensors.values()
+    for tensor in body:
+        tensor.requires_grad_(False)
+    return model._replace(network=model.network.copy(), _frozen=body)
 
 
 def _inputs_of_linear_layer(model, parameters):

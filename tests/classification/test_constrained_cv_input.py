@@ -169,7 +169,10 @@ class Decides(Returns):
     ("change", "message"),
     [
         (lambda p: 3 * p, "probabilities between 0 and 1, but they are between 0 and 2"),
-        (lambda p: p / np.zeros((1, 2)), "finite numbers, but 1.. of 1.. rows have nan or inf"),
+        (
+            lambda p: p / np.zeros((1, 2)),
+            r"finite numbers, .*, but 1.. of 1.. rows have nan, inf",
+        ),
         (lambda p: np.c_[p, p[:, 0]], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 3\)"),
         (lambda p: p[:, 1:], r"each of its 2 classes, shape \(1.., 2\), .* \(1.., 1\)"),
         (lambda p: p[:, 1], r"each of its 2 classes, shape \(1.., 2\), .* \(1..,\)"),

@@ -163,7 +163,7 @@ def test_error_rates_and_losses(data):
     fitted = model("error_rate_parity", tolerance=0.01).fit(X, y, sensitive_features=groups)
     gap = accuracy_score_difference(y, fitted.predict(X), sensitive_features=groups)
     assert gap <= 0.01 + ROUNDING
-    bounded = model(BoundedGroupLoss(0.6)).fit(X, y, sensitive_features=groups)
+    bounded = model(BoundedGroupLoss(0.6), tolerance=None).fit(X, y, sensitive_features=groups)
     losses = np.logaddexp(0, np.where(y > 0, -1, 1) * bounded.decision_function(X))
     assert max(losses[groups == g].mean() for g in (0, 1)) <= 0.6 + 1e-6
 
@@ -207,7 +207,9 @@ def test_the_surrogate_is_the_problem_as_written(data):
         demographic_parity_difference(y, fitted.predict(X), sensitive_features=groups) - 0.02
     )
     with pytest.warns(InfeasibleConstraintWarning, match="smooth rates exceed their bounds"):
-        model(BoundedGroupLoss(0.01), enforcement=None).fit(X, y, sensitive_features=groups)
+        model(BoundedGroupLoss(0.01), tolerance=None, enforcement=None).fit(
+            X, y, sensitive_features=groups
+        )
 
 
 def test_a_forced_constant_warns():
@@ -332,7 +334,9 @@ def test_a_user_defined_constraint(data):
             return (lambda scores, target: surrogate(scores - 1.0),)
 
     X, y, groups = data
-    fitted = model(HighScoreParity(tolerance=0.05)).fit(X, y, sensitive_features=groups)
+    fitted = model(HighScoreParity(tolerance=0.05), tolerance=None).fit(
+        X, y, sensitive_features=groups
+    )
     assert fitted.constraint_report_["constraint"].unique().tolist() == ["HighScoreParity"]
     high = fitted.decision_function(X) > 1.0
     gap = demographic_parity_difference(y, high, sensitive_features=groups, pos_label=True)
@@ -414,7 +418,7 @@ def test_a_warm_start_keeps_the_sign_of_the_positive_class(data):
 def test_without_groups_a_bound_on_losses_is_not_enforced(data):
     X, y, _ = data
     with pytest.warns(MissingSensitiveFeaturesWarning, match="the fit is unconstrained"):
-        fitted = model(BoundedGroupLoss(0.01)).fit(X, y)
+        fitted = model(BoundedGroupLoss(0.01), tolerance=None).fit(X, y)
     plain = model(None).fit(X, y)
     assert (plain.status_, fitted.status_) == ("optimal", "unconstrained")
     np.testing.assert_allclose(fitted.coef_, plain.coef_, rtol=1e-6)

@@ -67,7 +67,7 @@ def test_strata_of_several_columns_are_their_combinations():
 def test_it_is_hyper_parameters():
     spec = DemographicParity(control_features="degree", tolerance=0.1, min_group_size=3)
     assert clone(spec).get_params() == spec.get_params()
-    check_constraint(spec, X=FRAME)
+    check_constraint(spec, X=pd.concat([FRAME] * 10, ignore_index=True))
 
 
 def set_missing_value(X):

@@ -89,7 +89,7 @@ def test_marks_of_a_rate_stay_in_its_row(ax):
 
 def test_groups_are_distinct_in_colour_and_in_grey():
     display = GroupRateDisplay(
-        np.full((5, 1), 0.5), np.tile([0.4, 0.6], (5, 1, 1)), [0.5], rate_names=["rate"]
+        np.full((5, 1), 0.5), np.tile([0.4, 0.6], (5, 1, 1)), [0.5], columns=["rate"]
     ).plot()
     points = [bars[0] for bars in display.ax_.containers]
     assert len({point.get_color() for point in points}) == 5
@@ -153,7 +153,7 @@ def test_an_unfitted_estimator_is_refused():
 
 def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
-    display = GroupRateDisplay([[0.5]], [[[0.4, 0.6]]], [0.5], rate_names=["rate"])
+    display = GroupRateDisplay([[0.5]], [[[0.4, 0.6]]], [0.5], columns=["rate"])
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
     assert legend_of(ax) == ["group 0", "all samples"]

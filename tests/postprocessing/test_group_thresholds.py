@@ -135,7 +135,7 @@ def test_rules_of_ratios_are_the_best_thresholds():
 
     def gap(y, decisions):
         if not decisions.any():
-            return 0.0  # nobody is selected, of no group
+            return 0.0  # no sample is selected, of either group
         return 1.0 - demographic_parity_ratio(y, decisions, sensitive_features=groups)
 
     expected = smallest_error(X["score"].to_numpy(), y, groups, None, gap, 0.2)

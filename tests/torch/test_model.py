@@ -261,7 +261,7 @@ def test_the_vector_of_a_frozen_body_has_the_last_layer_alone():
     module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     X = np.random.default_rng(0).normal(size=(5, 3))
     model = TorchModel(module, X)
-    frozen = model.freeze_body()
+    frozen = code.freeze_body(model)
     assert (model.n_parameters, frozen.n_parameters) == (21, 5)
     np.testing.assert_array_equal(frozen.initial(), model.initial()[-5:])
     # Copies share the tensors that do not change, and the returned module trains them again.

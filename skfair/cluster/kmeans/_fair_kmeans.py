@@ -38,6 +38,7 @@ from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
     compared_groups,
+    count_samples,
     find_equal_centers,
     order_groups,
     recompute_point,
@@ -186,8 +187,13 @@ class KMeansInput(NamedTuple):
         problem, clustering = self.problem, point.clustering
         labels, counts = problem.labels_of(point), clustering.counts
         if problem.weight_range != (1, 1):
-            n_clusters = len(clustering.sizes)
-            counts = problem.count_samples(labels, n_clusters) @ self._memberships()
+            blocks, n_clusters = getattr(problem, "partitions", None), len(clustering.sizes)
+            count = (
+                partial(count_samples, problem)
+                if blocks is None
+                else partial(blocks.reduce, count_samples)
+            )
+            counts = count(labels, n_clusters) @ self._memberships()
         return {
             "labels_": self.complete_labels(labels, clustering.centers),
             "group_counts_": counts[:, self.requirements.group_positions],

@@ -109,10 +109,6 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         sums = self.partitions.reduce(sum_clusters, labels, n_clusters)
         return clustering_from_sums(labels, sums)
 
-    def count_samples(self, labels, n_clusters):
-        """Number of samples of every intersection in every cluster."""
-        return self.partitions.reduce(ClusteringProblem.count_samples, labels, n_clusters)
-
     def cost_of(self, clustering):
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
         constant = clustering._replace(labels=None)

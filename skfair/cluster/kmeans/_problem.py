@@ -245,10 +245,6 @@ class ClusteringProblem(BaseClusteringProblem):
         counts = count_table(labels, self.codes, self.weights, n_clusters, n_intersections)
         return counts if self.background is None else counts + self.background.counts
 
-    def count_samples(self, labels, n_clusters):
-        """Number of samples of every intersection in every cluster."""
-        return count_table(labels, self.codes, None, n_clusters, len(self.limits.intersections))
-
     def assign(self, point, level, share=ROUND_COUNT_TOLERANCE):
         """The point of the fair assignment to a point's centres; cost and balance are left out."""
         centers = point.clustering.centers
@@ -561,3 +557,8 @@ def _bound_features(problem):
     if problem.is_in_memory:
         return max(problem.X.max(), -problem.X.min())
     return np.sqrt(problem.summary.scatter)
+
+
+def count_samples(samples, labels, n_clusters):
+    """Number of samples of every intersection in every cluster."""
+    return count_table(labels, samples.codes, None, n_clusters, len(samples.limits.intersections))
