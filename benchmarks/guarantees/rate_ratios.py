@@ -67,9 +67,9 @@ def fit_problem(seed):
     model = ConstrainedERMClassifier(constraint.set_params(min_group_size=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the status reports infeasible bounds as well
-        model.fit(X, y, **metadata)
-    decisions = model.predict(X)
-    ratio = getattr(metrics, constraint.ratio_metric)(y, decisions, **metadata)
+        decisions = model.fit(X, y, **metadata).predict(X)
+        ratio = getattr(metrics, constraint.ratio_metric)(y, decisions, **metadata)
+    ratio = 1.0 if np.isnan(ratio) else ratio  # rates of 0 in all groups are equal
     return {
         "constraint": type(constraint).__name__,
         "required": constraint.ratio,

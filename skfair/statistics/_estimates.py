@@ -14,11 +14,7 @@ from skfair.utils._checks import argument_error, warn
 
 
 def combine_margins(one, other):
-    """Margin of a difference of independent estimates: theirs add up like standard errors.
-
-    R. G. Newcombe, "Interval estimation for the difference between independent proportions",
-    Statistics in Medicine 17, 1998.
-    """
+    """Margin of a difference: those of both add up like standard errors (Newcombe 1998)."""
     return np.hypot(one, other)
 
 
@@ -141,8 +137,7 @@ class Estimates(ABC):
     def upper(self, contrasts, level):
         r"""Upper limit of each linear form, a row of the csr_array `contrasts`.
 
-        The margins add up as in `combine_margins` (Zou and Donner, Statistics in Medicine 27,
-        2008):
+        The margins add up as in `combine_margins` (Zou and Donner, Statistics in Medicine, 2008):
 
         .. math:: c^\top \hat p + \sqrt{\sum_{ij} m_i \rho_{ij} m_j}, \quad m_i = c_i (L_i - \hat
             p_i)

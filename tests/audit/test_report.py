@@ -494,7 +494,7 @@ def test_rates_that_differ_in_the_last_digit_only_are_equal():
     assert report.findings[1].startswith(equal) and "may be chance" not in report.findings[1]
     assert "fifths" not in report.findings[1] and "4.43 percentage points" in report.findings[1]
     question = report.open_questions[0]
-    assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.42")
+    assert question.startswith("Whether the selection rate differs by g: a gap of up to 4.43")
     # A significant gap is not equal, however small it is.
     many = np.r_[np.zeros(10**6, int), np.arange(10**6) < 400]
     report = report_predictions(
