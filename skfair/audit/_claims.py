@@ -338,7 +338,7 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     []
     >>> other = Audit.from_predictions(None, [0, *decisions[1:]], sensitive_features=sex)
     >>> verify(audit.certify(tolerance=0.1).to_json(), other)
-    ['estimate', 'high', 'text']
+    ['estimate', 'high', 'reading', 'text']
     """
     filed, edited = read_filed_claim(claim)
     check_states_digest(filed, salt)
