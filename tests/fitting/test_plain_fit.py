@@ -119,7 +119,8 @@ def draw_bounds(rng):
     while (plain := make(1e-6, 1e-6, 1e6)).constraint_violation_ > 0.0:  # a rate is 0
         X, y, _, groups = draw_samples(rng)
     floor, ratio, largest = largest_gaps(plain)
-    settings = [np.clip(1.0 - gap * draw_factor(rng), 1e-6, 1.0).item() for gap in (floor, ratio)]
+    gaps = 1.0 - floor, 1.0 - ratio
+    settings = [np.clip(1.0 - gap * draw_factor(rng), 1e-6, 1.0).item() for gap in gaps]
     fair = make(*settings, largest * draw_factor(rng))
     return plain, fair, lambda one: ((one.predict(X) != y).sum(), one.objective_)
 
