@@ -1,6 +1,7 @@
 """Audits: data loaded once; rows that stand for many samples have the answers of the samples."""
 
 import inspect
+import json
 import re
 
 import numpy as np
@@ -65,6 +66,12 @@ def audit_rows(table, names, **settings):
     )
 
 
+def answers(report):
+    """JSON of a report without what was read, which are rows of other tables."""
+    stored = json.loads(report.to_json())
+    return {name: value for name, value in stored.items() if name != "reading"}
+
+
 def assert_equal(first, second, tolerance=0.0):
     """Check that two tables are equal, by default in every bit."""
     first, second = first.reset_index(drop=True), second.reset_index(drop=True)
@@ -80,7 +87,7 @@ def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
     rows, counts = audit_rows(table, names).report(), audit_counts(table, names).report()
     plain = report_predictions(table["y"], table["d"], sensitive_features=table[names])
-    assert plain.to_json() == rows.to_json() == counts.to_json()
+    assert answers(plain) == answers(rows) == answers(counts)
     assert_equal(rows.adverse_impact(), counts.adverse_impact())
 
 
