@@ -16,13 +16,13 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from skfair.groups._known import encode_groups_for_prediction
 from skfair.groups._samples import check_alignment, check_samples
 from skfair.groups._state import PlainStateMixin
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import check_column, join_names, validate_data, warn
 from skfair.utils._parameters import NonNegativeInt, Share, validate_params
 from skfair.utils._sklearn import (
     check_sample_weight,
@@ -85,6 +85,7 @@ def reweighing_weights(
     >>> reweighing_weights([1, 1, 0, 1, 0, 0], sensitive_features=["a", "a", "a", "b", "b", "b"])
     array([0.75, 0.75, 1.5 , 1.5 , 0.75, 0.75])
     """
+    check_column("y", y)
     labels = column_or_1d(y, warn=True)
     if np.any(labels != labels):
         raise ValueError("y must hold the class of each sample, but some are NaN; leave these out.")
@@ -396,6 +397,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """
         validate_params(self)
         scores = self._read(X, reset=True)
+        check_column("y", y)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)

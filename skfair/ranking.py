@@ -19,11 +19,19 @@ from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import estimator_docs
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._events import DocumentPairs
-from skfair.groups._samples import check_samples
+from skfair.groups._samples import check_lengths, check_samples
 from skfair.losses import LossName
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import argument_error, check_finite_squares, resolve_name, warn
+from skfair.utils._checks import (
+    argument_error,
+    check_column,
+    check_finite_squares,
+    explain_conversion,
+    resolve_name,
+    to_floats,
+    warn,
+)
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
@@ -298,7 +306,11 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, estimator=ranker)
+    check_lengths(X=X, y=y)
+    check_column("y", y)
+    y = to_floats("y", y)
+    with explain_conversion(X, ranker):
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=ranker)
     check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     missing = request and (

@@ -147,8 +147,9 @@ class ConstrainedERMRegressor(LinearRegressor):
         Largest excess of a gap over its tolerance on the training data; 0 when all are kept, up to
         the solver's ``tol`` for means; nan without groups.
     constraint_report_ : DataFrame
-        One row per mean that is compared: its constraint, event, group, number n of samples, its
-        value and standard error, and gap and tolerance of the constraint, in units of the target.
+        One row per mean that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
+        number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
+        ``tolerance`` of the constraint, in units of the target.
     {uncertified}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else

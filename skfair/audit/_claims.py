@@ -204,6 +204,7 @@ class Claim(PageReport):
         return self.text
 
     _results = ("text", "exit_status")
+    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).certify()"
 
     @property
     def _quantity(self):

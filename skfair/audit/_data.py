@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
+from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import predict_columns
 from skfair.audit._reading import (
     check_complete_column,
@@ -157,7 +158,7 @@ class AuditData:
         if self.task != "classification":
             raise ValueError(
                 "Counts are of classes, but the predictions are numbers with decimals or clusters. "
-                "Pass these one by one, to Audit.from_predictions."
+                "Pass these one by one and in memory, to Audit.from_predictions."
             )
         if self.known.is_modelled:
             raise ValueError(
@@ -182,6 +183,10 @@ class AuditData:
         source: dict[str, str] | None = None,
     ) -> Self:
         """Audit of the predictions of any model.
+
+        Collections of Dask and :func:`~skfair.datasets.open_blocks` are counted where they lie:
+        decisions between classes, of groups that are known or missing. Scores, weights, real values
+        and models of missing groups must be in memory.
 
         Parameters
         ----------
@@ -233,14 +238,23 @@ class AuditData:
         UserWarning
             If weights look like numbers of samples, or a label like the mark of an unknown group.
         """
+        columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
+        known, weights = as_sensitive_features(sensitive_features), sample_weight
+        groups = known.labels, known.probabilities
+        are_counts = are_counted(*columns.values(), *groups, weights, control_features)
+        if are_counts:
+            columns, known, control_features, weights = count_predictions(
+                columns, known, weights, control_features
+            )
         return cls.from_columns(
-            {"y_pred": y_pred, "y_true": y_true, "y_score": y_score},
-            as_sensitive_features(sensitive_features),
-            sample_weight=sample_weight,
+            columns,
+            known,
+            sample_weight=weights,
             control_features=control_features,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
+            are_counts=are_counts,
         )
 
     @classmethod

@@ -165,6 +165,7 @@ class FairnessReport(PageReport):
     hidden: dict[str, list[int]] = field(default_factory=dict)
 
     _results = ("findings",)
+    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).report()"
 
     @property
     def attributes(self) -> list[str]:

@@ -110,8 +110,10 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         these where they are needed. Up to 10,000 samples of two classes None estimates group and
         class together, see Notes. "sensitive_features" estimates nothing: the features are the
         groups themselves, and predictions need the group of every sample. Where scores alone do not
-        keep the bound, each group gets a threshold; of two groups, or for one kind of rate, these
-        are the thresholds with the fewest errors out of fold.
+        keep bounds on differences or ratios of selection, true positive or false positive rates,
+        each group gets a threshold; of two groups, or for one kind of rate, these are the
+        thresholds with the fewest errors out of fold. Other constraints, such as parity of accuracy
+        or precision, keep the linear model of probabilities, which may make more errors.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.
@@ -164,9 +166,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         Out-of-fold ``decision_function`` of the training samples; nan for those without weight.
     constraint_report_ : DataFrame
         One row per rate of the decisions by ``oof_decision_function_``, an estimate of the rates on
-        new data: constraint, event, group, number n of samples, threshold, estimate and standard
-        error, and gap and tolerance of the constraint; first the class, where there are more than
-        two.
+        new data, with ``constraint``, ``event`` and ``group``; ``n``, the number of samples;
+        ``threshold`` of the decisions; ``estimate`` of the rate and its ``standard_error``; and
+        ``gap`` and ``tolerance`` of the constraint; first the class, where there are more than two.
     constraint_violation_ : float
         Largest excess of a gap over its tolerance, by ``oof_decision_function_``; 0 when all are
         kept. It is nan without groups, and if a gap is unknown, because nothing counts in the

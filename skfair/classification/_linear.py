@@ -229,11 +229,12 @@ class ConstrainedERMClassifier(LinearClassifier):
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, multipliers_}
     {objective_, constraint_violation_}
     constraint_report_ : DataFrame
-        One row per rate that is compared: its constraint, event, group, number n of samples, the
-        threshold of the decisions counted (nan for mean losses; on the scale of
-        ``decision_function``), its value and standard error, and gap and tolerance of the
-        constraint, of a ratio or floor the smallest ratio or value and its bound; empty if nothing
-        was constrained. Groups that are not compared come last, with nan for gap and tolerance.
+        One row per rate that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
+        number of samples; ``threshold`` of the decisions counted (nan for mean losses; on the scale
+        of ``decision_function``); ``estimate`` of the rate and its ``standard_error``; and ``gap``
+        and ``tolerance`` of the constraint, of a ratio or floor the smallest ratio or value and its
+        bound. It is empty if nothing was constrained. Groups that are not compared come last, with
+        nan for gap and tolerance.
     {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
@@ -19,6 +19,7 @@ from skfair.losses import LossName
 from skfair.models._mlp import MLPModel
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
+from skfair.utils._checks import validate_data
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,

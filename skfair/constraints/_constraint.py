@@ -836,7 +836,8 @@ def constraint_hint(what, registry):
     if criterion.constraint is None:
         return f" No such criterion is offered: no constraint is on {criterion.description}."
     meant = criterion.constraint
-    named = next((one for one in (meant, f"partial_{meant}") if one in registry), None)
+    likely = (meant, f"partial_{name}", f"partial_{meant}")
+    named = next((one for one in likely if one in registry), None)
     if named is None and "(" not in meant:
         return ""  # of another registry
     shown = repr(named) if named else f"skfair.constraints.{meant}"

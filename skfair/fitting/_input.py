@@ -1,5 +1,6 @@
 """Checked input of fits, as training data, and warnings for dependent samples."""
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from skfair.constraints import resolve_constraints
 from skfair.constraints._units import Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
-from skfair.groups._samples import check_alignment, check_samples
+from skfair.groups._samples import check_alignment, check_lengths, check_samples
 from skfair.losses import LogisticLoss, is_pairwise, step_function
 from skfair.models._linear import LinearModel
 from skfair.partitions._collections import is_partitioned
@@ -28,10 +29,12 @@ from skfair.statistics import (
     unmix_group_probabilities,
 )
 from skfair.utils._checks import (
+    check_column,
     check_exact_labels,
     check_finite_squares,
     explain_conversion,
     positive_class,
+    to_floats,
     warn,
 )
 from skfair.utils._copies import hash_rows, warn_of_clustered_samples
@@ -311,7 +314,7 @@ def to_class_labels(is_positive, classes, pos_label):
 def check_regression_data(estimator, X, y, columns, request):
     """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
     X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
-    target = y.astype(np.float64)
+    target = to_floats("y", y)
     check_finite_squares(target, "y")
     return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
 
@@ -337,6 +340,8 @@ def _check_input(estimator, X, y, columns, request):
     # Models decide which dense float32 features become float64.
     dtype = np.float64 if sparse.issparse(X) else [np.float64, np.float32]
     settings = {"accept_sparse": "csr", "dtype": dtype, "estimator": estimator}
+    check_lengths(X=X, y=y)
+    check_column("y", y)
     with explain_conversion(X, estimator):
         checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(checked, "X", estimator)  # which squares are if X is
@@ -424,7 +429,9 @@ def loss_weights(class_weight, training):
     if class_weight is None:
         return training.samples.weights
     if isinstance(class_weight, dict):
-        wrong = {k: v for k, v in class_weight.items() if not (0.0 < v < np.inf)}
+        wrong = {
+            k: v for k, v in class_weight.items() if not (isinstance(v, Real) and 0.0 < v < np.inf)
+        }
         if wrong:
             raise ValueError(
                 f"The weights in class_weight must be positive and finite, but got {wrong}. To "

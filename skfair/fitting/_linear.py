@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from skfair.constraints import PARTIAL_CRITERIA
 from skfair.constraints._constraint import check_whose_tolerance
@@ -54,7 +54,7 @@ from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, sampling_rates
 from skfair.solvers import SOLVERS, SQP
-from skfair.utils._checks import check_finite_squares, join_names, resolve_name
+from skfair.utils._checks import check_finite_squares, join_names, resolve_name, validate_data
 from skfair.utils._sklearn import StrOptions
 
 # Base of linear estimators that are trained under constraints.

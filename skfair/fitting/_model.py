@@ -352,10 +352,11 @@ estimator_docs = make_docstring_decorator(
     """,
     partial_report="""
     constraint_report_ : DataFrame
-        One row per group and threshold: constraint, event, group, its number of samples, the share
-        of those in its interval that scores above the threshold, the standard error of that, and
-        difference and tolerance of the constraint. Where all thresholds count, those midway between
-        the groups' own percentiles are shown.
+        One row per group and threshold, with ``constraint``, ``event``, ``group`` and
+        ``threshold``; ``n``, the number of samples; ``estimate``, the share of those in the
+        interval of the group that scores above the threshold, and its ``standard_error``; and
+        ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
+        between the groups' own percentiles are shown.
     """,
     uncertified="""
     guarantee_probability_ : float

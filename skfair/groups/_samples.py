@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
@@ -18,6 +18,7 @@ from skfair.groups._groups import (
     attribute_names,
     check_attribute_label_types,
     check_groups,
+    check_one_label_type,
     refuse_continuous_attributes,
     warn_of_continuous_attributes,
     warn_of_similar_labels,
@@ -29,8 +30,14 @@ from skfair.groups._known import (
 )
 from skfair.partitions._collections import changed_partition_message, check_alignment, load_columns
 from skfair.partitions._partitions import warn_of_small_partitions
-from skfair.utils._checks import argument_error, check_finite_squares, join_names, warn
-from skfair.utils._sklearn import check_sample_weight
+from skfair.utils._checks import (
+    argument_error,
+    check_column,
+    check_finite_squares,
+    join_names,
+    warn,
+)
+from skfair.utils._sklearn import check_sample_weight, count_samples
 
 AUTO_MIN_GROUP_SIZE, AUTO_MIN_GROUP_SHARE = 30, 0.01
 """By default groups that have fewer samples, and a smaller share of all, are not compared."""
@@ -335,15 +342,33 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
         **columns, sensitive_features=sensitive_features, sample_weight=sample_weight
     )
     sensitive_features, sample_weight = map(columns.pop, ("sensitive_features", "sample_weight"))
-    arrays = [
-        column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
-        for name, column in columns.items()
-    ]
-    check_consistent_length(*arrays)
+    arrays = [check_labels(name, column) for name, column in columns.items()]
+    check_lengths(**columns)
     samples, rows = _drop_zero_weights(sensitive_features, sample_weight, columns)
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
+
+
+def check_labels(name, column):
+    """A column as an array of finite numbers, or of labels of one type, (n_samples,)."""
+    check_column(name, column)
+    if np.asarray(column).dtype == object:
+        check_one_label_type(np.asarray(column).ravel(), name)
+    return column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+
+
+def check_lengths(**columns):
+    """Raise for columns that differ in their numbers of samples, by name."""
+    for name, column in columns.items():
+        if np.isscalar(column) or callable(column) or (column is None and name != "y"):
+            raise TypeError(f"{name} must have one row per sample, but it is {column!r}.")
+    lengths = {name: count_samples(one) for name, one in columns.items() if one is not None}
+    if len({*lengths.values()}) > 1:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[*lengths.values()]}, "
+            f"of {join_names(lengths)}. Pass one row per sample."
+        )
 
 
 def merge_samples(samples, columns):
@@ -449,6 +474,11 @@ def _check_weights(sensitive_features, sample_weight, data):
         raise ValueError(
             "The sum of sample_weight must be finite, but it overflows: the largest weight is "
             f"{weights.max():g}. Only their ratios count, so divide them by the largest."
+        )
+    if weights.max() < np.finfo(np.float64).tiny:
+        raise ValueError(
+            "sample_weight must hold a number of normal size, but the largest weight is "
+            f"{weights.max():g}, of few digits. Only their ratios count, so divide them by it."
         )
     # Kernels would be compiled once more for a read-only array.
     return np.require(weights, requirements="W")

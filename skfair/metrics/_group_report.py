@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import unique_labels
 
 from skfair.groups import Groups, check_groups
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import attribute_names
-from skfair.groups._samples import check_alignment, check_metric_input, to_pandas_index
+from skfair.groups._samples import (
+    check_alignment,
+    check_labels,
+    check_lengths,
+    check_metric_input,
+    to_pandas_index,
+)
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._group_metrics import (
     GroupMetric,
@@ -27,6 +32,7 @@ from skfair.metrics._rates import Rate, count_confusions, find_positive_multicla
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names
+from skfair.utils._sklearn import count_samples
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,6 +194,7 @@ def group_report(
         check_level(confidence_level)
     check_top_k(k, columns)
     if control_features is not None:
+        check_lengths(**columns)
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.
@@ -233,7 +240,7 @@ def check_strata(control_features, column):
     """Groups of the samples by control features, which are aligned with the samples of a column."""
     check_alignment(control_features=control_features, predictions=column)
     try:
-        return check_groups(control_features, len(column))
+        return check_groups(control_features, count_samples(column))
     except ValueError as error:
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
 
@@ -431,7 +438,7 @@ def class_report(
 
 def _iter_class_masks(y_true, y_pred):
     """Yield every class with masks of the samples that are truly, and predicted, of this class."""
-    truth, predicted = column_or_1d(np.asarray(y_true)), column_or_1d(np.asarray(y_pred))
+    truth, predicted = check_labels("y_true", y_true), check_labels("y_pred", y_pred)
     for label in unique_labels(truth, predicted):
         yield label, (_copy_index(y_true, truth == label), _copy_index(y_pred, predicted == label))
 

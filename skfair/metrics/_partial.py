@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils import check_array
 
 from skfair.groups._events import intervals_by_group, is_in_intervals, tabulate_scores
 from skfair.groups._samples import check_metric_input
@@ -14,7 +13,7 @@ from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import warn
+from skfair.utils._checks import to_floats, warn
 
 # Scores ranked within groups, which the partial metrics share.
 
@@ -123,7 +122,7 @@ def check_scored_members(sensitive_features, sample_weight, interval, **columns)
     members = dict(zip(columns, (array[rows] for array in arrays), strict=True))
     y_score = members.pop("y_score")
     scored = ScoredMembers(
-        y_score=check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score"),
+        y_score=to_floats("y_score", y_score),
         codes=codes,
         weights=samples.weights[rows],
         names=samples.groups.names,

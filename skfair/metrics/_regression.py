@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils import check_array
 
 from skfair.groups import check_groups
 from skfair.groups._events import DocumentPairs
@@ -16,7 +15,7 @@ from skfair.metrics._docstrings import loss_docs, regression_docs, score_docs
 from skfair.metrics._rates import find_positive, gap, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Comparison, Label, MatrixLike
-from skfair.utils._checks import resolve_name, warn
+from skfair.utils._checks import resolve_name, to_floats, warn
 
 # Differences of the mean losses of a classifier between groups.
 
@@ -220,7 +219,7 @@ def _check_losses(y_true, y_score, sensitive_features, loss, sample_weight, pos_
     samples, (truth, scores) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_score=y_score
     )
-    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    scores = to_floats("y_score", scores)
     # Losses are functions of a target -1 or +1.
     target = np.where(truth == find_positive(truth, pos_label=pos_label), 1.0, -1.0)
     return samples, target, as_pointwise(loss(scores, target), len(scores), "The loss").value
@@ -405,8 +404,7 @@ def _group_means(y_true, y_pred, sensitive_features, sample_weight, measure):
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     truth, predicted = (
-        check_array(column, ensure_2d=False, dtype=np.float64, input_name=name)
-        for name, column in zip(("y_true", "y_pred"), columns, strict=True)
+        to_floats(name, column) for name, column in zip(("y_true", "y_pred"), columns, strict=True)
     )
     return mean_losses(samples, measure(predicted - truth), np.ones(len(truth)))
 
@@ -452,7 +450,7 @@ def mean_score_difference(
     2.5
     """
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
-    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    scores = to_floats("y_score", scores)
     means = [
         np.average(scores[members], weights=samples.weights[members])
         for members in samples.groups.members()
@@ -512,7 +510,7 @@ def wasserstein_distance_between_groups(
     if not 1.0 <= order < np.inf:
         raise ValueError(f"order must be finite and at least 1, got {order!r}; 1 is the usual one.")
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
-    scores = check_array(scores, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    scores = to_floats("y_score", scores)
     distributions = [_distribution(scores[m], samples.weights[m]) for m in samples.groups.members()]
     # The largest distance of two groups.
     pairs = itertools.combinations(distributions, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -96,7 +97,7 @@ class MLPModel:
             raise ValueError(
                 f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}."
             )
-        if min(hidden_layer_sizes, default=1) < 1:
+        if not all(isinstance(n, Integral) and n > 0 for n in hidden_layer_sizes):
             raise ValueError(
                 f"Every hidden layer needs a unit, but hidden_layer_sizes={hidden_layer_sizes}; "
                 "leave empty layers out."

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
@@ -29,7 +29,7 @@ from skfair.fitting._input import (
     fill_groups,
     warn_of_group_in_features,
 )
-from skfair.groups._samples import check_alignment
+from skfair.groups._samples import check_alignment, check_lengths
 from skfair.losses import LogisticLoss, step_function
 from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
@@ -43,7 +43,7 @@ from skfair.postprocessing._oof import final_step_features, predict_label_probab
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import check_column, join_names, warn
 from skfair.utils._sklearn import count_samples, safe_indexing
 
 # The events whose probabilities a constrained decision depends on, besides that of success.
@@ -757,10 +757,11 @@ def check_training_without_features(estimator, X, y, metadata, request):
     ``request`` is as in `check_classification_data`.
     """
     check_alignment(X=X, y=y, **metadata)
+    check_column("y", y)
+    if not is_partitioned(X):
+        check_lengths(X=X, y=y)
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
-    if not is_partitioned(X):
-        check_consistent_length(X, positions)
     check = check_classification_data if is_classifier(estimator) else check_regression_data
     training = check(estimator, positions, y, metadata, request)
     return training, training.X[:, 0].astype(np.intp)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
-from skfair.utils._checks import explain_conversion, warn
+from skfair.utils._checks import check_finite_squares, explain_conversion, warn
 from skfair.utils._copies import (
     check_disjoint_folds,
     hash_rows,
@@ -63,10 +63,16 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
 
     # Positions among all samples, or masks, become positions among those of positive weight.
     samples, position = np.arange(len(strata)), np.cumsum(is_present) - 1
-    folds = [
-        [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]
-        for train, test in folds
-    ]
+    try:
+        folds = [
+            [position[rows[is_present[rows]]] for rows in (samples[train], samples[test])]
+            for train, test in folds
+        ]
+    except (IndexError, TypeError) as error:
+        raise ValueError(
+            "cv must be a number of folds, a splitter, or pairs of training and test positions "
+            f"of samples; got {cv!r}: {error}."
+        ) from error
     _check_folds(cv, folds, classes[is_present])
     return [fold for fold in folds if len(fold[1])]
 
@@ -264,6 +270,7 @@ def _finite_output(estimator, method, X):
             f"{estimator_noun(estimator)} for overflow, and X for values far outside its training "
             "data."
         )
+    check_finite_squares(scores, f"the values of {name}")
     return scores
 
 

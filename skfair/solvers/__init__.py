@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
+from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate, Solver
-from skfair.solvers._sqp import SQP, AugmentedLagrangian, check_solver, make_sqp_lbfgs
+from skfair.solvers._sqp import SQP, AugmentedLagrangian, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
 from skfair.solvers._stochastic_constrained import (
     SSLALM,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import betainc, ndtr
-from sklearn.utils import column_or_1d
 
 from skfair.groups._events import Events
 from skfair.groups._groups import balance, count_table
@@ -620,9 +619,7 @@ def balance_limit(
     True
     """
     confidence_level = check_level(confidence_level)
-    samples, (labels,) = check_metric_input(
-        sensitive_features, sample_weight, labels=column_or_1d(labels)
-    )
+    samples, (labels,) = check_metric_input(sensitive_features, sample_weight, labels=labels)
     clusters, codes = np.unique(labels, return_inverse=True)
     groups, weights = samples.groups, samples.weights / samples.weights.max()
     shape = len(clusters), len(groups.labels)

@@ -105,6 +105,8 @@ def _make_model(estimator, training):
     model = TorchModel(network, training.X, estimator.device, random_state=seed)
     if estimator.solver is None:  # batch norms keep the statistics of their own training
         model.network.freeze_modes()
+        if not (estimator.warm_start and hasattr(estimator, "module_")):
+            model = model.freeze_body()  # else the body is that of the earlier fit
     start = model.initial()
     if estimator.warm_start and getattr(estimator, "_has_new_layer", False):
         model = model.append_layer(start)

@@ -87,9 +87,12 @@ def make_perceptron(inputs):
     return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(32, 1))
 
 
-def copy_module(module):
-    """A deep copy of a module, also where layers keep tensors that they have computed."""
-    torch, computed = require_torch(), {}
+def copy_module(module, shared=()):
+    """A deep copy of a module, also where layers keep tensors that they have computed.
+
+    The shared tensors are those of the module itself.
+    """
+    torch, computed = require_torch(), {id(tensor): tensor for tensor in shared}
     for submodule in module.modules():
         for value in vars(submodule).values():
             if isinstance(value, torch.Tensor) and not value.is_leaf:
@@ -123,16 +126,17 @@ class FlatModule:
         self.sizes = [tensor.numel() for tensor in self.tensors.values()]
         self.input_dtype = _outputs().find_dtype(module, output_ids)
         self.version, self._is_training = 0, None
-        self._buffers, self._loaded = None, None
+        self._buffers = None
 
     def freeze_modes(self):
         """Leave all submodules in evaluation mode, so that none measures statistics."""
         self.modes = [(submodule, False) for submodule, _ in self.modes]
 
     def copy(self):
-        """A deep copy."""
+        """A copy, whose tensors are its own where they are trained."""
         modes = [training for _, training in self.modes]
-        return FlatModule(copy_module(self.module), self.output_name, modes, self.stream)
+        fixed = [tensor for tensor in self.module.parameters() if not tensor.requires_grad]
+        return FlatModule(copy_module(self.module, fixed), self.output_name, modes, self.stream)
 
     def copy_with_double_output(self):
         """A deep copy whose output layer computes in double precision."""
@@ -151,21 +155,25 @@ class FlatModule:
                     f"{tuple(tensor.shape)} in one and {shape} in the other; start from the "
                     "module's own parameters (warm_start=False)."
                 )
-        return np.concatenate([to_float64_array(other[name]).ravel() for name in self.tensors])
+        values = np.empty(sum(self.sizes))
+        parts = np.split(values, np.cumsum(self.sizes)[:-1])
+        for part, name in zip(parts, self.tensors, strict=True):
+            part[:] = to_float64_array(other[name]).ravel()
+        return values
 
     def load(self, parameters):
         """Set the parameters of the module, (n_parameters,)."""
-        # Evaluations at the same parameters follow one another: do not copy them again.
-        if self._loaded is not None and np.array_equal(self._loaded, parameters):
-            return
+        torch = require_torch()
         if self._buffers is None:
             self._buffers = self._flatten()
-        values = require_torch().as_tensor(parameters)
-        for part, buffer in zip(
-            values.split([len(buffer) for buffer in self._buffers]), self._buffers, strict=True
-        ):
+        parts = torch.as_tensor(parameters).split([len(buffer) for buffer in self._buffers])
+        # Evaluations at the same parameters follow one another, whose graphs remain usable.
+        pairs = list(zip(self._buffers, parts, strict=True))
+        if all(torch.equal(buffer, part.to(buffer)) for buffer, part in pairs):
+            return
+        for buffer, part in pairs:
             buffer.copy_(part)
-        self.version, self._loaded = self.version + 1, parameters.copy()
+        self.version += 1
 
     def _flatten(self):
         """One flat tensor for neighbours of equal dtype, of which the module's are made views."""
@@ -369,6 +377,7 @@ class TorchModel:
             module, output = _outputs().ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
         self.is_training = self.has_new_layer = False
+        self._frozen: list = []
         self._latest: Any = None
         self._hidden: Any = None
         self._finished: Any = None
@@ -402,6 +411,13 @@ class TorchModel:
         """Length of a parameter vector."""
         return sum(self.network.sizes)
 
+    def freeze_body(self) -> TorchModel:
+        """The model with the parameters of the last layer alone."""
+        *body, _, _ = self.network.tensors.values()
+        for tensor in body:
+            tensor.requires_grad_(False)
+        return self._replace(network=self.network.copy(), _frozen=body)
+
     def _replace(self, **changes):
         """A shallow copy; the constructor, which probes the module, is slow for mini-batches."""
         model = object.__new__(type(self))
@@ -426,10 +442,13 @@ class TorchModel:
     def module_at(self, parameters: np.ndarray) -> Any:
         """A copy of the module with other parameters, in evaluation mode.
 
-        It is compiled in place, at its first call, if the module was.
+        It is compiled in place, at its first call, if the module was. Frozen parameters require
+        gradients again, which no evaluation needs from then on.
         """
         network = self.network.copy()
         network.load(parameters)
+        for tensor in self._frozen:
+            tensor.requires_grad_(True)
         if self.is_compiled:
             network.module.compile()
         return network.module.eval()
@@ -526,7 +545,7 @@ class TorchModel:
                 model = measured.append_layer(parameters)
                 start = model.initial()
             else:
-                model._hidden = start[: -model.network.n_last].copy(), hidden
+                model._hidden = start[: -model.network.n_last], hidden
             self._finished = parameters, (model, start)
         return self._finished[1]
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from textwrap import dedent, indent
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,13 @@ Decorated = TypeVar("Decorated", bound=Callable)
 class Record:
     """Base of dataclasses that the package makes, not its users: fields are passed by keyword."""
 
-    def __init__(self, **values: Any):
+    _made_by: ClassVar[str] = "a function of skfair"
+
+    def __init__(self, *positional: Any, **values: Any):
+        if positional:
+            raise TypeError(
+                f"A {type(self).__name__} is made by {self._made_by}, not by its class."
+            )
         names = type(self).__dataclass_fields__  # type: ignore[attr-defined]
         if unknown := {*values} - {*names}:
             raise TypeError(f"A {type(self).__name__} has no {join_names(sorted(unknown))}.")

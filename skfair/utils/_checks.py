@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import validate_data as validate_by_sklearn
 
 # Messages to users: warnings at their line, lists of names, and look-up of names.
 
@@ -105,10 +106,70 @@ def explain_conversion(X, estimator):
     try:
         yield
     except (TypeError, ValueError) as error:
-        advice = _advise_conversion(X, estimator)
+        advice = _advise_conversion(X, estimator) or describe_non_number("X", X)
         if not advice:
             raise
-        raise type(error)(f"{error} {advice}") from error
+        raise type(error)(f"{str(error).rstrip('.')}. {advice}") from error
+
+
+def describe_non_number(name, values):
+    """The first entry that is no number, with its place; empty if there is none."""
+    if sparse.issparse(values):
+        return ""
+    for place, value in np.ndenumerate(np.asarray(values, dtype=object)):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            where = f" in row {' of column '.join(map(str, place))}" if place else ""
+            return (
+                f"{name} must hold numbers, but it holds {value!r}{where}; encode it, or leave the "
+                "row out."
+            )
+    return ""
+
+
+def to_floats(name, values):
+    """The values as float64; the error about one that is no number has its place."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(describe_non_number(name, values) or f"{name}: {error}") from error
+
+
+_NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT))
+"""Types of missing values other than nan, and of several values in place of one."""
+
+
+def check_column(name, column):
+    """Raise unless a column has one value or label for each sample; `name` is the argument."""
+    # Objects that only become arrays by themselves are converted before their shape is read.
+    values = column if sparse.issparse(column) else np.asarray(column)
+    shape = values.shape
+    if sparse.issparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):
+        got = f"an array of shape {shape}" if shape else repr(column)
+        raise ValueError(
+            f"{name} should be a 1d array, got {got} instead: pass one value or label for each "
+            "sample, as a list, an array or a Series."
+        )
+    values = values.ravel()
+    if not len(values):
+        raise ValueError(f"{name} has 0 sample(s), while a minimum of 1 is required.")
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers or labels.")
+    if values.dtype != object:
+        return
+    rows = np.flatnonzero([isinstance(value, _NO_LABELS) for value in values])
+    if len(rows):
+        raise ValueError(
+            f"{name} must hold a value or label for each sample, but it holds "
+            f"{values[rows[0]]!r} in row {rows[0]}. Give this sample another, or leave it out."
+        )
+
+
+def validate_data(estimator, X, **settings):
+    """scikit-learn's checks of X, with advice where it holds no numbers."""
+    with explain_conversion(X, estimator):
+        return validate_by_sklearn(estimator, X, **settings)
 
 
 def _advise_conversion(X, estimator):

@@ -1,5 +1,6 @@
 """Parameters of constructors, declared once: their hints say which values are valid."""
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from numbers import Integral, Real
@@ -72,7 +73,9 @@ def validate_params(estimator: Any) -> None:
         except InvalidParameterError as error:
             known = [one.known for one in constraints[name] if isinstance(one, StrOptions)]
             hint = next(filter(None, (spelling_hint(value, names) for names in known)), "")
-            raise InvalidParameterError(f"{error}{hint}") from None
+            # Modules that begin with an underscore are not where users find a class.
+            message = re.sub(r"\b(skfair[.\w]*?)(\._\w+)+", r"\1", str(error))
+            raise InvalidParameterError(f"{message}{hint}") from None
 
 
 def _checks(hint: Any) -> Iterator[Any]:

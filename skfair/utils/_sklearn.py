@@ -1,13 +1,13 @@
 """The only place that imports private names of scikit-learn, or asks for its version.
 
-Callbacks, and the refusal of weights that are all zero, came with version 1.9. With older versions
-fits run without callbacks.
+Callbacks came with version 1.9. With older versions fits run without them.
 """
 
 import ctypes
 import inspect
 import sys
 
+import numpy as np
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -17,20 +17,11 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._param_validation import StrOptions as SklearnStrOptions
 from sklearn.utils.validation import _check_method_params as check_method_params
-from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _check_sample_weight as check_weight_by_sklearn
 from sklearn.utils.validation import _num_samples as count_samples
 
 from skfair.exceptions import SearchError
-
-if "allow_all_zero_weights" not in inspect.signature(check_sample_weight).parameters:
-    check_weight_by_sklearn = check_sample_weight
-
-    def check_sample_weight(sample_weight, X, **options):
-        """The checked weights, of which at least one is not zero."""
-        weights = check_weight_by_sklearn(sample_weight, X, **options)
-        if not weights.any():
-            raise ValueError("Sample weights must contain at least one non-zero number.")
-        return weights
+from skfair.utils._checks import check_column, to_floats
 
 
 class StrOptions(SklearnStrOptions):
@@ -42,6 +33,17 @@ class StrOptions(SklearnStrOptions):
 
     def __str__(self):
         return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
+
+
+def check_sample_weight(sample_weight, X, **options):
+    """The checked weights, which are numbers, and not all zero."""
+    if sample_weight is not None and not np.isscalar(sample_weight):
+        check_column("sample_weight", sample_weight)
+        sample_weight = to_floats("sample_weight", sample_weight)
+    weights = check_weight_by_sklearn(sample_weight, X, **options)
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
 
 
 def first_tree_leaves(classifier):

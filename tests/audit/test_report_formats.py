@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from skfair.audit import FairnessReport
+from skfair.audit._sentences import Quantity
 from tests.audit.doors import report_predictions
 
 SCHEMA = json.loads(
@@ -211,7 +212,7 @@ def test_a_model_card_has_the_fields_of_the_template():
     attribute, group = rows.index[rows.index.get_level_values(0) != "overall"][0][:2]
     shown = next(one for one in tables[f"By {attribute}"] if one["Group"] == group)
     value = rows.loc[(attribute, group, "selection_rate")]
-    low, high = (f"{100 * value[end]:.3g}" for end in ("low", "high"))
-    assert shown["Selection rate"] == f"{100 * value['estimate']:.3g} % {low} to {high}"
+    interval = Quantity("selection rate", "percent").interval(value["low"], value["high"])
+    assert shown["Selection rate"] == f"{100 * value['estimate']:.3g} % {interval}"
     with pytest.raises(ValueError, match='format must be "markdown" or "json"'):
         report.to_model_card(format="html")

@@ -231,7 +231,7 @@ def test_the_list_has_subgroups_that_overlap_little():
     assert len(report.to_frame()) == 2 < len(report.to_frame(all=True))
     assert report.findings[1].startswith("Selection rate: ")
     assert "% for sex = m and region = n, " in report.findings[1]
-    assert all(", a gap of " in text for text in report.findings[1:3])
+    assert all(", a difference of " in text for text in report.findings[1:3])
     assert str(report) == "\n".join(report.findings)
 
 

@@ -120,7 +120,7 @@ def test_overlapping_groups():
     [
         ([0, np.nan], "y_score contains NaN"),
         ([0, np.inf], "y_score contains infinity"),
-        (["low", "high"], "could not convert string to float"),
+        (["low", "high"], "y_score must hold numbers, but it holds .low. in row 0;"),
         ([[0.5, 0.5], [0.2, 0.8]], "1d array"),
         ([0.5], "has 2 rows but there are 1 samples"),
     ],

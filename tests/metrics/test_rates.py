@@ -171,8 +171,20 @@ def test_pos_label_may_be_absent_from_a_single_class():
         ),
         ([3, 4], [4, 4], 1, ValueError, r"pos_label must be one of \[3, 4\]; got 1"),
         ([0, np.nan], [0, 1], None, ValueError, "y_true contains NaN"),
-        ([0, 1], [0, None], None, ValueError, "must not hold missing values"),
-        (["a", None], ["a", "a"], "a", ValueError, "must not hold missing values"),
+        (
+            [0, 1],
+            [0, None],
+            None,
+            ValueError,
+            "must hold a value or label for each sample, but it holds None in row 1",
+        ),
+        (
+            ["a", None],
+            ["a", "a"],
+            "a",
+            ValueError,
+            "must hold a value or label for each sample, but it holds None in row 1",
+        ),
     ],
 )
 def test_refused_labels(y_true, y_pred, pos_label, error, match):

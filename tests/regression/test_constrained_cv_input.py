@@ -122,7 +122,10 @@ def test_invalid_parameters_are_refused(data, params, message):
     [
         (lambda y: np.column_stack((y, y)), "should be a 1d array"),
         (lambda y: np.where(y > 0, y, np.nan), "NaN"),
-        (lambda y: np.where(y > 0, "high", "low"), "could not convert string"),
+        (
+            lambda y: np.where(y > 0, "high", "low"),
+            "y must hold numbers, but it holds .low. in row 0;",
+        ),
         (lambda y: y[1:], "inconsistent numbers of samples"),
     ],
 )

@@ -1,6 +1,8 @@
 """A module of PyTorch as a model: its derivatives, its last layer, its modes, its input."""
 
 import copy
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -253,3 +255,59 @@ def test_parameters_of_another_architecture_are_refused(X):
     model = TorchModel(nn.Linear(4, 1), X)
     with pytest.raises(ValueError, match=r"same architecture, but weight is of shape \(1, 4\)"):
         model.parameters(nn.Linear(3, 1))
+
+
+def test_the_vector_of_a_frozen_body_has_the_last_layer_alone():
+    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    model = TorchModel(module, X)
+    frozen = model.freeze_body()
+    assert (model.n_parameters, frozen.n_parameters) == (21, 5)
+    np.testing.assert_array_equal(frozen.initial(), model.initial()[-5:])
+    # Copies share the tensors that do not change, and the returned module trains them again.
+    other = frozen.module_at(2.0 * frozen.initial())
+    assert other[0].weight is frozen.network.module[0].weight
+    assert other[0].weight is not module[0].weight
+    assert all(one.requires_grad for one in [*other.parameters(), *module.parameters()])
+    start = frozen.initial()
+    scores = frozen.evaluate(start).scores
+    np.testing.assert_allclose(frozen.evaluate(2.0 * start).scores, 2.0 * scores)
+
+
+@pytest.mark.slow
+def test_the_last_layer_alone_takes_three_copies_of_the_module():
+    code = """if True:
+        import threading, time
+        import numpy as np
+        from torch import nn
+        from skfair.torch import ConstrainedTorchClassifier
+
+        def size():
+            return 4096 * int(open("/proc/self/statm").read().split()[1])
+
+        def make(n_units, n_layers):
+            hidden = [nn.Linear(n_units, n_units) for _ in range(n_layers)]
+            return nn.Sequential(nn.Linear(4, n_units), *hidden, nn.Linear(n_units, 1))
+
+        rng = np.random.default_rng(0)
+        X, groups = rng.normal(size=(300, 4)).astype(np.float32), rng.integers(2, size=300)
+        y = X[:, 0] + groups > 0
+        model = ConstrainedTorchClassifier(make(8, 1), solver=None, random_state=0)
+        model.fit(X, y, sensitive_features=groups)
+        model.set_params(module=make(700, 12))
+        sizes, is_over = [size()], []
+
+        def watch():
+            while not is_over:
+                sizes.append(size())
+                time.sleep(0.002)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        model.fit(X, y, sensitive_features=groups)
+        is_over.append(True)
+        watcher.join()
+        n_parameters = sum(one.numel() for one in model.module_.parameters())
+        assert max(sizes) - sizes[0] <= 16 * n_parameters, (max(sizes) - sizes[0]) / n_parameters
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
 from skfair._kernels.limits import has_rows, limits_at_counts
@@ -51,7 +51,12 @@ from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, check_samples, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import check_finite_squares, explain_conversion, resolve_name
+from skfair.utils._checks import (
+    check_finite_squares,
+    explain_conversion,
+    resolve_name,
+    validate_data,
+)
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,

@@ -7,7 +7,7 @@ from sklearn.utils import check_array
 
 from skfair._kernels.kmeans import squared_distances_by_cluster
 from skfair._kernels.sparse_samples import dense_rows
-from skfair.utils._checks import warn
+from skfair.utils._checks import to_floats, warn
 
 
 class RunSettings(NamedTuple):
@@ -86,6 +86,7 @@ def make_run_settings(parameters, data, n_auto):
 
 def check_centers(centers, shape):
     """Finite starting centres of the right shape, as a new array."""
+    centers = to_floats("init", centers)
     centers = check_array(centers, dtype=np.float64, ensure_2d=False, input_name="init", copy=True)
     if centers.shape != shape:
         raise ValueError(

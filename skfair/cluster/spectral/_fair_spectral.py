@@ -9,7 +9,7 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
@@ -21,6 +21,7 @@ from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
 from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._checks import validate_data
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import Positive, PositiveInt, Share, Verbose, validate_params
 from skfair.utils._sklearn import StrOptions, with_callbacks

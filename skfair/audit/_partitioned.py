@@ -1,0 +1,80 @@
+"""Counts of partitioned predictions, taken where the data lie: rows do not travel."""
+
+import pandas as pd
+
+from skfair.partitions._collections import is_partitioned, partitions_of
+from skfair.utils._checks import argument_error, join_names
+
+MAX_DISTINCT_ROWS = 100_000
+"""Distinct rows of all columns together up to which samples are counted."""
+
+
+def are_counted(*columns):
+    """Whether all columns that there are are partitioned."""
+    columns = [column for column in columns if column is not None]
+    return all(is_partitioned(column) for column in columns)
+
+
+def count_predictions(columns, known, sample_weight, control_features):
+    """Columns, groups and strata of distinct rows, and how many samples have each.
+
+    Raises before anything is read where counts are not enough.
+    """
+    scores = {"y_score": columns["y_score"], "sample_weight": sample_weight}
+    uncounted = [name for name, column in scores.items() if column is not None]
+    if known.is_modelled:
+        uncounted.append(f"{known.argument} of sensitive_features")
+    if uncounted:
+        raise argument_error(
+            f"{join_names(uncounted)} must be in memory, since areas, weighted rates and models of "
+            "missing groups need each sample, but the data are partitioned, of which an audit "
+            "takes counts alone. Leave it out, or pass all columns in memory, as in y.compute()."
+        )
+    roles = {"y_pred": columns["y_pred"], "y_true": columns["y_true"]}
+    roles |= {"sensitive_features": known.labels, "control_features": control_features}
+    roles = {name: column for name, column in roles.items() if column is not None}
+    table = partitions_of(**roles).reduce(_count_block).table
+    *keys, counts = (table[name] for name in table)
+    counted = {}
+    for name, column in roles.items():
+        n_columns = 1 if len(column.shape) == 1 else column.shape[1]
+        counted[name] = _arrange_like(column, pd.concat(keys[:n_columns], axis=1))
+        del keys[:n_columns]
+    known = known.replace_labels(counted.pop("sensitive_features"))
+    control_features = counted.pop("control_features", None)
+    return {"y_score": None, "y_true": None} | counted, known, control_features, counts.to_numpy()
+
+
+class _Counts:
+    """Distinct rows of a table, and sums of its last column over equal ones; they add up."""
+
+    def __init__(self, table):
+        *keys, counts = table.columns
+        groups = table.groupby(keys, dropna=False, observed=True, as_index=False)
+        self.table = groups[counts].sum()
+        if len(self.table) > MAX_DISTINCT_ROWS:
+            raise ValueError(
+                "Partitioned data are audited by counts of equal predictions, outcomes and groups, "
+                f"of which there may be {MAX_DISTINCT_ROWS:,}, but there are more. Divide numbers, "
+                "such as ages, into bins; pass real predictions in memory, as in y.compute()."
+            )
+
+    def __add__(self, other):
+        return _Counts(pd.concat([self.table, other.table], ignore_index=True))
+
+
+def _count_block(block):
+    """Counts of the distinct rows of a block."""
+    frames = [pd.DataFrame(rows).reset_index(drop=True) for rows in block.values()]
+    counts = pd.Series(1.0, index=frames[0].index)
+    return _Counts(pd.concat([*frames, counts], axis=1, ignore_index=True))
+
+
+def _arrange_like(column, table):
+    """A table in the form of a column or table that it was counted from."""
+    names = getattr(column, "columns", None)
+    if names is None and not hasattr(column, "map_partitions"):  # an array
+        return table.to_numpy()[:, 0] if len(column.shape) == 1 else table.to_numpy()
+    if len(column.shape) == 1:
+        return table.iloc[:, 0].rename(column.name if names is None else names[0])
+    return table.set_axis(names, axis=1)

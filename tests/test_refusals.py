@@ -1,0 +1,207 @@
+"""Bad input is refused by a message that names something of the user's, in every public call.
+
+Each estimator is fitted, and each function that takes the group of every sample is called, with one
+argument after the other spoilt in each of several forms. The calls are generated from the lists of
+public names.
+"""
+
+import inspect
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_clusterer, is_regressor
+
+from skfair import metrics, preprocessing, statistics
+from skfair.audit import Audit
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.constraints import DemographicParity
+from tests.test_common import ESTIMATORS, QUICK
+
+N_SAMPLES = 60
+_RNG = np.random.default_rng(0)
+GROUPS = np.arange(N_SAMPLES) % 2
+X = _RNG.normal(size=(N_SAMPLES, 2)) + 0.5 * GROUPS[:, np.newaxis]
+LABELS = (X[:, 0] + _RNG.normal(size=N_SAMPLES) > 0.3).astype(int)
+SCORES = 1.0 / (1.0 + np.exp(-X[:, 0]))
+COLUMNS = {
+    "X": X,
+    "y": LABELS,
+    "y_true": LABELS,
+    "y_pred": LABELS[::-1],
+    "y_score": SCORES,
+    "y_proba": SCORES,
+    "values": LABELS,
+    "labels": LABELS,
+    "sensitive_features": GROUPS,
+    "control_features": np.arange(N_SAMPLES) % 3,
+    "sample_weight": np.ones(N_SAMPLES),
+    "query_id": np.arange(N_SAMPLES) // 12,
+}
+"""Valid values of the arguments that have an entry for each sample, by name."""
+
+
+def put(value, column):
+    """The column with the value in its fifth row."""
+    spoilt = np.array(column, dtype=float if isinstance(value, float) else object)
+    spoilt[(4, *[0] * (spoilt.ndim - 1))] = value
+    return spoilt
+
+
+FORMS = {
+    "a row less": lambda column: column[:-1],
+    "no rows": lambda column: column[:0],
+    "three dimensions": lambda column: np.reshape(column, (N_SAMPLES, -1, 1)),
+    "nan": partial(put, np.nan),
+    "infinity": partial(put, np.inf),
+    "None inside": partial(put, None),
+    "NA inside": partial(put, pd.NA),
+    "text inside": partial(put, "x"),
+    "a list inside": partial(put, [1, 2]),
+    "complex": lambda column: np.asarray(column) * 1j,
+    "a single value": lambda column: np.full_like(column, 1),
+    "zeros": np.zeros_like,
+    "negative": lambda column: -np.abs(column) - 1,
+    "huge": lambda column: np.asarray(column, dtype=float) * 1e200 + 1e200,
+    "denormal": lambda column: np.full(np.shape(column), 5e-324),
+    "sparse": lambda column: sparse.csr_array(np.reshape(column, (N_SAMPLES, -1))),
+    "a dict": lambda column: {"a": 1},
+    "a name": lambda column: "column",
+    "a number": lambda column: 7,
+    "a function": lambda column: len,
+    "None": lambda column: None,
+}
+"""How a column is spoilt."""
+
+NUMBERS = {"a single value", "zeros", "negative", "huge", "denormal"}
+VALID = {
+    **dict.fromkeys(["y", "y_true", "y_pred", "values", "labels"], NUMBERS),
+    **dict.fromkeys(["y_score", "y_proba"], NUMBERS | {"None"}),
+    **dict.fromkeys(["query_id", "control_features"], NUMBERS | {"infinity", "None"}),
+    "X": NUMBERS | {"sparse"},
+    "sensitive_features": NUMBERS | {"infinity", "None", "sparse"},
+    "sample_weight": {"a single value", "huge", "a number", "None"},
+}
+"""Forms that some call takes, for each argument."""
+
+INTERNAL = re.compile(
+    r"(?<![\w.])_[a-z]\w+|skfair\.\w+\._|broadcast|'NoneType'|not supported between|no attribute"
+    r"|unsupported operand|out of bounds|is ambiguous|infs or NaNs|ufunc|has no len|not iterable"
+)
+"""Names of the package's own, and what numpy and Python say of things that users do not see."""
+
+WORDS = [*COLUMNS, "Sample weights", "group", "LogisticRegression", "LinearRegression", "2D array"]
+"""What a message may name besides the class: arguments, models, and scikit-learn's words for X."""
+
+
+def list_fits():
+    """The fit of each estimator by name, and valid values of what it takes of each sample."""
+    for cls in ESTIMATORS:
+        estimator = cls(**QUICK.get(cls.__name__, {}))
+        names = inspect.signature(cls.fit).parameters
+        columns = {name: COLUMNS[name] for name in names if name in COLUMNS}
+        if is_clusterer(estimator) or not estimator.__sklearn_tags__().target_tags.required:
+            columns.pop("y", None)
+        elif is_regressor(estimator):
+            columns["y"] = X[:, 0] + LABELS
+        yield (
+            cls.__name__,
+            (lambda one=estimator, **arguments: clone(one).fit(**arguments)),
+            columns,
+        )
+
+
+def list_functions():
+    """Each function of groups by name, and valid values of what it takes of each sample."""
+    for module in (metrics, statistics, preprocessing):
+        for name in module.__all__:
+            function = getattr(module, name)
+            known = inspect.signature(function).parameters if inspect.isfunction(function) else {}
+            columns = {one: COLUMNS[one] for one in known if one in COLUMNS}
+            if "sensitive_features" in columns:
+                settings = {"interval": (0.2, 0.8)} if "interval" in known else {}
+                yield name, partial(function, **settings), columns
+
+
+def list_unclear_refusals(name, call, columns):
+    """What is not refused, or by a message that names nothing of the user's."""
+    known = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in [name, *WORDS])
+    for argument, column in columns.items():
+        for form in FORMS.keys() - VALID[argument]:
+            try:
+                call(**columns | {argument: FORMS[form](column)})
+            except (TypeError, ValueError) as error:
+                is_clear = re.search(known, str(error)) and not INTERNAL.search(str(error))
+                if not is_clear:
+                    yield argument, form, str(error)
+            else:
+                yield argument, form, "not refused"
+
+
+FITS = [pytest.param(*one, id=one[0]) for one in list_fits()]
+CALLS = [pytest.param(*one, id=one[0]) for one in list_functions()]
+QUICKLY = {"demographic_parity_difference", "group_report", "class_report", "reliability_table"} | {
+    "mean_score_difference", "balance_limit", "gap_interval", "reweighing_weights",
+}  # fmt: skip
+SLOWLY = [
+    one if one.id in QUICKLY else pytest.param(*one.values, id=one.id, marks=pytest.mark.slow)
+    for one in CALLS
+]
+
+quiet = pytest.mark.filterwarnings("ignore")
+
+
+@quiet
+@pytest.mark.parametrize("name, fit, columns", FITS)
+def test_fits_refuse_bad_input_in_terms_of_the_user(name, fit, columns):
+    assert [*list_unclear_refusals(name, fit, columns)] == []
+
+
+@quiet
+@pytest.mark.parametrize("name, function, columns", SLOWLY)
+def test_functions_refuse_bad_input_in_terms_of_the_user(name, function, columns):
+    assert [*list_unclear_refusals(name, function, columns)] == []
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+def test_unknown_values_of_parameters_are_refused_by_their_name(cls):
+    estimator = cls(**QUICK.get(cls.__name__, {}))
+    columns = {"X": X, "sensitive_features": GROUPS}
+    if "y" in inspect.signature(cls.fit).parameters:
+        columns["y"] = LABELS
+    for parameter in estimator.get_params(deep=False):
+        changed = clone(estimator).set_params(**{parameter: {"no": "value"}})
+        with pytest.raises((TypeError, ValueError), match=parameter) as caught:
+            changed.fit(**columns)
+        assert not INTERNAL.search(str(caught.value))
+
+
+def test_messages_say_where_the_entry_is():
+    fit = ConstrainedERMClassifier().fit
+    with pytest.raises(ValueError, match="sample_weight must hold numbers, .* 'one' in row 4;"):
+        fit(X, LABELS, sensitive_features=GROUPS, sample_weight=put("one", np.ones(N_SAMPLES)))
+    with pytest.raises(TypeError, match="X must hold numbers, .* <NA> in row 4 of column 0;"):
+        fit(put(pd.NA, X), LABELS, sensitive_features=GROUPS)
+    with pytest.raises(ValueError, match="y must hold a value or label .* holds None in row 4"):
+        fit(X, put(None, LABELS), sensitive_features=GROUPS)
+    model = fit(X, LABELS, sensitive_features=GROUPS)
+    with pytest.raises(ValueError, match=r"X has text in 1 column\(s\): 0"):
+        model.predict(put("x", X))
+
+
+def test_constraints_are_named_where_users_find_them():
+    with pytest.raises(ValueError, match=r"'skfair\.constraints\.PartialStatisticalParity'"):
+        PartialParityClassifier(3).fit(X, LABELS, sensitive_features=GROUPS)
+    with pytest.raises(ValueError, match=r"Did you mean 'partial_statistical_parity'\?"):
+        PartialParityClassifier("statistical_parity").fit(X, LABELS, sensitive_features=GROUPS)
+
+
+def test_results_say_what_makes_them():
+    report = Audit.from_predictions(LABELS, LABELS, sensitive_features=GROUPS)
+    kinds = {type(report.report()), type(report.certify(DemographicParity(tolerance=0.5)))}
+    for kind in kinds:
+        with pytest.raises(TypeError, match=rf"A {kind.__name__} is made by Audit\.from_pred"):
+            kind(LABELS, LABELS)
