@@ -423,7 +423,7 @@ class PartialParityRegressor(LinearRegressor):
         """
         validate_params(self)
         constraints = [make_partial_parity(self)]
-        check_applies_to_numbers(*constraints, type(self).__name__)
+        check_applies_to_numbers(constraints[0], type(self).__name__)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} compares groups"
         return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
