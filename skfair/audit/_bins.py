@@ -1,16 +1,21 @@
 """Bins of equally many samples, into which columns of many numbers are divided."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
 from skfair.audit._reading import parse_column
 from skfair.audit._tables import attribute_name
-from skfair.groups._groups import MAX_NUMERIC_GROUPS, attribute_columns
+from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING
 from skfair.partitions._collections import load_rows
 
 N_BINS = 4
 """Bins of a column, unless another number is passed."""
+
+MAX_NUMBERS = 20
+"""Different numbers of an attribute up to which each is a group."""
 
 
 def cut_numbers(values, counts, n_bins):
@@ -41,32 +46,67 @@ def range_text(name, cuts, distinct, low, high):
     return f"{name} > {lower:g}" if high == len(cuts) else f"{lower:g} < {name} <= {upper:g}"
 
 
-def bin_groups(groups, columns):
-    """Groups, of which attributes of more than 30 numbers are divided into bins.
+class Bins(NamedTuple):
+    """Upper ends of all bins but the last, and the bins in words."""
 
-    `columns` are the attributes as they were passed, or None.
+    cuts: list[float]
+    texts: list[str]
+
+
+def find_bins(name, labels, counts):
+    """The bins of labels that are more than 20 numbers, perhaps as text; None of other labels.
+
+    `counts` are the numbers of samples that have the labels.
     """
-    if columns is None or not groups.is_disjoint:
-        return groups
-    columns = enumerate(attribute_columns(load_rows(columns)))
-    places = [place for place, column in columns if _holds_many_numbers(column)]
-    if not places:
+    is_known = labels != MISSING
+    numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
+    is_numeric = pd.api.types.is_numeric_dtype(numbers) and not pd.api.types.is_bool_dtype(numbers)
+    if not is_numeric or numbers.nunique() <= MAX_NUMBERS:
+        return None
+    cuts, distinct = cut_numbers(numbers.to_numpy(np.float64), counts[is_known], N_BINS)
+    texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
+    return Bins(cuts.tolist(), texts)
+
+
+def bin_labels(labels, bins):
+    """Labels of numbers as bins in words; missing ones remain."""
+    binned, is_known = labels.astype(object), labels != MISSING
+    numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
+    at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64))
+    binned[is_known] = np.array(bins.texts, dtype=object)[at]
+    return binned
+
+
+def find_group_bins(groups, columns):
+    """The bins of attributes of groups that are more than 20 numbers, by place.
+
+    `columns` are the attributes as they were passed, where text is no number; None for a file,
+    where numbers are text.
+    """
+    found = {}
+    for place, name in enumerate(groups.attributes if groups.is_disjoint else ()):
+        labels = groups.labels[:, place]
+        if len(set(labels.tolist())) > MAX_NUMBERS and _holds_numbers(columns, place):
+            bins = find_bins(attribute_name(name, place), labels, groups.counts)
+            found |= {} if bins is None else {place: bins}
+    return found
+
+
+def _holds_numbers(columns, place):
+    """Whether an attribute was passed as numbers, or in a file."""
+    if columns is None:
+        return True
+    column = pd.Series(attribute_columns(load_rows(columns))[place]).infer_objects()
+    return pd.api.types.is_numeric_dtype(column)
+
+
+def bin_groups(groups, bins):
+    """Groups, of which attributes are divided into bins by place; groups of equal bins are one."""
+    if not bins:
         return groups
     labels = groups.labels.copy()
-    for place in places:
-        name = attribute_name(groups.attributes[place], place)
-        is_known = labels[:, place] != MISSING
-        values = parse_column(pd.Series(labels[is_known, place])).to_numpy(np.float64)
-        cuts, distinct = cut_numbers(values, groups.counts[is_known], N_BINS)
-        texts = [range_text(name, cuts, distinct, level, level) for level in range(len(cuts) + 1)]
-        labels[is_known, place] = np.array(texts, dtype=object)[np.searchsorted(cuts, values)]
-    # Groups of equal labels become one.
+    for place, one in bins.items():
+        labels[:, place] = bin_labels(labels[:, place], one)
     table = pd.DataFrame(labels)
     codes = table.groupby([*table], sort=False).ngroup().to_numpy()[groups.codes]
     return groups.regroup(codes, labels[~table.duplicated()]).rename(groups.attributes)
-
-
-def _holds_many_numbers(column):
-    """Whether a column looks like a measurement: each of its numbers is hardly a group."""
-    column = pd.Series(column).infer_objects()
-    return pd.api.types.is_numeric_dtype(column) and column.nunique() > MAX_NUMERIC_GROUPS

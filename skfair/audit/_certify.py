@@ -86,7 +86,7 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
     claim = _certify_predictions(audit, constraint, per_class, unit, tolerance, level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
-    return replace(claim, attempt=attempt, source=source)
+    return replace(claim, attempt=attempt, source=source, reading=audit.reading)
 
 
 def _arrange_model(audit, constraint):

@@ -11,6 +11,7 @@ from sklearn.utils import check_consistent_length
 
 from skfair.audit._estimators import find_positive_label, infer_task, metric_estimators
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
+from skfair.audit._reading import Reading
 from skfair.audit._sections import (
     difference_cell,
     difference_title,
@@ -50,7 +51,8 @@ class Changes(PageReport):
     ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
     change ``is_significant`` by Holm's procedure over all gaps. ``uncompared`` has the groups of
-    each attribute that have samples in one period only, with their numbers in both.
+    each attribute that have samples in one period only, with their numbers in both. ``readings``
+    are what was read of both, or of the same samples.
     """
 
     frame: pd.DataFrame
@@ -62,10 +64,11 @@ class Changes(PageReport):
     min_group_size: int
     source: dict[str, str]
     uncompared: dict[str, dict[str, list[int]]]
+    readings: list[Reading]
 
     title = "Change report"
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
-    _results = ("findings", "frame", "gaps", "moves", "uncompared")
+    _results = ("findings", "frame", "gaps", "moves", "uncompared", "readings")
 
     @property
     def findings(self) -> list[str]:
@@ -95,6 +98,8 @@ def compare_audits(before, after, metrics, confidence_level):
             f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
+    if not is_paired:
+        after = after.rebin(before)
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
     samples, columns, period, units = _stack(both, tables)
@@ -117,6 +122,7 @@ def compare_audits(before, after, metrics, confidence_level):
         min_group_size=before.min_group_size,
         source=_collect_sources(before, after, positive),
         uncompared=_list_uncompared(by, period),
+        readings=[before.reading] if is_paired else [before.reading, after.reading],
     )
 
 
@@ -347,6 +353,8 @@ def _describe_change(gap):
 
 def change_sections(report):
     """Yield the sections of a report of changes, as `report_sections` does."""
+    for name, reading in zip(report.names, report.readings, strict=False):
+        yield reading.section(f"What was read {name}")
     yield "Findings", report.findings
     yield "Changes of gaps", [_gap_change_table(report)]
     if report.moves is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite
 from os import PathLike
 from typing import Any, Literal, Self
 
 from skfair import constraints
 from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
+from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
     LOWER_BOUNDS,
@@ -81,6 +82,8 @@ class Claim(PageReport):
         Class and parameters of the constraint.
     source : dict of str to str
         Facts about the data, the date and the versions.
+    reading : Reading
+        What was read of the data: columns, labels with counts, rows that do not count.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class Claim(PageReport):
     left_out: tuple = ()
     rare_outcomes: str = ""
     attempt: int | None = None
+    reading: Reading = field(default=UNREAD, compare=False)
 
     title = "Claim about groups"
 
@@ -150,6 +154,7 @@ class Claim(PageReport):
         _check_fields(content)
         content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
+        content["reading"] = Reading.from_dict(content["reading"])
         return cls(**{name: content[name] for name in cls._settings})
 
     def find_differences(self, other: Claim) -> list[str]:
@@ -281,6 +286,7 @@ class Claim(PageReport):
 
     def _sections(self):
         """Yield the sections of the page."""
+        yield self.reading.section()
         yield "Claim", [self.findings[0], self.findings[1:]]
         if self.sizes:
             rows = [((group, f"{n:,}"), False) for group, n in self.sizes.items()]
@@ -312,8 +318,9 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     -------
     differences : list of str
         What the claim files and the data do not have, numbers by more than rounding; empty if the
-        data have the same claim. Of the source the positive label, columns, rows, outcomes,
-        threshold and salted digest are compared, as far as both state them. The attempt is not.
+        data have the same claim. Of the source the positive label, threshold and salted digest are
+        compared, as far as both state them. Of the reading of a file and that of arrays, labels and
+        numbers of samples are compared. The attempt is not.
 
     Raises
     ------
@@ -355,7 +362,7 @@ _FIELD_TYPES = {
     **dict.fromkeys(("verdict", "form", "metric", "unit", "counted", "assumption", "text"), str),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
     **dict.fromkeys(("estimate", "low", "high"), (int, float, str)),
-    **dict.fromkeys(("sizes", "constraint", "source", "n_missing"), dict),
+    **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
     **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
@@ -425,12 +432,14 @@ def _make_constraint(described):
 _DESCRIPTIONS = ("source", "attempt")
 """Attributes of a claim that do not follow from the data alone."""
 
-_COMPARED_FACTS = ("positive_label", "columns", "rows", "outcomes", "threshold", "groups")
+_COMPARED_FACTS = ("positive_label", "threshold", "groups")
 """Facts of the source that follow from the data and the options."""
 
 
 def _is_same(first, second):
     """Whether two values of claims are equal, numbers up to rounding."""
+    if isinstance(first, Reading):
+        return first.agrees(second)
     if isinstance(first, float) and isinstance(second, float):
         return first == second or isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
     return first == second

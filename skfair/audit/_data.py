@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,17 +15,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from skfair.audit._bins import N_BINS, Bins, bin_groups, find_group_bins
 from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
 from skfair.audit._predictions import predict_columns
 from skfair.audit._reading import (
+    Reading,
     check_complete_column,
     check_counts,
     check_same_notation,
     find_label,
     parse_column,
     place_outcomes,
+    read_as,
     read_outcomes,
     refuse_headings_and_totals,
 )
@@ -35,7 +39,8 @@ from skfair.audit._report_input import (
     warn_of_unknown,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
-from skfair.groups import Samples
+from skfair.audit._tables import attribute_name
+from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_metric_input, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
@@ -46,10 +51,11 @@ from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
-_FILE_ROLES = {"y_true": "outcome", "y_pred": "decision", "y_score": "score"}
-_FILE_ROLES |= {"sample_weight": "sample_weight", "counts": "n"}
-_FILE_ROLES |= dict.fromkeys(("sensitive_features", "control_features"), "")
-"""What columns of a file may hold, and what facts about the file call it."""
+_FILE_ROLES = (
+    *("y_true", "y_pred", "y_score", "sample_weight", "counts"),
+    *("sensitive_features", "control_features"),
+)
+"""What columns of a file may hold."""
 
 
 class FittedModel(NamedTuple):
@@ -69,7 +75,8 @@ class AuditData:
     outcomes are unknown, the column "has_outcome" is the mask of the others. Rows of zero weight
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
-    `FittedModel` of the predictions.
+    `FittedModel` of the predictions. ``unbinned`` are the groups before numbers are divided into
+    ``bins``, and ``reading`` is what was read.
     """
 
     known: SensitiveFeatures
@@ -80,6 +87,9 @@ class AuditData:
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
+    reading: Reading
+    unbinned: Groups
+    bins: dict[int, Bins]
     model: FittedModel | None = None
     k: float | None = None
     strata: Any = None
@@ -97,12 +107,16 @@ class AuditData:
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
         are_counts: bool = False,
+        table: pd.DataFrame | None = None,
     ) -> Self:
         """The audit of columns by name; with `are_counts` rows stand for `sample_weight` samples.
 
-        `task` is what the predictions are; None infers it.
+        `task` is what the predictions are; None infers it. `table` are the columns of a file, as
+        they are written.
         """
         check_group_size(min_group_size)
+        named = columns | {"weights": sample_weight}
+        names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
         columns = _fill_outcomes(columns)
         if not {"y_pred", "y_score"} & set(columns):
             raise argument_error(
@@ -119,7 +133,7 @@ class AuditData:
         data.known, data.min_group_size, data.source = known, min_group_size, source
         columns["row"] = np.arange(len(first))
         with warnings.catch_warnings():
-            # Reports and searches divide numbers into bins; claims warn of them.
+            # Numbers are divided into bins below.
             warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
             if known.unknown and known.missing == "error":
                 check_metric_input(known.labels, sample_weight, **columns)  # none is missing else
@@ -136,12 +150,63 @@ class AuditData:
         data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
-        if data.n_without_outcome:
-            outcomes = f"{data.n_without_outcome:,} samples have none"
-            data.source = {"outcomes": outcomes} | (source or {})
+        data.unbinned = data.samples.groups
+        data.bins = find_group_bins(data.unbinned, known.labels if table is None else None)
+        data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
+        if table is not None and known.labels is not None:  # searches have ranges of numbers
+            data.known = known.replace_labels(known.labels.apply(parse_column))
+        data.reading = data._describe_columns(names, table)
         warn_of_counts(data.samples, data.columns)
         warn_of_unknown(data.samples.groups)
         return data
+
+    def _describe_columns(self, names, written):
+        """The reading of the columns, by their names, or by their roles without any.
+
+        `written` are the columns of a file as they are written, or None.
+        """
+        counts, is_file = self.samples.groups.row_counts, written is not None
+        entries = (
+            written.iloc[np.flatnonzero(self.is_used)].reset_index(drop=True) if is_file else {}
+        )
+        positive = dict.fromkeys(("decision", "outcome"), self.pos_label)
+        attributes = self.unbinned.attributes
+        binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
+        read = []
+        for role, column in self._columns_by_role(names):
+            is_binned = (role, column.name) in binned
+            old = None if is_binned else entries.get(column.name)
+            one = read_as(role, column, old, positive.get(role), counts)
+            notation = f"numbers in {N_BINS} bins of equally many samples"
+            read.append(one._replace(notation=notation) if is_binned else one)
+        left_out = {
+            "rows have weight 0": int((~self.is_used).sum()),
+            "samples of unknown group are left out": self.n_excluded,
+            "samples have no outcome": self.n_without_outcome,
+        }
+        left_out = {reason: n for reason, n in left_out.items() if n}
+        return Reading(tuple(read), len(self.is_used), self.n_samples, left_out, is_file=is_file)
+
+    def _columns_by_role(self, names):
+        """Yield the role and the entries of each column that counts, missing where unknown."""
+        decision = {"regression": "prediction", "clustering": "cluster"}.get(self.task, "decision")
+        roles = {"y_pred": decision, "y_true": "outcome", "y_score": "score"}
+        for name in [one for one in roles if one in self.columns]:
+            column = pd.Series(self.columns[name], name=names.get(name, name))
+            if name == "y_true" and "has_outcome" in self.columns:
+                column = column.astype(object).where(self.columns["has_outcome"], None)
+            yield roles[name], column
+        for role, groups in (("group", self.samples.groups), ("stratum", self.strata)):
+            if groups is not None and groups.is_disjoint and self.known.labels is not None:
+                for place, name in enumerate(groups.attributes):
+                    # Codes of the attribute, -1 where it is missing: a table of labels, not rows.
+                    codes, labels = pd.factorize(groups.labels[:, place])
+                    known = np.where(labels == MISSING, -1, np.arange(len(labels)))
+                    column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
+                    yield role, pd.Series(column, name=attribute_name(name, place))
+        if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
+            role = "weight" if self.samples.groups.multiplicity is None else "count"
+            yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
 
     def _check_outcomes(self):
         """Drop outcomes if none of those that count is known; raise where groups are modelled."""
@@ -200,7 +265,7 @@ class AuditData:
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix
             of booleans is one of overlapping groups. Where groups are not all known, a
-            :class:`SensitiveFeatures`. In reports columns of more than 30 numbers, such as ages,
+            :class:`SensitiveFeatures`. Columns of more than 20 numbers, such as ages,
             are divided into four bins of equally many samples.
         y_score : array-like of shape (n_samples,), default=None
             Scores of the positive class. They count as probabilities, and have a calibration, if
@@ -477,28 +542,27 @@ class AuditData:
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
         groups = table[sensitive].astype(object)
-        described = [f"{_FILE_ROLES[role]} {name}" for role, name in named.items()]
-        described.append(f"sensitive {', '.join(sensitive)}")
-        facts = {"file": path.name, "columns": "; ".join(described)}
+        facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
-        audit = cls.from_columns(
+        return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(groups.map(str).where(groups.notna(), None)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,
             min_group_size=min_group_size,
-            source=facts | {"rows": f"{len(table):,}"} | (source or {}),
+            source=facts | (source or {}),
             are_counts=counts is not None,
+            table=table,
         )
-        audit.parse_labels()
-        return audit
 
-    def parse_labels(self) -> None:
-        """Read labels of groups in a file as numbers, which reports and searches bin."""
-        if self.known.labels is not None:
-            self.known = self.known.replace_labels(self.known.labels.apply(parse_column))
+    def rebin(self, other: Self) -> Self:
+        """A copy whose attributes of many numbers are divided into the bins of another audit."""
+        copied = copy(self)
+        vars(copied).pop("_distinct_rows", None)
+        copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, other.bins))
+        return copied
 
     @property
     def n_samples(self) -> int:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import islice
 
+import numpy as np
 import pandas as pd
 
 from skfair.partitions._blocks import open_blocks
@@ -53,6 +54,16 @@ def read_columns(path, names, encoding=None):
         if encoding is None:
             _refuse_binary(path)
         return _read_csv_columns(path, names, partial(_open_text, path, encoding))
+
+
+def count_repeated_lines(path, encoding=None):
+    """Number of lines of a CSV file that equal an earlier one; None for Parquet."""
+    if path.is_dir() or _first_bytes(path, 4) == b"PAR1":
+        return None
+    with _open_text(path, encoding) as lines:
+        texts = filter(None, map(str.strip, lines))
+        hashes = np.fromiter(map(hash, texts), dtype=np.int64)
+    return len(hashes) - len(np.unique(hashes))
 
 
 def file_digest(path):

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
+from skfair.audit._reading import Reading
 from skfair.statistics import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
@@ -252,6 +253,10 @@ def _table_to_python(caption, note, titles, rows):
 
 def _encode(value):
     """A value of JSON: nan becomes null, infinities become text, tables become lists by name."""
+    if isinstance(value, Reading):
+        return value.to_dict()
+    if isinstance(value, list):
+        return [_encode(one) for one in value]
     if isinstance(value, pd.DataFrame):
         return {name: [_encode(one) for one in value[name].tolist()] for name in value}
     if isinstance(value, Report):
@@ -274,11 +279,12 @@ def read_document(source, kind, fields):
 def decode_report(source, fields):
     """Arguments of the constructor of a report from its text, or from the path of a file of it."""
     content = read_document(source, "FairnessReport", fields)
+    content["reading"] = Reading.from_dict(content["reading"])
     if content["balance"] is not None:
         content["balance"] = Interval(*content["balance"])
     if (subgroups := content["subgroups"]) is not None:
         tables = {name: _decode_table(subgroups[name]) for name in ("flagged", "searches")}
-        content["subgroups"] = subgroups | tables
+        content["subgroups"] = subgroups | tables | {"reading": content["reading"]}
     if content["reliability"] is not None:
         content["reliability"] = _decode_table(content["reliability"])
     return content | {name: _decode_table(content[name]) for name in ("frame", "gaps")}
@@ -386,9 +392,6 @@ FACT_TITLES = {
     "file": "File",
     "sha256": "SHA-256 digest of the file",
     "salted_sha256": "Salted SHA-256 digest of the samples",
-    "columns": "Columns",
-    "rows": "Rows",
-    "outcomes": "Outcomes",
     "positive_label": "Positive label",
     "threshold": "Threshold",
     "command": "Options of the command",

@@ -1,6 +1,10 @@
-"""What a column of a file holds: text read as numbers, booleans, labels, dates and counts."""
+"""What was read: text as numbers, booleans, labels, dates and counts, and the `Reading` of it."""
+
+from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -54,6 +58,13 @@ def place_outcomes(y_true, table):
     if y_true is None or len(y_true) == len(table):
         return y_true
     return y_true.astype(object).reindex(table.index)
+
+
+def write_labels(column):
+    """Labels as text, None where they are missing; each distinct one is written once."""
+    codes, labels = pd.factorize(column)
+    texts = np.array([*map(str, labels), None], dtype=object)
+    return pd.Series(texts[codes], index=column.index, name=column.name)
 
 
 def parse_column(column):
@@ -123,6 +134,48 @@ def parse_numbers(column, decimal):
     sign, separator = {"point": ".,", "comma": ",."}[decimal]
     plain = texts.str.replace(separator, "", regex=False).str.replace(sign, ".", regex=False)
     return column.map(dict(zip(texts, pd.to_numeric(plain), strict=True)))
+
+
+def unify_spelling(column):
+    """Text in the most frequent of the spellings that differ in case or outer spaces alone."""
+    counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
+    spellings = {}
+    for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
+        spellings.setdefault(text.strip().casefold(), text.strip())
+    return column.map(
+        lambda one: spellings[one.strip().casefold()] if isinstance(one, str) else one
+    )
+
+
+def parse_dates(column, date_format=None):
+    """Text as the times that it spells, by the clock of its own time zone; NaT where it does not.
+
+    Dates are of ISO 8601, or with points and the day first, unless a format is passed.
+    """
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return column.dt.tz_localize(None)
+    text = column.map(lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one)
+    for one in [date_format] if date_format else ["ISO8601", "%d.%m.%Y"]:
+        times = pd.to_datetime(text, errors="coerce", format=one)
+        if times.notna().any():
+            break
+    return times.dt.tz_localize(None)
+
+
+_TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
+"""Offset of a time zone at the end of a time of day."""
+
+
+def check_are_numbers(columns):
+    """Raise for a column that holds text."""
+    for column in columns:
+        if not holds_numbers(column):
+            numbers = pd.to_numeric(column, errors="coerce")
+            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
+            raise ValueError(
+                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
+                "decimals with a point, and no separators of thousands."
+            )
 
 
 def check_missing_marks(*columns):
@@ -281,4 +334,225 @@ def check_counts(column, name):
         )
     if not counts.any():
         raise ValueError(f"The column {name!r} of counts must count samples, but all are 0.")
-    return counts
+    return pd.Series(counts, index=column.index, name=name)
+
+
+# The reading of a table: how its columns were read, and which rows do not count.
+
+
+_MAX_READ_LABELS = 20
+"""Different values of a column up to which a reading counts each."""
+
+
+class ColumnReading(NamedTuple):
+    """How a column was read: its notation, labels with counts, and what changed entries.
+
+    ``labels`` has the count of each label, of at most 20, ``positive`` those that count as the
+    positive class, and ``changed`` the number of entries by the rule that changed them.
+    """
+
+    name: str
+    role: str
+    notation: str
+    labels: dict[str, int]
+    positive: tuple[str, ...]
+    changed: dict[str, int]
+
+    def describe(self) -> str:
+        """The role, name and meaning of the column in a few words."""
+        texts = [repr(one) for one in self.labels]
+        if self.positive and len(texts) > 1:
+            named = join_names(map(repr, self.positive))
+            others = [repr(one) for one in self.labels if one not in self.positive]
+            texts = [f"{named} positive", f"{join_names(others, 4)} not"]
+        elif len(texts) > 4:
+            texts = [f"{len(texts)} labels"]
+        n_unknown = sum(n for rule, n in self.changed.items() if rule.endswith(_UNKNOWN))
+        texts = [*(texts or [self.notation]), *[f"{n_unknown:,} unknown"] * bool(n_unknown)]
+        return f"{self.role} {self.name} ({', '.join(texts)})"
+
+
+_UNKNOWN = "read as unknown"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a table: its columns, its rows, and those that do not count.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnReading
+        The columns that were read.
+    n_rows : int
+        Number of rows.
+    n_samples : int
+        Number of samples that count: rows, or what they stand for.
+    left_out : dict of str to int
+        Rows that do not count, by reason, and samples of unknown group or outcome that some numbers
+        leave out.
+    n_repeated : int or None
+        Rows of a file that equal an earlier row in all columns; None if they were not counted.
+    n_shared_ids : int
+        Rows whose id occurs in another row, with other entries.
+    is_file : bool
+        Whether the table is a file, so that its columns have names.
+    """
+
+    columns: tuple[ColumnReading, ...]
+    n_rows: int
+    n_samples: int
+    left_out: dict[str, int]
+    n_repeated: int | None = None
+    n_shared_ids: int = 0
+    is_file: bool = False
+
+    def __str__(self):
+        size = f"{self.n_rows:,} rows"
+        if any(one.role == "count" for one in self.columns):
+            size += f" for {self.n_samples:,} samples"
+        texts = [f"Read: {size}, {join_names((one.describe() for one in self.columns), 12)}"]
+        texts += [f"{n:,} {reason}" for reason, n in self.left_out.items()]
+        if self.n_repeated:
+            texts.append(f"{self.n_repeated:,} rows repeat an earlier row in all columns")
+        if self.n_shared_ids:
+            texts.append(f"{self.n_shared_ids:,} rows share their id with another row")
+        return f"{'; '.join(texts)}."
+
+    def agrees(self, other: Reading) -> bool:
+        """Whether both read the same; unless both are files, labels and samples are compared."""
+        if self.is_file and other.is_file:
+            return self == other
+        roles = {one.role for one in self.columns} & {one.role for one in other.columns}
+        both = [
+            (
+                [(one.labels, one.positive) for one in read.columns if one.role in roles],
+                read.n_samples,
+                read.left_out,
+            )
+            for read in (self, other)
+        ]
+        return both[0] == both[1]
+
+    def protect(self) -> Reading:
+        """The reading without counts and labels, which might show small groups."""
+        columns = [one._replace(labels={}, changed={}) for one in self.columns]
+        return Reading(tuple(columns), self.n_samples, self.n_samples, {}, is_file=self.is_file)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The reading as values that JSON can hold."""
+        return vars(self) | {"columns": [one._asdict() for one in self.columns]}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Reading:
+        """The reading of which `to_dict` made values; a ValueError if they are damaged."""
+        try:
+            columns = [
+                ColumnReading(**one | {"positive": tuple(one["positive"])})
+                for one in content["columns"]
+            ]
+            return cls(**content | {"columns": tuple(columns)})
+        except (TypeError, KeyError):
+            raise ValueError(
+                "The field reading must be as to_json wrote it, but it is damaged; make it again."
+            ) from None
+
+    def section(self, heading: str = "What was read") -> tuple[str, list[Any]]:
+        """The section of a page."""
+        rows = []
+        for one in self.columns:
+            counts = [
+                f"{label!r} {n:,}" + " (positive)" * (label in one.positive)
+                for label, n in one.labels.items()
+            ]
+            changed = [f"{rule}: {n:,}" for rule, n in one.changed.items()]
+            rows.append(
+                ((one.name, one.role, one.notation, ", ".join(counts), "; ".join(changed)), False)
+            )
+        titles = ("Column", "Role", "Read as", "Values", "Changed entries")
+        return heading, [[str(self)], ("Columns", "", titles, rows)]
+
+
+UNREAD = Reading((), 0, 0, {})
+"""The reading of results that were made without an audit."""
+
+
+def read_as(role, read, written=None, positive=None, weights=None):
+    """How a column was read, from its entries before and after, which count as often as weights."""
+    written = read if written is None else written
+    # Each distinct entry was read in one way: that of its first row.
+    codes, entries = pd.factorize(written, use_na_sentinel=False)
+    sizes = np.bincount(codes, weights, len(entries)).astype(int).tolist()
+    first = np.empty(len(entries), dtype=np.intp)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    after = read.iloc[first].astype(object)
+    labels, changed, named = {}, {}, set()
+    known = after.dropna().infer_objects()
+    if holds_numbers(written) and len(entries) > _MAX_READ_LABELS:
+        entries, after, sizes = [None], [None], [int(written.isna().sum())]
+    for old, new, n in zip(entries, after, sizes, strict=True):
+        if not pd.isna(new):
+            labels[str(new)] = labels.get(str(new), 0) + n
+            named |= {str(new)} if positive is not None and new == positive else set()
+        if n and (rule := _find_rule(old, new)) is not None:
+            changed[rule] = changed.get(rule, 0) + n
+    notation = _find_notation(known)
+    if not 0 < len(labels) <= _MAX_READ_LABELS:
+        labels = {}
+        if notation == "numbers" and len(known):
+            notation += f" from {known.min():g} to {known.max():g}"
+    ordered = dict(sorted(labels.items(), key=lambda one: (-one[1], one[0])))
+    return ColumnReading(str(read.name), role, notation, ordered, tuple(named & {*labels}), changed)
+
+
+def refuse_repeats(table, name, path):
+    """Raise for rows that equal an earlier one in all columns, the id `name` included."""
+    is_repeated = table.duplicated()
+    if is_repeated.any():
+        first = int(is_repeated.to_numpy().argmax())
+        raise ValueError(
+            f"Rows must be different samples, but {int(is_repeated.sum()):,} rows of {path} repeat "
+            f"an earlier one in all columns that are read, the first in row {first + 1} with "
+            f"{name} {table[name].iloc[first]!r}. Delete them, or pass --repeats keep if each of "
+            "them is a sample."
+        )
+
+
+def count_shared_ids(table, name):
+    """Number of rows whose id occurs in another row with other entries."""
+    return int(table.drop_duplicates()[name].duplicated(keep=False).sum())
+
+
+def _find_notation(read):
+    """What the entries of a column are, in words."""
+    if pd.api.types.is_bool_dtype(read):
+        return "booleans"
+    if pd.api.types.is_datetime64_any_dtype(read):
+        return f"dates from {read.min():%Y-%m-%d} to {read.max():%Y-%m-%d}"
+    return "numbers" if holds_numbers(read) else "labels"
+
+
+def _find_rule(old, new):
+    """The rule that changed an entry, in words; None where it is read as it is written."""
+    if pd.isna(new):
+        return f"{'empty' if pd.isna(old) else repr(old)} {_UNKNOWN}"
+    if not isinstance(old, str) or isinstance(new, bool | np.bool_):
+        return None
+    if isinstance(new, str):
+        return f"{old!r} read as {new!r}" if old != new else None
+    if "," not in old and "." not in old:
+        return None
+    rules = {
+        None: old,
+        "separators of thousands left out": old.replace(",", ""),
+        "decimal comma": old.replace(",", "."),
+        "decimal comma and separators of thousands": old.replace(".", "").replace(",", "."),
+    }
+    return next((rule for rule, text in rules.items() if _spells(text, new)), None)
+
+
+def _spells(text, number):
+    """Whether a text with a decimal point spells a number."""
+    try:
+        return float(text) == number
+    except ValueError:
+        return False

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, Self
 import pandas as pd
 
 from skfair.audit._adverse_impact import adverse_impact
-from skfair.audit._bins import bin_groups
 from skfair.audit._estimators import (
     hidden_group_estimators,
     metric_estimators,
@@ -27,6 +26,7 @@ from skfair.audit._formats import (
     sections_to_json,
 )
 from skfair.audit._predictions import are_probabilities
+from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
     check_can_model_groups,
     check_min_published,
@@ -121,6 +121,8 @@ class FairnessReport(PageReport):
         Number of samples whose outcome is unknown, where others have one.
     hidden : dict, default={}
         Numbers of groups that are not published, and of their samples, by attribute.
+    reading : Reading, default=UNREAD
+        What was read, of which protected reports have no counts.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class FairnessReport(PageReport):
     assumption: str = ""
     n_without_outcome: int = 0
     hidden: dict[str, list[int]] = field(default_factory=dict)
+    reading: Reading = UNREAD
 
     _results = ("findings",)
     _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).report()"
@@ -396,7 +399,6 @@ def report_audit(
     level, known = check_level(confidence_level), audit.known
     check_min_published(min_published, audit.task, subgroups)
     samples, columns, strata = audit.rows(metrics)
-    samples = samples._replace(groups=bin_groups(samples.groups, known.labels))
     columns, ties = _report_columns(audit, columns), None
     if known.is_modelled:
         check_can_model_groups(audit, metrics, min_published)
@@ -433,7 +435,7 @@ def report_audit(
         threshold=None if audit.k is None else describe_top_k(audit.k, ties),
     )
     if min_published is not None:  # counts could be guessed from these
-        provenance = {n: one for n, one in provenance.items() if n not in ("sha256", "rows")}
+        provenance = {n: one for n, one in provenance.items() if n != "sha256"}
     return FairnessReport(
         frame=frame,
         gaps=gaps,
@@ -452,6 +454,7 @@ def report_audit(
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
+        reading=audit.reading if min_published is None else audit.reading.protect(),
     )
 
 

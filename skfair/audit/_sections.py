@@ -347,6 +347,7 @@ _MAX_SHOWN_GROUPS = 40
 
 def report_sections(report):
     """Yield the sections of a report: pairs of a heading and a list of elements."""
+    yield report.reading.section()
     yield "Findings", report.findings
     yield "What these data cannot decide", [report.open_questions]
     yield tabulate_facts(page_facts(report))

@@ -18,6 +18,7 @@ from skfair.audit._estimators import (
     select_known_outcomes,
 )
 from skfair.audit._formats import Report, collect_facts
+from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     confidence_text,
     describe_metric,
@@ -442,8 +443,9 @@ class SubgroupReport(Report):
     confidence_level: float
     direction: str
     source: dict[str, str]
+    reading: Reading = UNREAD
 
-    _settings = ("confidence_level", "direction", "source", "flagged", "searches")
+    _settings = ("confidence_level", "direction", "source", "reading", "flagged", "searches")
 
     @property
     def subgroups(self) -> pd.DataFrame:
@@ -568,6 +570,7 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
         confidence_level=level,
         direction=direction,
         source=source,
+        reading=audit.reading,
     )
 
 

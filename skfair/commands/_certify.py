@@ -76,7 +76,7 @@ def _run_certify(options):
     claim = _build_claim(options)
     if options.out is not None:
         write_report(claim, options.out)
-    output_results(options, [str(claim)], claim.to_json())
+    output_results(options, [claim.reading, str(claim)], claim.to_json())
     return claim.exit_status
 
 
@@ -101,7 +101,7 @@ def _run_verify(certify, options):
         names = join_names(differences, len(differences))
         sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
     results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
-    output_results(options, sentences, json.dumps(results))
+    output_results(options, [claim.reading, *sentences], json.dumps(results))
     return FINDING_STATUS if differences else 0
 
 

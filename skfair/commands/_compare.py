@@ -48,5 +48,5 @@ def _run_compare(options):
         )
     if options.out is not None:
         write_report(changes, options.out)
-    output_results(options, changes.findings, changes.to_json())
+    output_results(options, [*changes.readings, *changes.findings], changes.to_json())
     return FINDING_STATUS if changes.has_finding else 0

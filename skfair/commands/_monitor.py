@@ -1,7 +1,6 @@
 """The command ``python -m skfair monitor``: decisions over time from a file, and its page."""
 
 import json
-import re
 from contextlib import nullcontext
 from datetime import date
 from html import escape
@@ -16,11 +15,14 @@ import pandas as pd
 from skfair import __version__
 from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
 from skfair.audit._reading import (
+    Reading,
     check_complete_column,
     check_counts,
     check_same_notation,
     find_label,
+    parse_dates,
     place_outcomes,
+    read_as,
     read_outcomes,
 )
 from skfair.audit._sentences import (
@@ -45,7 +47,7 @@ from skfair.commands._options import (
     resolve_output,
 )
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
-from skfair.groups._known import fill_missing
+from skfair.groups._known import MISSING, fill_missing
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
@@ -61,9 +63,6 @@ PERIODS = {"day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 
 _PERIOD_LENGTH_DIFFERENCES = {"month": 3, "quarter": 2, "year": 1}
 """Days by which the longest period is longer than the shortest."""
-
-_TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
-"""Offset of a time zone at the end of a time of day."""
 
 
 class DecisionLog(NamedTuple):
@@ -93,13 +92,13 @@ class DecisionLog(NamedTuple):
 
 
 def read_log(options):
-    """The columns that the options of the command name."""
+    """The columns that the options of the command name, and how they were read."""
     roles = ("prediction", "time", "target", "outcome_date", "weight", "id", "count")
     names = [getattr(options, role) for role in roles]
     names = [name for name in (*names, *options.sensitive) if name is not None]
-    table = read_table(options, names)
+    written, table = read_table(options, names)
     if options.count is not None:
-        table = _repeat_counted_rows(table, options)
+        written, table = (_repeat_counted_rows(one, options) for one in (written, table))
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
@@ -113,9 +112,29 @@ def read_log(options):
         ids = _read_ids(table, options)
     groups = fill_missing(groups.map(str).where(groups.notna(), None))
     log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
-    if weights is None:
-        return log
-    return DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+    if weights is not None:
+        log = DecisionLog(*(None if column is None else column[weights > 0] for column in log))
+    return log, _describe_log(log, options, written, table)
+
+
+def _describe_log(log, options, written, table):
+    """The reading of decisions over time."""
+    times = parse_dates(table[options.time], options.date_format).rename(options.time)
+    columns = [("decision", log.y_pred), ("outcome", log.y_true), ("time", times)]
+    columns += [
+        ("group", log.groups[name].mask(log.groups[name] == MISSING)) for name in log.groups
+    ]
+    columns += [("weight", log.weights)]
+    written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
+    positive = {"decision": label, "outcome": label}
+    read = [
+        read_as(role, column.loc[written.index], written[column.name], positive.get(role))
+        for role, column in columns
+        if column is not None
+    ]
+    n_without_weight = len(table) - len(written)
+    left_out = {"rows have weight 0": n_without_weight} if n_without_weight else {}
+    return Reading(tuple(read), len(table), len(written), left_out, is_file=True)
 
 
 def _repeat_counted_rows(table, options):
@@ -206,17 +225,7 @@ def _read_ids(table, options):
 
 def _find_periods(column, options, option):
     """The first day of the period of each time, by the clock of its own time zone."""
-    times = column
-    if not pd.api.types.is_datetime64_any_dtype(column):
-        text = column.map(
-            lambda one: _TIME_ZONE_OFFSET.sub("", str(one)) if ":" in str(one) else one
-        )
-        # Dates with points begin with the day.
-        formats = [options.date_format] if options.date_format else ["ISO8601", "%d.%m.%Y"]
-        for date_format in formats:
-            times = pd.to_datetime(text, errors="coerce", format=date_format)
-            if times.notna().any():
-                break
+    times = parse_dates(column, options.date_format)
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
@@ -224,7 +233,7 @@ def _find_periods(column, options, option):
             f"--date-format says, but row {first + 1} of {column.name!r} holds "
             f"{column.iloc[first]!r}."
         )
-    return times.dt.tz_localize(None).dt.to_period(PERIODS[options.by]).dt.start_time
+    return times.dt.to_period(PERIODS[options.by]).dt.start_time
 
 
 def parse_delay(text, by):
@@ -337,10 +346,10 @@ _MAX_DATE_LABELS = 5
 """Number of dates below the picture of a monitor, at most."""
 
 
-def render_monitor(monitor, title, period="batch", facts=MappingProxyType({})):
+def render_monitor(monitor, title, period="batch", facts=MappingProxyType({}), reading=None):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
-    `period` is the length of its batches, such as "month", and facts are about the data.
+    `period` is the length of its batches, such as "month", facts and reading are of the data.
     """
     tables = _batch_table(monitor, period), *_alarm_table(monitor, period), _rate_table(monitor)
     sections = [
@@ -348,16 +357,19 @@ def render_monitor(monitor, title, period="batch", facts=MappingProxyType({})):
         ("The gap over time", [Markup(_draw_gaps(monitor, period)), *tables]),
         ("How to read this", [_describe_method(monitor, period)]),
     ]
+    if reading is not None:
+        sections.insert(0, reading.section())
     if facts:
         sections.append(tabulate_facts(titled_facts(facts)))
     return render_page(title, sections)
 
 
-def monitor_results(monitor, options):
+def monitor_results(monitor, options, reading):
     """The figures of the page, as what JSON can hold."""
     tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
     return {
         "title": options.title,
+        "reading": reading.to_dict(),
         "findings": list(monitor_findings(monitor, options.by)),
         "by": options.by,
         "constraint": str(monitor.constraint),
@@ -748,16 +760,16 @@ def _run(options):
     _check_state(options)
     # What was read is written before another process reads: no batch is lost.
     with lock_file(options.state) if options.state is not None else nullcontext():
-        monitor, n_left_out = _feed_file(options)
-        _write(monitor, options)
-    sentences = list(monitor_findings(monitor, options.by))
+        monitor, reading, n_left_out = _feed_file(options)
+        _write(monitor, options, reading)
+    sentences = [reading, *monitor_findings(monitor, options.by)]
     if n_left_out:
         sentences.append(
             f"{n_left_out:,} decisions of periods that were read before are not read again."
         )
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
-    output_results(options, sentences, json.dumps(monitor_results(monitor, options)))
+    output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
     if monitor.status_ == "certified":
         return 0
     # An alarm stands until a certificate, as the findings state.
@@ -777,16 +789,16 @@ def _check_state(options):
 
 
 def _feed_file(options):
-    """Feed the file to a new or resumed monitor; return it and the number of samples left out."""
+    """Feed the file to a monitor; return it, the reading, and the number of samples left out."""
     check_level(options.confidence, "--confidence")
     if options.constraint not in (None, *applicable_constraint_names("decisions")):
         raise ValueError(
             f"--constraint must be one of {applicable_constraint_names('decisions')}; got "
             f"{options.constraint!r}."
         )
-    log = read_log(options)
+    log, reading = read_log(options)
     monitor = _resume_or_start(options, log)
-    return monitor, feed(monitor, log, options.late)
+    return monitor, reading, feed(monitor, log, options.late)
 
 
 def _resume_or_start(options, log):
@@ -834,14 +846,17 @@ def _resume(options, params):
     return monitor
 
 
-def _write(monitor, options):
+def _write(monitor, options, reading):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
-        results = json.dumps(monitor_results(monitor, options), ensure_ascii=False, indent=1)
+        results = json.dumps(
+            monitor_results(monitor, options, reading), ensure_ascii=False, indent=1
+        )
         write_text(results, options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
-        write_text(render_monitor(monitor, options.title, options.by, facts), options.out)
+        page = render_monitor(monitor, options.title, options.by, facts, reading)
+        write_text(page, options.out)
     if options.state is not None:
         state = seal(json.loads(monitor.to_json()) | {"by": options.by})
         write_text(json.dumps(state), options.state)

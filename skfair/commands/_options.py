@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skfair.audit._files import file_digest, read_columns
-from skfair.audit._reading import parse_numbers, refuse_headings_and_totals
+from skfair.audit._reading import parse_numbers, refuse_headings_and_totals, unify_spelling
 from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
@@ -94,23 +94,13 @@ def add_file_options(command):
 
 
 def read_table(options, names):
-    """Columns of the file, in its encoding, and with one spelling of each label on request."""
-    table = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
-    refuse_headings_and_totals(table, options.file)
+    """Columns of the file as they are written, and as --decimal and --ignore-case read them."""
+    written = read_columns(options.file, list(dict.fromkeys(names)), options.encoding)
+    refuse_headings_and_totals(written, options.file)
+    table = written
     if options.decimal is not None:
         table = table.apply(parse_numbers, decimal=options.decimal)
-    return table.apply(_unify_spelling) if options.ignore_case else table
-
-
-def _unify_spelling(column):
-    """Text in the most frequent of the spellings that differ in case or outer spaces alone."""
-    counts = column[column.map(lambda one: isinstance(one, str))].value_counts()
-    spellings = {}
-    for text in sorted(counts.index, key=lambda one: (-counts[one], one)):
-        spellings.setdefault(text.strip().casefold(), text.strip())
-    return column.map(
-        lambda one: spellings[one.strip().casefold()] if isinstance(one, str) else one
-    )
+    return written, table.apply(unify_spelling) if options.ignore_case else table
 
 
 def add_column_options(command, kinds):
@@ -146,6 +136,8 @@ def add_column_options(command, kinds):
     )
     add("--weight", help="column of sample weights")
     add_count_option(command)
+    add("--id", help="column that names each sample, so that repeated rows are refused")
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add(
         "--task",
         choices=kinds,
@@ -196,13 +188,13 @@ def check_column_options(options):
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
     named += [*(getattr(options, "control", None) or []), *options.group_probability]
-    named.append(options.count)
+    named += [options.count, options.id]
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
-            "twice among --target, --prediction, --probability, --sensitive, --control, --count "
-            "and --group-probability."
+            "twice among --target, --prediction, --probability, --sensitive, --control, --count, "
+            "--id and --group-probability."
         )
     if options.count is not None:
         _check_count_options(options)
@@ -315,20 +307,14 @@ def write_report(report, out, **settings):
 
 
 def describe_file(options, **facts):
-    """The facts of a result about its file: name, digest and columns, before others.
+    """The facts of a result about its file: name and digest, before others.
 
     Small counts could be guessed from the digest of counts, or of what is not published.
     """
-    roles = ("target", "prediction", "probability", "weight", "count", "time", "id")
-    known = vars(options)
-    named = [f"{role} {known[role]}" for role in roles if known.get(role) is not None]
-    lists = {"sensitive": "sensitive", "control": "control"}
-    lists["group_probability"] = "probabilities of groups"
-    named += [f"{role} {', '.join(known[name])}" for name, role in lists.items() if known.get(name)]
-    described = {"file": options.file.name}
+    known, described = vars(options), {"file": options.file.name}
     if known.get("count") is None and known.get("min_published") is None:
         described["sha256"] = file_digest(options.file)
-    return described | {"columns": "; ".join(named)} | facts
+    return described | facts
 
 
 def output_results(options, sentences, text):

@@ -1,19 +1,25 @@
 """The audit of a file of predictions."""
 
 import sys
+from dataclasses import replace
 
 import pandas as pd
 
 from skfair.audit import Audit, SensitiveFeatures
+from skfair.audit._files import count_repeated_lines
 from skfair.audit._reading import (
+    check_are_numbers,
     check_complete_column,
     check_counts,
     check_same_notation,
+    count_shared_ids,
     find_label,
     has_decimals,
-    holds_numbers,
     place_outcomes,
+    read_as,
     read_outcomes,
+    refuse_repeats,
+    write_labels,
 )
 from skfair.commands._options import describe_file, read_table
 
@@ -23,7 +29,7 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
 
     `facts` has what the user states about the data, by name.
     """
-    table = _read_file(options)
+    written, table = _read_file(options)
     columns, settings, threshold, k = _read_columns(options, table)
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
@@ -32,20 +38,36 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         _read_groups(options, table, options.missing or missing, odds_ratio),
         task=options.task,
         min_group_size=options.min_size,
-        source=describe_file(options, rows=f"{len(next(iter(columns.values()))):,}") | facts,
+        source=describe_file(options) | facts,
         are_counts=options.count is not None,
+        table=written,
         **settings,
     )
-    audit.parse_labels()
+    audit.reading = _add_repeats(options, audit.reading, written)
     return audit if k is None else audit.top(k)
 
 
+def _add_repeats(options, reading, written):
+    """The reading with rows that are repeated, and with the ids of --id, which find them."""
+    n_repeated = count_repeated_lines(options.file, options.encoding)
+    if options.id is None:
+        return replace(reading, n_repeated=n_repeated)
+    if options.repeats == "refuse":
+        refuse_repeats(written, options.id, options.file)
+    return replace(
+        reading,
+        columns=(*reading.columns, read_as("id", written[options.id])),
+        n_repeated=int(written.duplicated().sum()),
+        n_shared_ids=count_shared_ids(written, options.id),
+    )
+
+
 def _read_file(options):
-    """All columns of the file that the options name."""
+    """All columns of the file that the options name, as they are written and as they are read."""
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
     lists.append(getattr(options, "control", None) or [])
-    names = [*single, options.count, *(name for one in lists for name in one)]
+    names = [*single, options.count, options.id, *(name for one in lists for name in one)]
     return read_table(options, [name for name in names if name is not None])
 
 
@@ -82,10 +104,10 @@ def _read_groups(options, table, missing, odds_ratio):
     labels = probabilities = None
     if options.sensitive:
         labels = table[options.sensitive]
-        labels = labels.astype(object).map(str).where(labels.notna(), None)
+        labels = labels.apply(write_labels)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
-        _check_are_numbers(by_name.values())
+        check_are_numbers(by_name.values())
         probabilities = pd.DataFrame(by_name)
     return SensitiveFeatures(
         labels,
@@ -121,7 +143,7 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
     numeric = [y_proba, weights]
     are_scores = options.threshold is not None or getattr(options, "top", None) is not None
     numeric += [y_true, y_pred] if is_regression else [y_pred] * are_scores
-    _check_are_numbers(column for column in numeric if column is not None)
+    check_are_numbers(column for column in numeric if column is not None)
     if y_proba is not None and not y_proba.between(0.0, 1.0).all():
         raise ValueError(
             f"--probability must name a column of probabilities in [0, 1], but {y_proba.name!r} "
@@ -140,18 +162,6 @@ def _check_numbers(options, y_true, y_pred, y_proba, weights):
             f"{options.target!r} holds {y_true.nunique()} classes or integers. Pass --task "
             "regression if both are quantities; else pass the predicted classes as --prediction."
         )
-
-
-def _check_are_numbers(columns):
-    """Raise for a column that holds text."""
-    for column in columns:
-        if not holds_numbers(column):
-            numbers = pd.to_numeric(column, errors="coerce")
-            wrong = column[numbers.isna()].iloc[0] if numbers.isna().any() else column.iloc[0]
-            raise ValueError(
-                f"The column {column.name!r} must hold numbers, but it holds {wrong!r}. Write "
-                "decimals with a point, and no separators of thousands."
-            )
 
 
 def _threshold(options, y_true, y_pred):
@@ -189,8 +199,9 @@ def _refuse_percentages(scores, threshold):
 def _apply_threshold(scores, y_true, threshold, positive):
     """Classes of scores: positive above the threshold; booleans without a target."""
     _refuse_percentages(scores, threshold)
+    name = f"{scores.name} above {threshold:g}"
     if y_true is None:
-        return scores > threshold
+        return (scores > threshold).rename(name)
     labels = sorted(y_true.unique().tolist(), key=str)
     if len(labels) != 2:
         raise ValueError(
@@ -199,7 +210,7 @@ def _apply_threshold(scores, y_true, threshold, positive):
         )
     positive = labels[1] if positive is None else positive
     other = next(label for label in labels if label != positive)
-    return (scores > threshold).map({True: positive, False: other})
+    return (scores > threshold).map({True: positive, False: other}).rename(name)
 
 
 def _read_features(options, table):

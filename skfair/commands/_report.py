@@ -63,7 +63,8 @@ def _run_report(options):
     report = _build_report(options)
     missing = _write_report(report, options)
     page = [f"The whole report is in {options.out}."] if options.out is not None else []
-    output_results(options, [*report.findings, *page, *missing], report.to_json())
+    sentences = [report.reading, *report.findings, *page, *missing]
+    output_results(options, sentences, report.to_json())
     return FINDING_STATUS if report.has_finding else 0
 
 

@@ -50,5 +50,5 @@ def _run_subgroups(options):
         n_bins=options.bins,
         max_listed=options.max_listed,
     )
-    output_results(options, [str(report)], report.to_json())
+    output_results(options, [report.reading, str(report)], report.to_json())
     return FINDING_STATUS if len(report.subgroups) else 0

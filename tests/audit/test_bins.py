@@ -81,6 +81,34 @@ def test_counts_have_the_bins_of_their_samples():
     pd.testing.assert_frame_equal(rates(audit.report()), rates(samples))
 
 
+def test_from_21_numbers_on_they_are_bins_for_every_question():
+    for n_numbers in (20, 21):
+        ages = pd.DataFrame({"age": np.arange(N) % n_numbers})
+        audit = Audit.from_predictions(None, DECISIONS, sensitive_features=ages)
+        bins = ["age <= 5", "5 < age <= 10", "10 < age <= 15", "age > 15"]
+        expected = bins if n_numbers > 20 else [str(one) for one in range(20)]
+        assert {*audit.certify(tolerance=0.5).sizes} == {*expected}
+        assert {*audit.report().frame["group"]} - {"overall"} == {*expected}
+        read = audit.reading.columns[1]
+        assert {*read.labels} == {*expected} and sum(read.labels.values()) == N
+        assert (read.notation == "numbers in 4 bins of equally many samples") == (n_numbers > 20)
+
+
+def test_a_later_period_has_the_bins_of_the_earlier_one():
+    half = np.arange(N) < N // 2
+    older = TABLE.assign(age=np.where(half, TABLE["age"], TABLE["age"] + 7))
+    before, after = (
+        Audit.from_predictions(None, DECISIONS[rows], sensitive_features=older[["age"]][rows])
+        for rows in (half, ~half)
+    )
+    frame = before.compare(after).frame
+    assert len(frame) == 4 and frame["n_after"].sum() == N - N // 2
+    cuts = pd.Series(TABLE["age"][half]).quantile([0.25, 0.5, 0.75], interpolation="inverted_cdf")
+    text = f"age > {cuts.iloc[-1]:g}"
+    n_after = frame.set_index("group").loc[text, "n_after"]
+    assert n_after == (older["age"][~half] > cuts.iloc[-1]).sum()
+
+
 def test_commands_have_the_same_bins(tmp_path, capsys):
     TABLE.assign(d=DECISIONS).to_csv(tmp_path / "people.csv", index=False)
     columns = ["--prediction", "d", "--sensitive", "sex", "age", "--json", "-"]

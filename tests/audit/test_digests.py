@@ -38,12 +38,12 @@ def test_samples_in_any_order_and_their_counts_have_one_salted_digest():
     for audit in (audit_rows(), audit_rows(shuffled), audit_counts(shuffled)):
         assert verify(claim.to_json(), audit, salt=SALT) == []
         assert audit.report(salt=SALT).provenance["salted_sha256"] == claim.source["salted_sha256"]
-    # A decision and an outcome that are exchanged leave the claim as it is, and not the digest.
+    # Another outcome leaves the sentence as it is, but neither the labels read nor the digest.
     first = TABLE.index[(TABLE["y"] == "yes") & (TABLE["d"] == "no") & (TABLE["sex"] == "f")][0]
     other = TABLE.copy()
     other.loc[first, "y"] = "no"
-    assert verify(claim, audit_rows(other)) == []
-    assert verify(claim, audit_rows(other), salt=SALT) == ["salted_sha256"]
+    assert verify(claim, audit_rows(other)) == ["reading"]
+    assert verify(claim, audit_rows(other), salt=SALT) == ["reading", "salted_sha256"]
     assert verify(claim, audit_rows(), salt=OTHER_SALT) == ["salted_sha256"]
     assert (
         SALT not in claim.to_json()
@@ -59,14 +59,15 @@ def test_salts_that_say_nothing_are_refused():
         verify(plain, audit_rows(), salt=SALT)
 
 
-def test_a_protected_report_states_neither_rows_nor_an_unsalted_digest(tmp_path):
+def test_a_protected_report_states_neither_labels_nor_an_unsalted_digest(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
     audit = Audit.from_file(tmp_path / "d.csv", columns, pos_label="yes")
     known = audit.report().provenance
-    assert known["rows"] == "600" and len(known["sha256"]) == 64
+    assert len(known["sha256"]) == 64 and audit.reading.n_rows == 600
     protected = audit.report(min_published=5, salt=SALT)
-    assert set(known) - set(protected.provenance) == {"rows", "sha256"}
+    assert set(known) - set(protected.provenance) == {"sha256"}
+    assert not any(one.labels or one.changed for one in protected.reading.columns)
     assert len(protected.provenance["salted_sha256"]) == 64
     assert known["sha256"] not in protected.to_html() + protected.to_json()
 
@@ -83,8 +84,11 @@ def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
         "changes": changes,
     }
     for name, result in results.items():
-        facts = json.loads(result.to_json())["provenance" if name == "provenance" else "source"]
-        assert {"file", "sha256", "columns", "positive_label", "date", "versions"} <= set(facts)
+        content = json.loads(result.to_json())
+        facts = content["provenance" if name == "provenance" else "source"]
+        assert {"file", "sha256", "positive_label", "date", "versions"} <= set(facts)
+        reading = content["readings"][0] if name == "changes" else content["reading"]
+        assert [one["name"] for one in reading["columns"]] == ["d", "y", "sex"]
         assert facts["file"] == "d.csv" and facts["positive_label"] == "yes"
     assert "d.csv" in changes.to_html()
 

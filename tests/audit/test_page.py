@@ -129,10 +129,12 @@ def test_contrast(report):
             assert (bright + 0.05) / (dark + 0.05) >= least, (front, ground)
 
 
-def test_the_page_begins_with_the_findings(report):
+def test_the_page_begins_with_what_was_read_and_the_findings(report):
     html = report.to_html()
     first = html.index('class="finding"')
-    assert html.count('class="finding"') == 3 and first < html.index("<table")
+    read, rest = html.index("<h2>What was read</h2>"), html.index("<h2>Findings</h2>")
+    assert html.count('class="finding"') == 3 and html.count("<table", 0, first) == 1
+    assert read < html.index("<table") < rest < first
 
 
 def test_headings_stay_with_their_tables_on_paper(report):

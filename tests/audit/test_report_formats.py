@@ -161,7 +161,7 @@ def test_markdown_has_all_tables_and_escapes_names(tmp_path):
     )
     text = report.to_markdown(tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text("utf-8") == text
-    assert text.startswith("# Loans 2025\n\n## Findings\n")
+    assert text.startswith("# Loans 2025\n\n## What was read\n")
     for name in (r"| a\|b |", r"| \*c\* (reference) |", r"| \<d\> |", r"## By my\_group"):
         assert name in text.replace(r"\*c\* |", r"\*c\* (reference) |")
     html = report.to_html()

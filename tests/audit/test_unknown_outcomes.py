@@ -85,7 +85,7 @@ def test_rates_of_ten_samples_by_hand():
     sentence = (
         "The outcomes of 5 samples are unknown. Numbers that need an outcome count the other 5."
     )
-    assert sentence in report.findings and "5 samples have none" in report.to_html()
+    assert sentence in report.findings and "5 samples have no outcome" in report.to_html()
     assert sentence in report.to_markdown()
     assert any("applicants who were refused" in text for text in report.open_questions)
     assert json.loads(report.to_json())["n_without_outcome"] == 5
@@ -248,13 +248,14 @@ def test_claims_that_need_outcomes_are_of_the_samples_with_one(constraint):
     expected = Audit.from_predictions(
         TRUTH[KNOWN], DECISIONS[KNOWN], sensitive_features=SEX[KNOWN]
     ).certify(constraint, tolerance)
-    assert set(expected.find_differences(claim)) <= {"counted", "n_missing", "text"}
+    assert set(expected.find_differences(claim)) <= {"counted", "n_missing", "reading", "text"}
     n = np.sum(~KNOWN)
     assert claim.n_missing.get("outcome", 0) == n and "outcome" in claim.counted
     assert f"{n} samples of unknown outcome are left out; the claim is about the others." in str(
         claim
     )
-    assert claim.source["outcomes"] == f"{n} samples have none" and "have none" in claim.to_html()
+    assert claim.reading.left_out["samples have no outcome"] == n
+    assert f"{n:,} samples have no outcome" in claim.to_html()
     assert not Claim.from_json(claim.to_json()).find_differences(claim)
 
 
@@ -262,7 +263,7 @@ def test_claims_on_decisions_count_all_samples():
     columns = {"sensitive_features": SEX, "pos_label": 1}
     claim = Audit.from_predictions(OUTCOMES, DECISIONS, **columns).certify(tolerance=0.3)
     expected = Audit.from_predictions(None, DECISIONS, **columns).certify(tolerance=0.3)
-    assert not expected.find_differences(claim) and sum(claim.sizes.values()) == N
+    assert expected.find_differences(claim) == ["reading"] and sum(claim.sizes.values()) == N
 
 
 def test_a_group_without_any_outcome_is_named():
@@ -391,4 +392,4 @@ def test_files_may_lack_outcomes(tmp_path):
         audit = Audit.from_file(tmp_path / "loans.csv", roles, pos_label="repaid")
         expected = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX)
         pd.testing.assert_frame_equal(audit.report().frame, expected.report().frame)
-        assert audit.report().provenance["outcomes"] == f"{np.sum(~KNOWN)} samples have none"
+        assert audit.report().reading.left_out == {"samples have no outcome": np.sum(~KNOWN)}

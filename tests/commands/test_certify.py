@@ -186,10 +186,15 @@ FILED = ["--target", "y", "--constraint", "equal_opportunity", "--tolerance", "0
 def test_a_filed_claim_states_what_was_audited_and_is_recomputed(path, capsys):
     filed, page = path.with_suffix(".json"), path.with_name("claim.html")
     run("certify", path, *FILED, "--json", str(filed), "--out", str(page))
-    source = json.loads(filed.read_text(encoding="utf-8"))["source"]
-    assert source["file"] == "decisions.csv" and source["rows"] == "2,500"
+    content = json.loads(filed.read_text(encoding="utf-8"))
+    source, read = content["source"], content["reading"]
+    assert source["file"] == "decisions.csv" and read["n_rows"] == 2500
     assert source["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert source["positive_label"] == "1" and "target y" in source["columns"]
+    assert source["positive_label"] == "1"
+    assert [(one["name"], one["role"]) for one in read["columns"][1:]] == [
+        ("y", "outcome"),
+        ("sex", "group"),
+    ]
     text = page.read_text(encoding="utf-8")
     assert source["sha256"] in text and "Shown: no two groups by sex differ" in text
     # Rows in another order have the same claim, by other bits.
@@ -269,7 +274,9 @@ def test_the_command_certifies_as_the_library_does(path, capsys):
     certificate = certify_predictions(
         None, table["d"], sensitive_features=table["sex"], tolerance=0.2
     )
-    assert printed == json.loads(replace(certificate, source=printed["source"]).to_json())
+    filed = json.loads(replace(certificate, source=printed["source"]).to_json())
+    assert printed | {"reading": None} == filed | {"reading": None}
+    assert Claim.from_json(json.dumps(printed)).reading.agrees(certificate.reading)
     assert run("certify", path, "--ratio", "0.5", "--target", "y") == 0
     assert (
         "Shown: the smallest selection rate of a group by sex is at least 0.5 times"

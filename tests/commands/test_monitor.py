@@ -293,7 +293,7 @@ def test_marks_and_missing_categories_are_outstanding(tmp_path):
     stored = LOG.assign(late=pd.Categorical(columns["late"]), known=columns["known"])
     stored["date"] = DATES.tz_localize("UTC")
     stored.to_parquet(tmp_path / "log.parquet")
-    source = {"source": one.pop("source")}  # of another file
+    source = {name: one.pop(name) for name in ("source", "reading")}  # of another file
     assert read_results(tmp_path / "log.parquet", *LATE) | source == one | source
     columns["late"] = np.where(columns["late"] == None, "NA", columns["late"])  # noqa: E711
     assert read_results(write_log(tmp_path, 6, **columns), *LATE) | source == one | source
@@ -306,7 +306,9 @@ def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
     table = pd.read_csv(tmp_path / "log.csv")
     table[weights > 0].to_csv(tmp_path / "log.csv", index=False)
     plain = read_results(tmp_path / "log.csv", *LATE)
-    assert weighted | {"source": None} == plain | {"source": None}
+    assert weighted["reading"]["left_out"] == {"rows have weight 0": N // 10}
+    other = dict.fromkeys(("source", "reading"))
+    assert weighted | other == plain | other
 
 
 def test_without_run_length_the_page_states_the_error_of_one_alarm(path):

@@ -6,8 +6,8 @@ import pytest
 from skfair.problems._evaluation import Box
 from skfair.problems._problem import example_problem
 from skfair.solvers import GDA, SOLVERS, SQP, Solver, check_solver
+from skfair.solvers._check import _minimum_in
 from skfair.solvers._solver import Iterate
-from skfair.solvers._sqp import _minimum_in
 
 SETTINGS = {
     "plada": {"max_iter": 2000},

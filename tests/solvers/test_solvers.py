@@ -82,7 +82,7 @@ def test_subgradient_solvers_come_near_on_one_nonsmooth_row(name, case, problems
 
 
 LONG_STEPS = {
-    "adam-pd": {"learning_rate": 0.03, "dual_step": 2.0, "count_decisions": False},
+    "adam-pd": {"learning_rate": 0.03, "dual_step": 4.0, "count_decisions": False},
     "ssl-alm": {"tau": 0.05},
     "alm": {"tau": 0.05},
     "multiplier-model": {"learning_rate": 0.01},

@@ -165,8 +165,8 @@ def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_layers_learn_a_constraint_on_an_interval(data):
     X, y, groups = data
-    parity = PartialStatisticalParity([0.2, 0.6], tolerance=0.1)
-    settings = {"enforcement": None, "alpha": 1e-4}
+    parity = PartialStatisticalParity([0.2, 0.6])
+    settings = {"enforcement": None, "alpha": 1e-4, "tolerance": 0.1}
     ranked = settings | {"solver": StochasticIDCA(max_iter=9, tol=0.02)}
     trained = {"solver": AdamPrimalDual(max_iter=60, epoch_steps=1)}
     gaps = np.zeros(2)
@@ -297,6 +297,7 @@ def test_nan_of_a_dataset_is_refused_at_predict(data):
         model.predict(torch.utils.data.TensorDataset(samples))
 
 
+@pytest.mark.filterwarnings("ignore:The last linear layer")
 def test_large_integers_stay_distinct():
     class Parity(nn.Module):
         """Scores of odd and even numbers, which float32 does not tell apart here."""
@@ -369,6 +370,7 @@ def test_fine_tuning_keeps_the_sign_of_scores(data):
     np.testing.assert_allclose(tuned.decision_function(X), model.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:The last linear layer")
 def test_a_warm_start_continues_behind_an_appended_layer(data):
     X, y, groups = data
 
