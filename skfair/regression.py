@@ -283,8 +283,8 @@ class PartialParityRegressor(LinearRegressor):
     ----------
     constraint : {"partial_statistical_parity", "partial_demographic_parity"} or Constraint, \
             default="partial_statistical_parity"
-        Whether the groups' shares above every threshold must be equal, or those above 0. An object
-        has further settings: ``PartialDemographicParity(interval, threshold=350.0)`` compares the
+        Whether the groups' shares above every threshold must be equal, or those above one, which an
+        object has: ``PartialDemographicParity(interval, threshold=350.0)`` compares the
         shares of predictions above 350, in units of the target;
         ``PartialStatisticalParity(interval, width=1.0)`` is a ramp of one standard deviation.
     {interval}
@@ -418,11 +418,12 @@ class PartialParityRegressor(LinearRegressor):
         Raises
         ------
         ValueError
-            If a parameter or the data is invalid, or a group has fewer than 20 samples in its
-            interval; the message says what must hold.
+            If a parameter or the data is invalid, a constraint on decisions has no threshold, or a
+            group has fewer than 20 samples in its interval; the message says what must hold.
         """
         validate_params(self)
         constraints = [make_partial_parity(self)]
+        check_applies_to_numbers(constraints[0], type(self).__name__)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         request = f"constraint={self.constraint!r} compares groups"
         return fit_samples(self, check_regression_data, X, y, columns, constraints, request)

@@ -492,7 +492,7 @@ def _make_criterion(estimator):
     params, defaults = criterion.get_params(), type(criterion)().get_params()
     # Parameters that the rank shift does not implement must have their defaults.
     names = {"threshold", "rank_within"} & set(params)
-    changed = sorted(name for name in names if params[name] != defaults[name])
+    changed = sorted(name for name in names if (params[name] or defaults[name]) != defaults[name])
     compares_two_rates = criterion.is_correctable and criterion.rate_name is None
     if changed or compares_two_rates:
         raise ValueError(

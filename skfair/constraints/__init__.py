@@ -31,7 +31,7 @@ from skfair.constraints._partial import (
     PartialStatisticalParity,
 )
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
-from skfair.utils._checks import Registry, resolve_name
+from skfair.utils._checks import Registry, argument_error, resolve_name
 from skfair.utils._sklearn import StrOptions
 
 PARTIAL_CRITERIA = Registry(
@@ -98,8 +98,15 @@ def check_applies_to_numbers(constraint, model):
     Raises
     ------
     ValueError
-        If it does not apply to numbers; the error names constraints that do.
+        If it does not apply to numbers, or needs a threshold of them and has none; the error names
+        constraints that do.
     """
+    if getattr(constraint, "threshold", 0.0) is None and "numbers" in constraint.applies_to:
+        raise argument_error(
+            f"threshold must be a number from which on predictions of {model} are positive "
+            f"decisions, but that of {constraint} is None. Pass "
+            f"{type(constraint).__name__}(interval, threshold=...)."
+        )
     if "numbers" not in constraint.applies_to:
         raise ValueError(
             f"{constraint} is about classes and decisions, but {model} predicts numbers, so it "

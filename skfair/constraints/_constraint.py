@@ -91,8 +91,8 @@ partial_docs = make_docstring_decorator(
         Largest difference allowed; None takes the estimator's.
     scale : {"normalized", "raw"}, default="normalized"
         Whether the tolerance is in units of the width of the interval, or of the whole group.
-    threshold : float, default=0.0
-        Where decisions are made.
+    threshold : float or None, default=None
+        Where decisions are made; None is 0 of classifiers. Of predicted numbers it must be passed.
     min_group_size : int, "auto" or None, default=None
         Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
         estimator's.

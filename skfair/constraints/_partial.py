@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
 
+Threshold = Annotated[float, Interval(Real, None, None, closed="neither")]
+"""A threshold of scores, or of predicted numbers."""
+
 Percentiles = Annotated[Sequence | dict, "no_validation"]
 """An interval of percentiles, validated by `intervals_by_group`, which knows the groups."""
 
@@ -344,8 +347,13 @@ class ThresholdParity(PartialParity):
 
     surrogate = "ramp"
 
+    @property
+    def decision_threshold(self) -> float:
+        """Where decisions are made: 0 of a classifier, unless there is a threshold."""
+        return 0.0 if self.threshold is None else self.threshold
+
     def _convert_threshold(self, unit):
-        return clone(self).set_params(threshold=unit.to_unit(self.threshold))
+        return clone(self).set_params(threshold=unit.to_unit(self.decision_threshold))
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
@@ -359,7 +367,9 @@ class ThresholdParity(PartialParity):
             )
         tolerances = self._interval_tolerances(ranked, tolerance)
         convex_means = CONVEX_MEANS[self.surrogate]
-        return rows_at_threshold(ranked, tolerances, self.threshold, self.width, convex_means)
+        return rows_at_threshold(
+            ranked, tolerances, self.decision_threshold, self.width, convex_means
+        )
 
     def _thresholds(
         self,
@@ -376,7 +386,7 @@ class ThresholdParity(PartialParity):
         n_positions : int, default=None
             Number of positions in the interval; None takes those of the rows.
         """
-        return np.array([self.threshold])
+        return np.array([self.decision_threshold])
 
 
 @partial_docs
@@ -423,7 +433,7 @@ class PartialDemographicParity(ThresholdParity):
         *,
         tolerance: Share | None = None,
         scale: Literal["normalized", "raw"] = "normalized",
-        threshold: Annotated[float, Interval(Real, None, None, closed="neither")] = 0.0,
+        threshold: Threshold | None = None,
         width: Positive = 0.5,
         surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
         min_group_size: MinGroupSize | None = None,
@@ -434,7 +444,7 @@ class PartialDemographicParity(ThresholdParity):
         self.surrogate = surrogate
 
     def _measure(self, scored, positive):
-        return partial_demographic_parity_gap(scored, self.threshold, self.scale)
+        return partial_demographic_parity_gap(scored, self.decision_threshold, self.scale)
 
 
 @partial_docs
@@ -472,7 +482,7 @@ class PartialEqualOpportunity(ThresholdParity):
         tolerance: Share | None = None,
         scale: Literal["normalized", "raw"] = "normalized",
         rank_within: Literal["group", "class"] = "group",
-        threshold: Annotated[float, Interval(Real, None, None, closed="neither")] = 0.0,
+        threshold: Threshold | None = None,
         width: Positive = 0.5,
         min_group_size: MinGroupSize | None = None,
     ):
@@ -482,7 +492,7 @@ class PartialEqualOpportunity(ThresholdParity):
         self.threshold = threshold
 
     def _measure(self, scored, positive):
-        options = self.threshold, self.rank_within, self.scale
+        options = self.decision_threshold, self.rank_within, self.scale
         return partial_equal_opportunity_gap(scored, positive, *options)
 
     @property
@@ -520,5 +530,5 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
     cells = staticmethod(each_class)
 
     def _measure(self, scored, positive):
-        options = self.threshold, self.rank_within, self.scale
+        options = self.decision_threshold, self.rank_within, self.scale
         return partial_equalized_odds_gap(scored, positive, *options)

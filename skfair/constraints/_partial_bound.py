@@ -293,7 +293,7 @@ def estimate_curves(sums, criterion, scores):
 def _compared_thresholds(criterion, scores):
     """Thresholds of the comparison, descending, and by how many the larger one may lie ahead."""
     if criterion.is_correctable:
-        return np.array([criterion.threshold]), 0
+        return np.array([criterion.decision_threshold]), 0
     distinct = np.append(np.unique(scores)[::-1], -np.inf)
     if len(distinct) <= _MAX_THRESHOLDS:
         return distinct, 0

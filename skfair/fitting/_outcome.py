@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._constraint import DEFAULT_TOLERANCE
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
@@ -17,6 +18,9 @@ from skfair.utils._checks import join_names, warn
 
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
+
+_TINY_TOLERANCE = 1e-3 * DEFAULT_TOLERANCE
+"""Tolerance in units of a fit below which one of a real target is warned of."""
 
 _MIN_SCORE_DEVIATION = 0.1
 """Standard deviation of scores below which ranks depend on tiny differences."""
@@ -139,6 +143,7 @@ def unconstrained_fit_attributes(report):
 def warn_of_outcome(estimator, constraint, guarantee):
     """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
     candidate = guarantee.candidate
+    _warn_of_tiny_tolerances(constraint)
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = _describe_violation if is_enforced else _describe_smooth_violation
@@ -163,6 +168,20 @@ def warn_of_outcome(estimator, constraint, guarantee):
             f"no other decisions were found that keep the bound. {advise_relaxation(constraint)}, "
             "leave small groups out (min_group_size), or pass class_weight='balanced'."
         )
+
+
+def _warn_of_tiny_tolerances(constraints):
+    """Warn of tolerances in units of a real target that are far below the default.
+
+    They may be meant in standard deviations, in which a fit counts.
+    """
+    for one, unit in zip(constraints, constraints.units, strict=True):
+        if unit != 1.0 and one.gap.form != "ceiling" and 0.0 < one.tolerance < _TINY_TOLERANCE:
+            warn(
+                f"tolerance={one.tolerance * unit:.3g} of {one.name} is in units of the target, "
+                f"and less than .1 % of the default, {DEFAULT_TOLERANCE * unit:.3g}. Pass "
+                "tolerance=None for the default, 0 for equality, or a number in these units."
+            )
 
 
 def advise_relaxation(constraints):

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from skfair.audit._report_input import check_group_size
-from skfair.constraints import Constraint, resolve_constraints
+from skfair.constraints import (
+    Constraint,
+    LargestMean,
+    RangeGap,
+    Shortfall,
+    resolve_constraints,
+)
 from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
@@ -19,6 +25,13 @@ from skfair.monitoring._recent import ALARM_SHARE
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
 from skfair.statistics import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
+
+_HYPOTHESES = (
+    (RangeGap, DifferenceHypotheses),
+    (LargestMean, MeanHypotheses),
+    (Shortfall, MeanHypotheses),
+)
+"""Gaps of all groups that a cell has, and what is tested about their means."""
 
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
@@ -163,10 +176,14 @@ def _check_constraint(resolved):
 
 
 def _find_hypotheses(gap):
-    """The class of hypotheses on means that a gap bounds; None of gaps that are not known."""
-    if gap.is_range and not gap.is_ratio:
-        return DifferenceHypotheses
-    return MeanHypotheses if gap.compares == "bound" and gap.form else None
+    """The class of hypotheses on means that a gap bounds; None of gaps that are not known.
+
+    A gap may have another form than its parent, or compare other events.
+    """
+    for known, hypotheses in _HYPOTHESES:
+        if gap.form == known.form and gap.from_cells.__func__ is known.from_cells.__func__:
+            return hypotheses
+    return None
 
 
 def _has_mean_rates(constraint):

@@ -68,6 +68,8 @@ def evaluate_metric(spec, samples, scores):
     if spec.ratio is not None:
         names, name = (), spec.ratio_metric
     options = {name: value for name, value in spec.get_params().items() if name in names}
+    if options.get("threshold", "") is None:
+        del options["threshold"]
     if options.get("loss", "") is None:
         options["loss"] = LogisticLoss()
     if "reference" in options:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import BoundedGroupLoss, LossParity, MeanParity
+from skfair.constraints import BoundedGroupLoss, LossParity, MeanParity, PartialDemographicParity
 from skfair.datasets import open_blocks
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import (
@@ -229,8 +229,10 @@ def test_ranks_of_predictions_keep_the_tolerance_on_all_samples(data, tmp_path):
     columns = files[[0, 1, 2, 3]], files[4], files[5], files[6]
     one, two = (fit_ranks(*columns, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
+    shares = PartialParityRegressor(PartialDemographicParity(threshold=0.0))
+    chunks = make_chunks(*data)
     with pytest.raises(ValueError, match="sums over partitions"):
-        fit_ranks(*make_chunks(*data), constraint="partial_demographic_parity")
+        shares.fit(*chunks[:2], sensitive_features=chunks[2])
 
 
 @pytest.mark.slow

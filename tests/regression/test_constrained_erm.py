@@ -1,5 +1,7 @@
 """ConstrainedERMRegressor: tolerances of predictions, and the plain fit."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -16,7 +18,7 @@ from skfair.constraints import (
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.losses import Pointwise
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
-from skfair.regression import ConstrainedERMRegressor
+from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import SQP
 
 
@@ -134,6 +136,20 @@ def test_multipliers_are_what_the_objective_gains_by_a_unit_of_tolerance(data, c
     gain = (one.objective_ - other.objective_) / (0.002 * plain)
     # Each of the two extreme groups is bound on its own side of a free center.
     assert np.abs(one.multipliers_).sum() / 2 == pytest.approx(gain, rel=0.02)
+
+
+@pytest.mark.parametrize("model", [ConstrainedERMRegressor, ConstrainedRegressorCV])
+def test_tolerances_that_seem_to_be_in_standard_deviations_are_warned_of(data, model):
+    X, y, group = data
+    y = 1000.0 * y
+    # The default is .05 standard deviations, 5,700; .05 are .05 units of the target.
+    with pytest.warns(UserWarning, match=r"tolerance=0.05 of MeanParity is in units of the target"):
+        model(constraint="mean_parity", tolerance=0.05).fit(X, y, sensitive_features=group)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "tolerance=.* in units of the target")
+        for tolerance in (None, 0.0, 10.0):
+            fitted = model(constraint="mean_parity", tolerance=tolerance)
+            fitted.fit(X, y, sensitive_features=group)
 
 
 class HighPredictions(Constraint):

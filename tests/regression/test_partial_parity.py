@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from skfair.audit import Audit
 from skfair.constraints import PartialDemographicParity
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import (
@@ -64,6 +65,18 @@ def test_shares_above_a_threshold_keep_the_tolerance(data):
     )
     assert reached <= 0.1
     assert model.constraint_violation_ == 0.0
+
+
+def test_shares_above_no_threshold_are_refused(data):
+    X, y, sex = data
+    for constraint in ("partial_demographic_parity", PartialDemographicParity((0.0, 0.8))):
+        with pytest.raises(ValueError, match="threshold must be .* Pass PartialDemographicParity"):
+            fit_model(data, constraint)
+    audit = Audit.from_predictions(y, y, sensitive_features=sex)
+    with pytest.raises(ValueError, match="threshold must be a number from which on predictions"):
+        audit.certify("partial_demographic_parity", 0.1)
+    claim = audit.certify(PartialDemographicParity(threshold=350.0), 1.0)
+    assert claim.estimate == pytest.approx(np.ptp([(y[sex == s] > 350).mean() for s in set(sex)]))
 
 
 def test_the_plain_fit_is_ridge_regression(data):
