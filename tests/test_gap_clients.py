@@ -18,6 +18,7 @@ REFUSED = {
         "monitor",
     ): "Other criteria can be certified once, by skfair.audit.",
     ("large groups", "check"): "not on their sizes: check LargeGroupsRange",
+    ("large groups", "monitor"): "must be the largest difference between the means of two groups",
     **{("variance", client): QUOTIENT for client in CLIENTS if client != "report of the mean"},
     **{(gap, "report"): "a GroupMetric(function, response_method=...) of scores" for gap in GAPS},
     **{(gap, "plan"): "plan a fit by purpose='fit' and pilot=FitPilot(" for gap in GAPS},
@@ -57,7 +58,7 @@ def test_a_wrong_number_is_called_wrong(monkeypatch):
     monkeypatch.setattr(ByHand, "gap_of_means", lambda self, means: 1.01 * np.ptp(means))
     table = tabulate(["fit", "certify", "monitor"])
     is_wrong = table[table["gap"] != "variance"].set_index(["gap", "client"])["outcome"] == "wrong"
-    assert is_wrong.drop([("loss ratio", "monitor")]).all()
+    assert is_wrong.drop([("loss ratio", "monitor"), ("large groups", "monitor")]).all()
 
 
 def test_variances_are_equal_under_both_constraints_that_a_message_names():

@@ -97,7 +97,17 @@ class GapBase(ABC):
         """
 
     def state(self, value: Any) -> Any:
-        """The `value` of a gap or tolerance as reports state it: the ratio or floor itself."""
+        """State a gap or tolerance as reports do: that of a ratio or floor is the number itself.
+
+        Parameters
+        ----------
+        value : float or ndarray
+            The gap or tolerance.
+
+        Returns
+        -------
+        stated : float or ndarray
+        """
         return value
 
     @abstractmethod
