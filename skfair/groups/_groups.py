@@ -761,7 +761,7 @@ def normalize_label(label):
 
 def _numbers_among(labels):
     """Set of the labels that are numbers."""
-    return {one for one in labels if isinstance(one, Real) and not isinstance(one, bool)}
+    return {one for one in set(labels) if isinstance(one, Real) and not isinstance(one, bool)}
 
 
 def attribute_names(sensitive_features):
