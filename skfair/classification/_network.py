@@ -105,7 +105,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         Loss of a score, as in :class:`ConstrainedERMClassifier`.
     alpha : float or None, default=None
         Strength of the l2 penalty on the weights of all layers, relative to a mean loss. None is 5
-        over the number of samples, since few samples are memorised, at least 2e-3.
+        over the number of samples, since few samples are memorised, at least 2e-3. With weights it
+        is 5 times the smallest one over their sum, so that a weight of 2 equals a repeated sample.
     solver : str or Solver, default="adam-pd"
         A name in :data:`skfair.solvers.SOLVERS`, which takes its default settings, or an object,
         such as ``AdamPrimalDual(max_iter=50, learning_rate=1e-3)`` of :mod:`skfair.solvers`.

@@ -706,7 +706,7 @@ def check_whose_tolerance(constraint, tolerance):
     if tolerance is None or not bounds or None in bounds or tolerance in bounds:
         return
     raise ValueError(
-        f"tolerance={tolerance!r} was passed, but it is that of constraints without one, and "
+        f"tolerance={tolerance!r} must be the bound of a constraint without its own, but "
         f"{join_names(map(str, constraints))} has another bound of its own. Leave out one of them."
     )
 

@@ -66,9 +66,9 @@ class DemographicParity(DecisionRateParity):
     .. math:: \min_g P(\hat y = 1 \mid g) \ge r \max_g P(\hat y = 1 \mid g),
 
     for r = 0.8 the four-fifths rule of employment law. Without positive decisions
-    the inequality holds, while :func:`skfair.metrics.demographic_parity_ratio` is nan. In reports
-    and certificates, and for ``confidence_level``, the gap of a ratio is 1 minus it, and its
-    tolerance 1 - r. The smaller the rates are, the larger is the sampling noise of their ratio.
+    the inequality holds, while :func:`skfair.metrics.demographic_parity_ratio` is nan. Reports and
+    certificates state the ratio and r themselves. The smaller the rates are, the larger is the
+    sampling noise of their ratio.
 
     Parameters
     ----------

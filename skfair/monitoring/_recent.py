@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skfair.audit._sentences import event_text
-from skfair.monitoring._values import unscale_mean
+from skfair.monitoring._batches import unscale_mean
 from skfair.statistics import rate_limits
 
 ALARM_SHARE = 4.0

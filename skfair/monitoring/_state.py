@@ -20,6 +20,7 @@ from skfair.monitoring._batches import (
     sort_samples,
     tabulate,
     to_target,
+    unscale_mean,
 )
 from skfair.monitoring._recent import (
     add_tables,
@@ -28,7 +29,6 @@ from skfair.monitoring._recent import (
     judge_windows,
     pool_tables,
 )
-from skfair.monitoring._values import unscale_mean
 from skfair.statistics import combine_margins, constrained_rate
 from skfair.utils._checks import join_names, warn
 

@@ -235,7 +235,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         precision. The last layer is fitted to it as well, which needs two derivatives.
     alpha : float or None, default=None
         Strength of the l2 penalty on the weights of layers, relative to a mean loss. None is 5 over
-        the number of samples, since few samples are memorised, at least 1e-4. This minimum is
+        the number of samples, since few samples are memorised, at least 1e-4; with weights it is 5
+        times the smallest one over their sum. This minimum is
         smaller than that of :class:`~skfair.classification.ConstrainedMLPClassifier`, because a
         module may be pretrained, or have dropout or normalisation.
     solver : str, Solver or None, default="adam-pd"

@@ -187,13 +187,13 @@ class KMeansInput(NamedTuple):
         problem, clustering = self.problem, point.clustering
         labels, counts = problem.labels_of(point), clustering.counts
         if problem.weight_range != (1, 1):
-            blocks, n_clusters = getattr(problem, "partitions", None), len(clustering.sizes)
-            count = (
-                partial(count_samples, problem)
-                if blocks is None
-                else partial(blocks.reduce, count_samples)
+            n_clusters = len(clustering.sizes)
+            counts = (
+                count_samples(problem, labels, n_clusters)
+                if problem.is_in_memory
+                else problem.partitions.reduce(count_samples, labels, n_clusters)
             )
-            counts = count(labels, n_clusters) @ self._memberships()
+            counts = counts @ self._memberships()
         return {
             "labels_": self.complete_labels(labels, clustering.centers),
             "group_counts_": counts[:, self.requirements.group_positions],
