@@ -192,21 +192,26 @@ def hide_groups(frame, gaps, hidden, eligible_size):
     from which adverse impact compares a group.
     """
     frame, gaps = frame.reset_index(drop=True), gaps.astype({"lowest": object, "highest": object})
-    is_hidden = np.zeros(len(frame), dtype=bool)
-    for (attribute, metric), rows in frame.groupby(["attribute", "metric"], sort=False):
+    # Masks of the rows that are hidden, and of those that would compare with a hidden group.
+    is_hidden, in_gap, by_reference, by_largest = np.zeros((4, len(frame)), dtype=bool)
+    for (attribute, _), rows in frame.groupby(["attribute", "metric"], sort=False):
         is_in = rows["group"].isin(hidden.get(attribute, ())).to_numpy()
-        is_hidden[rows.index[is_in]] = True
         unpublished = rows[is_in]
-        if (~unpublished["is_small"]).any():
-            at = (gaps["attribute"] == attribute) & (gaps["metric"] == metric)
-            gaps.loc[at, _GAP_NUMBERS], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
-        if unpublished["is_reference"].any():
-            names = [name for name in frame if name.startswith(("difference", "ratio"))]
-            frame.loc[rows.index, names] = np.nan
+        is_hidden[rows.index] = is_in
+        in_gap[rows.index] = not unpublished["is_small"].all()
+        by_reference[rows.index] = unpublished["is_reference"].any()
         largest = unpublished.loc[~unpublished["is_small"] | (unpublished["n"] >= eligible_size)]
-        if len(largest) and largest["estimate"].max() >= rows[~is_in]["estimate"].max():
-            names = [name for name in frame if name.startswith("impact_ratio")]
-            frame.loc[rows.index, names] = np.nan
+        by_largest[rows.index] = (
+            len(largest) and largest["estimate"].max() >= rows["estimate"][~is_in].max()
+        )
+    both = ["attribute", "metric"]
+    at = pd.MultiIndex.from_frame(gaps[both]).isin(pd.MultiIndex.from_frame(frame[both][in_gap]))
+    gaps.loc[at, _GAP_NUMBERS], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
+    for start, rows in (
+        (("difference", "ratio"), by_reference),
+        ("impact_ratio", by_largest),
+    ):
+        frame.loc[rows, [name for name in frame if name.startswith(start)]] = np.nan
     return frame[~is_hidden].reset_index(drop=True), gaps
 
 
