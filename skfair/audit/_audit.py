@@ -98,7 +98,8 @@ class Audit(AuditData):
         min_published : int, default=None
             Smallest count that may be published. Groups with a count from 1 to one less are not
             shown, and as many others as keep their counts from being computed as the difference of
-            those that are published. Findings and status are about all groups, but gaps and ratios
+            those that are published; or no number counts the samples of groups that have fewer,
+            where that keeps fewer samples back. Findings and status are about all groups, but gaps and ratios
             that compare a group which is not shown are not printed. Counts are those of
             samples, of samples that a metric is over, and of these with and without its event. Not
             for clusterings. The page states the number of groups that are not shown, and of their
@@ -126,9 +127,8 @@ class Audit(AuditData):
         UserWarning
             If weights are so uneven that intervals are too narrow.
         """
-        settings = min_published, check_share(min_share), subgroups, title
-        digest = digest_with_salt(self, salt)
-        return report_audit(self, metrics, reference, confidence_level, *settings, digest)
+        settings = check_share(min_share), subgroups, title, digest_with_salt(self, salt)
+        return report_audit(self, min_published, metrics, reference, confidence_level, *settings)
 
     def certify(
         self,

@@ -565,6 +565,14 @@ class AuditData:
         copied.samples = self.samples._replace(groups=bin_groups(self.unbinned, other.bins))
         return copied
 
+    def restrict(self, rows: np.ndarray) -> Self:
+        """A copy with some rows of the samples alone, by their positions."""
+        copied, groups = copy(self), self.samples.groups.take(rows)
+        vars(copied).pop("_distinct_rows", None)
+        copied.samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
+        copied.columns = {name: column[rows] for name, column in self.columns.items()}
+        return copied
+
     @property
     def n_samples(self) -> int:
         """Number of samples of positive weight."""

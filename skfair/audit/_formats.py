@@ -436,15 +436,6 @@ def _check_provenance(provenance):
     return provenance
 
 
-def describe_suppression(hidden, min_published):
-    """Sentence on the groups that are not published, by attribute."""
-    limit = f"counts from 1 to {min_published - 1} are not published"
-    if not hidden:
-        return f"none; {limit}"
-    listed = join_names([f"{len(names)} by {name}" for name, names in hidden.items()])
-    return f"{listed}, so that {limit} and cannot be computed"
-
-
 def tabulate_facts(facts):
     """The section of a page on what was audited."""
     rows = [(fact, False) for fact in facts]

@@ -433,10 +433,10 @@ class Reading:
         ]
         return both[0] == both[1]
 
-    def protect(self) -> Reading:
-        """The reading without counts and labels, which might show small groups."""
+    def protect(self, n_samples: int) -> Reading:
+        """The reading without counts and labels, of so many samples that printed numbers count."""
         columns = [one._replace(labels={}, changed={}) for one in self.columns]
-        return Reading(tuple(columns), self.n_samples, self.n_samples, {}, is_file=self.is_file)
+        return Reading(tuple(columns), n_samples, n_samples, {}, is_file=self.is_file)
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as values that JSON can hold."""

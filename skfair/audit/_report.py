@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
+import numpy as np
 import pandas as pd
 
 from skfair.audit._adverse_impact import adverse_impact
-from skfair.audit._estimators import (
-    hidden_group_estimators,
-    metric_estimators,
-    tabulate_reliability,
-    top_k_estimators,
-)
+from skfair.audit._estimators import tabulate_reliability
 from skfair.audit._formats import (
     PageReport,
     collect_facts,
     decode_report,
-    describe_suppression,
     render_markdown,
     render_page,
     sections_to_json,
 )
-from skfair.audit._predictions import are_probabilities
+from skfair.audit._protection import is_about
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._report_input import (
-    check_can_model_groups,
-    check_min_published,
-    check_stratifiable,
     describe_top_k,
     estimate_balance,
     make_groupings,
     make_tables,
-    refuse_published_ties,
+    protect_audit,
+    report_estimators,
 )
 from skfair.audit._sections import (
     findings,
@@ -48,10 +40,9 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, hide_groups, stratify
-from skfair.metrics._group_metrics import to_numbers
-from skfair.statistics import check_level, estimate_means
-from skfair.utils._checks import join_names
+from skfair.audit._tables import OVERALL, is_missing_group, stratify
+from skfair.statistics import check_level
+from skfair.utils._checks import argument_error, join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
@@ -108,6 +99,8 @@ class FairnessReport(PageReport):
         Whether groups are disjoint and samples weigh equally, as counts of selections require.
     provenance : dict of str to str
         What was audited: facts that the page states.
+    hidden : dict
+        Numbers of groups that are not published, and of their samples, by attribute.
     balance : Interval, default=None
         Balance of a clustering.
     subgroups : SubgroupReport, default=None
@@ -119,8 +112,8 @@ class FairnessReport(PageReport):
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
     n_without_outcome : int, default=0
         Number of samples whose outcome is unknown, where others have one.
-    hidden : dict, default={}
-        Numbers of groups that are not published, and of their samples, by attribute.
+    kept_back : str, default=""
+        Groups and samples that are not published, though findings and status are about them, too.
     reading : Reading, default=UNREAD
         What was read, of which protected reports have no counts.
 
@@ -159,12 +152,13 @@ class FairnessReport(PageReport):
     n_missing: dict[str, int]
     counts_samples: bool
     provenance: dict[str, str]
+    hidden: dict[str, list[int]]
     balance: Interval | None = None
     subgroups: SubgroupReport | None = None
     reliability: pd.DataFrame | None = None
     assumption: str = ""
     n_without_outcome: int = 0
-    hidden: dict[str, list[int]] = field(default_factory=dict)
+    kept_back: str = ""
     reading: Reading = UNREAD
 
     _results = ("findings",)
@@ -385,94 +379,111 @@ class FairnessReport(PageReport):
 FairnessReport._settings = tuple(one.name for one in fields(FairnessReport))
 
 
-def report_audit(
-    audit,
-    metrics,
-    reference,
-    confidence_level,
-    min_published,
-    min_share,
-    subgroups,
-    title,
-    digest,
-):
+def report_audit(audit, min_published, metrics, *settings):
     """The report of an audit, as :meth:`Audit.report`."""
+    every = _report_samples(audit, metrics, *settings)
+    if min_published is None:
+        return every
+    protection = protect_audit(audit, min_published, metrics, every.subgroups)
+    counted = protection.restrict(audit)
+    report = every if counted is audit else _report_samples(counted, metrics, *settings)
+    # A number of missing values is a sum of counts, all of which must be published.
+    unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
+    n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
+    facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
+    frame, gaps = _hide(report, every, protection)
+    return replace(
+        report,
+        frame=frame,
+        gaps=gaps,
+        n_missing=n_missing,
+        hidden={name: [len(one), sum(one.values())] for name, one in protection.hidden.items()},
+        kept_back=protection.kept_back,
+        provenance=facts | {"suppressed": protection.fact},
+        reliability=None,
+        reading=audit.reading.protect(counted.n_samples),
+    )
+
+
+def _hide(report, every, protection):
+    """Tables of counted samples without hidden groups, with the verdicts of all samples.
+
+    Gaps and ratios that involve a hidden group become nan.
+    """
+    is_hidden, verdicts = protection.mask(every.frame), ["is_significant", "four_fifths"]
+    hidden, shown = every.frame[is_hidden], every.frame[~is_hidden]
+    both = ["attribute", "metric"]
+    gaps = report.gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
+    gaps = gaps.astype({"lowest": object, "highest": object})[[*every.gaps]]
+    at = protection.involves(every.frame, gaps)
+    numbers = [name for name in gaps if name.startswith(("gap", "ratio"))]
+    gaps.loc[at, numbers], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
+    # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
+    is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
+    best = shown.groupby(both)["estimate"].max().rename("best")
+    eligible = hidden[is_eligible].join(best, both)
+    largest = eligible[~(eligible["estimate"] < eligible["best"])]
+    frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
+    for start, rows in (
+        (("difference", "ratio"), hidden[hidden["is_reference"]]),
+        ("impact_ratio", largest),
+    ):
+        names = [name for name in frame if name.startswith(start)]
+        frame.loc[is_about(frame, rows), names] = np.nan
+    return frame, gaps
+
+
+def _report_samples(
+    audit, metrics, reference, confidence_level, min_share, subgroups, title, digest
+):
+    """The report of all samples of an audit."""
     level, known = check_level(confidence_level), audit.known
-    check_min_published(min_published, audit.task, subgroups)
     samples, columns, strata = audit.rows(metrics)
-    columns, ties = _report_columns(audit, columns), None
-    if known.is_modelled:
-        check_can_model_groups(audit, metrics, min_published)
-        estimators = hidden_group_estimators(columns, audit.pos_label, known)
-        if known.labels is None:
-            samples = samples._replace(groups=known.select_known(samples.groups))
-    elif audit.k is not None:
-        estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
-        refuse_published_ties(ties, min_published)
-    else:
-        estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
-    counted = dict(estimators)
-    if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
-        counted["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
-    by, n_missing, hidden = make_groupings(samples, known.treatment, counted, min_published)
+    columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
+    if known.labels is None:
+        samples = samples._replace(groups=known.select_known(samples.groups))
+    by, n_missing = make_groupings(samples, known.treatment)
     reliability = None
-    if min_published is None and not known.is_modelled:
+    if not known.is_modelled:
         reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
+    if strata is not None and known.is_modelled:
+        raise argument_error(
+            "control_features compares groups within strata, which missing='at_random' does not "
+            "estimate; leave one of them out."
+        )
     if strata is not None:
-        check_stratifiable(min_published, known)
         by = by | stratify(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )
     gaps["four_fifths"] = [four_fifths_clause(gap) for _, gap in gaps.iterrows()]
-    if hidden:
-        frame, gaps = hide_groups(frame, gaps, hidden, min_share * audit.n_samples)
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,
         salted_sha256=digest,
-        suppressed=None if hidden is None else describe_suppression(hidden, min_published),
         threshold=None if audit.k is None else describe_top_k(audit.k, ties),
     )
-    if min_published is not None:  # counts could be guessed from these
-        provenance = {n: one for n, one in provenance.items() if n != "sha256"}
     return FairnessReport(
         frame=frame,
         gaps=gaps,
         task=audit.task,
         n_samples=audit.n_samples,
         n_without_outcome=audit.n_without_outcome,
-        hidden={name: [len(one), sum(one.values())] for name, one in (hidden or {}).items()},
         confidence_level=level,
         min_group_size=audit.min_group_size,
         min_share=min_share,
         title=title,
         n_missing=n_missing,
+        hidden={},
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=provenance,
         subgroups=subgroups,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
         assumption=known.describe_assumption("X, predictions and outcomes"),
         reliability=reliability,
-        reading=audit.reading if min_published is None else audit.reading.protect(),
+        reading=audit.reading,
     )
-
-
-def _report_columns(audit, columns):
-    """Columns of a report: scores are probabilities, or also what is reported without decisions."""
-    columns = dict(columns)
-    scores = columns.pop("y_score", None)
-    if scores is None:
-        return columns
-    is_share = audit.k is None and are_probabilities(to_numbers(scores, "y_score"))
-    columns["y_proba" if is_share else "y_score"] = scores
-    if "y_pred" not in columns and audit.k is None:
-        raise ValueError(
-            "There are scores, but no decisions to report. Ask Audit.top(k) for decisions about "
-            "the k highest scores, or pass y_pred."
-        )
-    return columns
 
 
 def _check_summary(summary, *others):

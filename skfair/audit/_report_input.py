@@ -1,25 +1,31 @@
 """Input of a fairness report: checks, groupings, and what does not go together."""
 
 import warnings
+from functools import partial
 from numbers import Real
 
 import numpy as np
 import pandas as pd
 
+from skfair.audit._estimators import (
+    hidden_group_estimators,
+    metric_estimators,
+    top_k_estimators,
+)
+from skfair.audit._predictions import are_probabilities
+from skfair.audit._protection import protect_groups
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
     exclude_missing,
-    group_text,
     groupings,
     missing_attribute_mask,
     name_as_text,
-    suppress_small_groups,
     tabulate,
 )
 from skfair.groups._known import is_like_unknown
 from skfair.metrics import Rate
-from skfair.metrics._group_metrics import find_group_metrics
+from skfair.metrics._group_metrics import find_group_metrics, to_numbers
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
 from skfair.utils._checks import argument_error, is_int, join_names, warn
 
@@ -87,59 +93,75 @@ def warn_of_counts(samples, columns):
         )
 
 
-def make_groupings(samples, missing, estimators, min_published):
-    """Groups by attribute and by all together, numbers of missing values, and those not published.
-
-    The last are the groups by attribute that are not published, as text, or None.
-    """
-    by, hidden = groupings(samples.groups), None
+def make_groupings(samples, missing):
+    """Groups by attribute and by all together, and numbers of missing values."""
+    by = groupings(samples.groups)
     n_missing = dict.fromkeys(by, 0) if samples.groups.is_disjoint else {}
     if missing != "error" and n_missing:
         n_missing = count_missing(by)
-    if min_published is not None:
-        shown = suppress_small_groups(estimators, by, min_published)
-        # A number of missing values is a sum of counts, all of which must be published.
-        published = count_missing(shown) if n_missing else {}
-        n_missing = {name: n for name, n in published.items() if n == n_missing[name]}
-        hidden = _list_hidden(by, shown)
     if missing in ("exclude", "at_random") and samples.groups.is_disjoint:
         by = exclude_missing(by)
-    return by, n_missing, hidden
+    return by, n_missing
 
 
-def _list_hidden(by, shown):
-    """Names of the groups of each attribute that are not shown, and their numbers of samples."""
-    hidden = {}
-    for attribute, groups in by.items():
-        names = {*map(group_text, shown[attribute].names)} if attribute in shown else ()
-        sizes = zip(map(group_text, groups.names), groups.counts, strict=True)
-        sizes = {name: int(n) for name, n in sizes if name not in names}
-        hidden |= {attribute: sizes} if sizes else {}
-    return hidden
+def report_estimators(audit, samples, columns, metrics):
+    """Columns of a report, estimators of its metrics by name, and how many samples tie, or None."""
+    columns, ties, known = _report_columns(audit, columns), None, audit.known
+    if known.is_modelled:
+        check_can_model_groups(audit, metrics)
+        estimators = hidden_group_estimators(columns, audit.pos_label, known)
+    elif audit.k is not None:
+        estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
+    else:
+        estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
+    return columns, estimators, ties
 
 
-def check_min_published(min_published, task, subgroups=None):
-    """Raise unless it is None, or a whole number from 2 on; not for clusterings and subgroups."""
-    if min_published is None:
-        return
+def _report_columns(audit, columns):
+    """Columns of a report: scores are probabilities, or also what is reported without decisions."""
+    columns = dict(columns)
+    scores = columns.pop("y_score", None)
+    if scores is None:
+        return columns
+    is_share = audit.k is None and are_probabilities(to_numbers(scores, "y_score"))
+    columns["y_proba" if is_share else "y_score"] = scores
+    if "y_pred" not in columns and audit.k is None:
+        raise ValueError(
+            "There are scores, but no decisions to report. Ask Audit.top(k) for decisions about "
+            "the k highest scores, or pass y_pred."
+        )
+    return columns
+
+
+def protect_audit(audit, min_published, metrics=(), subgroups=None):
+    """The protection of small counts of an audit, the same for all that is published about it."""
     if not is_int(min_published, 2):
         raise argument_error(
             "min_published must be a whole number of samples from 2 on, such as 10; got "
             f"{min_published!r}."
         )
-    if task == "clustering":
+    samples, columns, strata = audit.rows(metrics)
+    columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
+    unprotected = {
+        "a clustering has a balance of groups in clusters": audit.task == "clustering",
+        "subgroups lists counts of small groups": subgroups is not None,
+        f"{audit.known.argument} estimates them": audit.known.is_modelled,
+        "control_features compares groups within strata": strata is not None,
+        f"places of the k highest scores have fractions where scores tie: {ties}": bool(ties),
+    }
+    for reason in (one for one, is_so in unprotected.items() if is_so):
         raise argument_error(
-            "min_published protects counts of groups, but a report of a clustering has a balance "
-            "of groups in clusters, which is not protected; leave it out."
+            f"min_published protects counts of groups, but {reason}, which would show or be small "
+            "counts; leave one of them out."
         )
-    if subgroups is not None:
-        raise argument_error(
-            "subgroups lists counts of small groups, which min_published keeps back; leave one of "
-            "them out."
-        )
+    if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
+        estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+    # Cuts at the median or the k-th score depend on all samples.
+    may_leave_out = audit.k is None and "scoring_rate" not in estimators
+    return protect_groups(estimators, groupings(samples.groups), min_published, may_leave_out)
 
 
-def check_can_model_groups(audit, metrics, min_published):
+def check_can_model_groups(audit, metrics):
     """Raise unless groups can be modelled: rates of decisions about samples of equal weight."""
     known, samples = audit.known, audit.samples
     setting, positive = known.argument, audit.pos_label
@@ -161,10 +183,6 @@ def check_can_model_groups(audit, metrics, min_published):
             f"odds_ratio={known.odds_ratio!r} is for claims; reports assume that groups are "
             "missing at random. Leave it out."
         )
-    if min_published is not None:
-        raise argument_error(
-            f"min_published suppresses counts, which {setting} estimates; leave one of them out."
-        )
     if audit.min_group_size < MIN_RECORDED:
         raise ValueError(
             f"{setting} needs {MIN_RECORDED} recorded samples of each group, but "
@@ -172,28 +190,10 @@ def check_can_model_groups(audit, metrics, min_published):
         )
 
 
-def refuse_published_ties(ties, min_published):
-    """Raise if fractions of places would show how many samples tie."""
-    if ties and min_published is not None:
-        raise ValueError(
-            "With min_published the k highest scores must not tie at the cut, since fractions of "
-            f"places show counts, but {ties}. Choose another k, or scores without ties."
-        )
-
-
 def describe_top_k(k, ties):
     """The decision rule of the k highest scores as text."""
     rule = f"the {k} highest scores" if k >= 1 else f"the highest {100 * k:g} % of scores"
     return f"{rule}; {ties}" if ties else rule
-
-
-def check_stratifiable(min_published, known):
-    """Raise for settings that do not apply within strata."""
-    if min_published is not None or known.is_modelled:
-        raise argument_error(
-            "control_features compares groups within strata, whose counts min_published does not "
-            'protect and missing="at_random" does not estimate; leave one of them out.'
-        )
 
 
 def sums_suffice(task, columns, metrics):

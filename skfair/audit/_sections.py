@@ -97,19 +97,11 @@ def findings(report):
 
 def _describe_hidden(report):
     """Yield sentences on groups that are not published, and on what is compared with them."""
-    if not report.hidden:
+    if not report.kept_back:
         return
-    frame = report.frame[["attribute", "group"]].drop_duplicates()["attribute"].value_counts()
-    listed = [
-        f"{k} of {k + frame.get(name, 0)} groups by {name} with {n:,} samples"
-        for name, (k, n) in report.hidden.items()
-    ]
-    yield f"Not published, but part of what follows: {join_names(listed)}."
-    gaps = report.gaps[report.gaps["gap"].isna() & report.gaps["attribute"].isin([*report.hidden])]
-    is_named = gaps["metric"].isin(primary_metrics(report.gaps)) | np.array(
-        _error_metric_mask(gaps)
-    )
-    gaps = gaps[is_named]
+    yield f"Not published, but part of what follows: {report.kept_back}."
+    gaps = _select_named_gaps(report.gaps)
+    gaps = gaps[gaps["gap"].isna() & gaps["attribute"].isin([*report.hidden])]
     for _, gap in gaps.iterrows():
         if gap["is_significant"] or gap["four_fifths"]:
             verdict = "differs" if gap["is_significant"] else "differs perhaps by chance alone"
@@ -123,15 +115,17 @@ def _describe_hidden(report):
 
 def has_finding(report):
     """Whether a gap in outcomes or errors is significant."""
-    gaps = report.gaps[report.gaps["is_significant"]]
-    return bool(
-        gaps["metric"].isin(primary_metrics(report.gaps)).any() or any(_error_metric_mask(gaps))
-    )
+    return bool(_select_named_gaps(report.gaps)["is_significant"].any())
+
+
+def _select_named_gaps(gaps):
+    """Gaps in outcomes and errors, which findings are about."""
+    return gaps[gaps["metric"].isin(primary_metrics(gaps)) | _error_metric_mask(gaps)]
 
 
 def _error_metric_mask(frame):
     """Mask of the rows on metrics of errors, which need a target."""
-    return [name.split(" of class ")[0] in _ERROR_METRICS for name in frame["metric"]]
+    return frame["metric"].str.partition(" of class ")[0].isin(_ERROR_METRICS)
 
 
 def _select_headline_gap(gaps, column):
@@ -302,7 +296,7 @@ def open_questions(report):
             questions.append(
                 f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
             )
-    if any(_error_metric_mask(report.frame)):
+    if _error_metric_mask(report.frame).any():
         questions.append(
             "Whether the recorded truth is fair itself: error rates are as good as the labels."
         )

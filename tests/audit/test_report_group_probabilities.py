@@ -135,7 +135,10 @@ def test_reports_are_stored_with_their_assumption(data, tmp_path):
         ),
         ({"missing": "sufficient", "sample_weight": np.arange(4000) + 1}, "equal weight"),
         ({"missing": "sufficient", "metrics": ["f1_score"]}, "Leave out metrics"),
-        ({"missing": "sufficient", "min_published": 10}, "min_published suppresses counts"),
+        (
+            {"missing": "sufficient", "min_published": 10},
+            "min_published protects counts of groups, but missing",
+        ),
         ({"missing": "sufficient", "min_group_size": 5}, "needs 30 recorded samples"),
         ({"missing": "sufficient", "subgroups": True}, "missing must be one of"),
         ({"missing": "sufficient", "group_probabilities": np.ones((4000, 2))}, "sum to 1"),

@@ -1,0 +1,213 @@
+"""Small counts that are not published, and the groups that protect them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask
+from skfair.utils._checks import join_names
+
+
+class Protection(NamedTuple):
+    """What is kept back so that no count from 1 to ``min_published - 1`` can be computed.
+
+    ``hidden`` has the groups that are not printed, as text by attribute, with their samples among
+    those that are counted, and ``n_groups`` the number of all. ``left_out`` are names of groups by
+    all attributes whose samples are in no number that is printed.
+    """
+
+    min_published: int
+    hidden: dict[str, dict[str, int]]
+    n_groups: dict[str, int]
+    left_out: list[Any]
+
+    @property
+    def kept_back(self):
+        """Clause on the groups and samples that are kept back; empty without any."""
+        listed = [
+            f"{len(one)} of {self.n_groups[name]} groups by {name}"
+            + f" with {sum(one.values()):,} samples" * any(one.values())
+            for name, one in self.hidden.items()
+        ]
+        if self.left_out:
+            bound = len(self.left_out) * (self.min_published - 1) + 1
+            listed.append(f"fewer than {bound:,} samples that no number here counts")
+        return join_names(listed, len(listed))
+
+    @property
+    def fact(self):
+        """What is kept back, and why."""
+        limit = f"counts from 1 to {self.min_published - 1} are not published"
+        text = self.kept_back
+        return f"{text}, so that {limit} and cannot be computed" if text else f"none; {limit}"
+
+    def restrict(self, audit):
+        """The audit of the samples that printed numbers count."""
+        names, groups = {*self.left_out}, audit.samples.groups
+        if not names:
+            return audit
+        is_counted = np.array([name not in names for name in groups.names])
+        return audit.restrict(np.flatnonzero(is_counted[groups.codes]))
+
+    def mask(self, frame):
+        """Mask of the rows of a table that are about hidden groups."""
+        pairs = zip(frame["attribute"], frame["group"], strict=True)
+        return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
+
+    def involves(self, frame, gaps):
+        """Mask of the gaps that compare a hidden group, of tables of all samples and of gaps."""
+        return is_about(gaps, frame[self.mask(frame) & ~frame["is_small"]])
+
+
+def is_about(frame, rows):
+    """Mask of the rows of a table with attribute and metric of one of some other rows."""
+    both = ["attribute", "metric"]
+    known = pd.MultiIndex.from_frame(rows[both])
+    return pd.MultiIndex.from_frame(frame[both]).isin(known)
+
+
+# Groups of small counts, and others that protect them.
+
+
+def protect_groups(estimators, by_name, min_published, may_leave_out):
+    """The protection that keeps the fewest samples back.
+
+    A count from 1 to ``min_published - 1`` of samples, of samples that a metric is over, or of
+    these with or without its event, is small, without weights. Groups with a small count are
+    hidden, and as many others, smallest first, as keep any of them from being computed from the
+    rest, and any sum of counts of hidden groups from being small, or 0 unless it is 0 of all.
+    Instead of these others, samples of small groups may be left out of all numbers.
+    """
+    first, last = next(iter(by_name.values())), [*by_name.values()][-1]
+    overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
+    counts, plans = _counts_by_group(estimators, last), []
+    few = np.flatnonzero(_is_small(last.counts, min_published) & first.is_disjoint)
+    for left_out in [few[:0], few] if may_leave_out and len(few) else [few[:0]]:
+        counted = counts.copy()
+        counted[:, left_out] = 0.0
+        total = overall - counts[:, left_out].sum(axis=1)
+        if not total[0] or _is_small(total, min_published).any():
+            continue
+        hidden = _find_hidden(by_name, counted, total > 0, min_published)
+        if hidden is not None:
+            # A sample is kept back once from each table that does not count it.
+            cost = (1 + len(by_name)) * last.counts[left_out].sum()
+            cost += sum(sum(one.values()) for one in hidden.values())
+            plans.append((cost, len(plans), hidden, [last.names[i] for i in left_out]))
+    if not plans:
+        raise ValueError(
+            f"min_published={min_published} allows no report: all samples together have a count "
+            f"from 1 to {min_published - 1}, such as that of those selected, or no group can be "
+            "published without showing one. Pass more samples, fewer attributes, or merge groups."
+        )
+    n_groups = {name: len(groups.labels) for name, groups in by_name.items()}
+    *_, hidden, names = min(plans)
+    return Protection(min_published, hidden, n_groups, names)
+
+
+def _find_hidden(by_name, counts, is_known, min_published):
+    """Hidden groups by attribute with their counted samples; None if no known group is shown.
+
+    `counts` are those of groups by all attributes, and `is_known` says which are not 0 of all.
+    """
+    *single, last = by_name.values()
+    # Combinations that a group of one attribute consists of; their counts add up to its counts.
+    parts = [last.labels[:, i] == groups.labels[:, :1] for i, groups in enumerate(single)]
+    parts = np.vstack((*parts, np.eye(len(last.labels)))).astype(float)
+    table = counts[is_known] @ parts.T
+    margins = _margin_equations(by_name, parts) if last.is_disjoint else _cover_equations(last)
+    is_small = _is_small(table, min_published).any(axis=0)
+    sizes = parts @ counts[0]
+    is_hidden = _suppress_secondary(margins, table, is_small, min_published) | (sizes == 0)
+    is_missing = np.concatenate([missing_attribute_mask(groups) for groups in by_name.values()])
+    if (is_hidden | is_missing).all():
+        return None
+    names = [(name, one) for name, groups in by_name.items() for one in groups.names]
+    hidden = {}
+    for i in np.flatnonzero(is_hidden):
+        name, group = names[i]
+        hidden.setdefault(name, {})[group_text(group)] = int(sizes[i])
+    return hidden
+
+
+def _is_small(counts, min_published):
+    """Mask of the counts that are small."""
+    return (counts > 0) & (counts < min_published)
+
+
+def _counts_by_group(estimators, groups):
+    """Samples of groups, and those that metrics are over, with and without their events.
+
+    An array of shape (n_counts, n_groups), of samples without their weights.
+    """
+    multiplicity = groups.multiplicity
+    ones = np.ones(groups.n_samples) if multiplicity is None else multiplicity
+    rows = [groups.counts]
+    for estimator in estimators.values():
+        estimates, present = estimator(groups, ones)
+        counted, hits = np.zeros((2, len(groups.counts)))
+        if estimates is not None:
+            counted[present] = estimates.counts
+            hits[present] = estimates.values * estimates.counts if estimates.are_rates else 0.0
+        rows += [counted, np.rint(hits), counted - np.rint(hits)]
+    return np.array(rows)
+
+
+def _cover_equations(groups):
+    """The equation that groups of a matrix add up to all samples, if each sample is in one."""
+    is_cover = bool((np.asarray(groups.matrix.sum(axis=1)) == 1).all())
+    return np.ones((int(is_cover), len(groups.counts)))
+
+
+def _margin_equations(by_name, parts):
+    """Equations between the counts of all groups, one per row; all samples together are known.
+
+    The groups of an attribute add up to all samples, and the combinations with a value of an
+    attribute to the group of this value.
+    """
+    n_groups = [len(groups.labels) for groups in by_name.values()]
+    n_single, number = len(parts) - n_groups[-1], np.repeat(np.arange(len(n_groups)), n_groups)
+    totals = [number == i for i in range(max(1, len(n_groups) - 1))]
+    values = np.hstack((-np.eye(n_single), parts[:n_single]))
+    return np.vstack((*totals, values)).astype(float)
+
+
+_N_CANDIDATES = 20
+"""Groups that are tried as the next one to suppress, the smallest ones."""
+
+
+def _suppress_secondary(margins, counts, is_suppressed, min_published):
+    """Mask of suppressed groups, none of which can be computed from the others."""
+    sizes = counts[0]
+    while True:
+        is_open = _disclosing_equations(margins, counts, is_suppressed, min_published)
+        candidates = np.flatnonzero((margins[is_open] != 0).any(axis=0) & ~is_suppressed)
+        if not len(candidates):
+            return is_suppressed
+        # Suppress the group that leaves the fewest equations open, the smallest of several.
+        candidates = candidates[np.argsort(sizes[candidates], kind="stable")][:_N_CANDIDATES]
+        trials = [is_suppressed | (np.arange(len(sizes)) == one) for one in candidates]
+        n_open = [
+            _disclosing_equations(margins, counts, one, min_published).sum() for one in trials
+        ]
+        is_suppressed = trials[int(np.argmin(n_open))]
+
+
+def _disclosing_equations(margins, counts, is_suppressed, min_published):
+    """Mask of the equations that show a suppressed group, or a sum of too few samples or events."""
+    hidden = margins[:, is_suppressed]
+    # A group is determined if no change of suppressed counts that keeps all sums changes it.
+    _, singular, axes = np.linalg.svd(hidden)
+    is_determined = np.zeros(counts.shape[1], dtype=bool)
+    is_determined[is_suppressed] = (np.abs(axes[(singular > 1e-9).sum() :]) < 1e-9).all(axis=0)
+    # Sums of suppressed combinations, of which suppressed values are sums, too.
+    is_of_value = (hidden < 0).any(axis=1)
+    sums = hidden + (hidden @ (hidden[is_of_value] < 0).T) @ hidden[is_of_value]
+    sums = np.vstack((np.where(is_of_value[:, np.newaxis], 0.0, sums), np.zeros(sums.shape[1])))
+    # Each sum, and what one has beside another, must not be small.
+    rests = sums[:, np.newaxis] - sums
+    is_rest = (rests >= 0).all(axis=2) & rests.any(axis=2)
+    is_weak = is_rest & (rests @ counts[:, is_suppressed].T < min_published).any(axis=2)
+    is_open = (is_weak.any(axis=1) | is_weak.any(axis=0))[:-1]
+    return is_open | (margins[:, is_determined] != 0).any(axis=1)
