@@ -205,8 +205,10 @@ def large_classes():
 
 
 def _members(node):
-    """Names that the body of a class defines or assigns."""
-    assigned = (target for child in node.body for target in _targets(child))
+    """Names that the body of a class defines or assigns, without parameters of its constructor."""
+    declares = any(ast.unparse(one) == "make_constructor" for one in node.decorator_list)
+    body = [one for one in node.body if not (declares and isinstance(one, ast.AnnAssign))]
+    assigned = (target for child in body for target in _targets(child))
     return {*_names_of_functions(node), *map(ast.unparse, assigned)}
 
 
