@@ -18,6 +18,7 @@ from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
+from skfair.utils._checks import check_choice
 from skfair.utils._parameters import (
     Array,
     AtLeastOne,
@@ -458,8 +459,7 @@ class AlternatingFront(BaseEstimator):
         ValueError
             If there is no such experiment.
         """
-        if name not in EXPERIMENTS:
-            raise ValueError(f"name must be one of {sorted(EXPERIMENTS)}, got {name!r}.")
+        check_choice("name", name, EXPERIMENTS)
         return cls(init="random", **EXPERIMENTS[name])
 
     def _front(
