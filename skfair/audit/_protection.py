@@ -23,7 +23,7 @@ class Protection(NamedTuple):
     left_out: list[Any]
 
     @property
-    def kept_back(self):
+    def clause(self):
         """Clause on the groups and samples that are kept back; empty without any."""
         listed = [
             f"{len(one)} of {self.n_groups[name]} groups by {name}"
@@ -39,7 +39,7 @@ class Protection(NamedTuple):
     def fact(self):
         """What is kept back, and why."""
         limit = f"counts from 1 to {self.min_published - 1} are not published"
-        text = self.kept_back
+        text = self.clause
         return f"{text}, so that {limit} and cannot be computed" if text else f"none; {limit}"
 
     def restrict(self, audit):
@@ -55,7 +55,7 @@ class Protection(NamedTuple):
         pairs = zip(frame["attribute"], frame["group"], strict=True)
         return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
 
-    def involves(self, frame, gaps):
+    def mask_gaps(self, frame, gaps):
         """Mask of the gaps that compare a hidden group, of tables of all samples and of gaps."""
         return is_about(gaps, frame[self.mask(frame) & ~frame["is_small"]])
 

@@ -398,7 +398,7 @@ def report_audit(audit, min_published, metrics, *settings):
         gaps=gaps,
         n_missing=n_missing,
         hidden={name: [len(one), sum(one.values())] for name, one in protection.hidden.items()},
-        kept_back=protection.kept_back,
+        kept_back=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,
         reading=audit.reading.protect(counted.n_samples),
@@ -415,7 +415,7 @@ def _hide(report, every, protection):
     both = ["attribute", "metric"]
     gaps = report.gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
     gaps = gaps.astype({"lowest": object, "highest": object})[[*every.gaps]]
-    at = protection.involves(every.frame, gaps)
+    at = protection.mask_gaps(every.frame, gaps)
     numbers = [name for name in gaps if name.startswith(("gap", "ratio"))]
     gaps.loc[at, numbers], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
