@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from os import PathLike
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from numpy.typing import ArrayLike
 
 from skfair.audit._bins import N_BINS
-from skfair.audit._certify import certify_audit
+from skfair.audit._certify import certify_audit, protect_claim
 from skfair.audit._changes import Changes, compare_audits
 from skfair.audit._claims import Claim
 from skfair.audit._data import AuditData
@@ -138,6 +139,7 @@ class Audit(AuditData):
         confidence_level: float = CONFIDENCE_LEVEL,
         ledger: str | PathLike[str] | None = None,
         salt: str | None = None,
+        min_published: int | None = None,
     ) -> Claim:
         r"""Claim on held-out data that the gap in the population is within a tolerance.
 
@@ -182,6 +184,9 @@ class Audit(AuditData):
         salt : str, default=None
             Secret text with which the claim states a digest of the samples. Its owner keeps it, and
             passes it to :func:`verify`.
+        min_published : int, default=None
+            Smallest count that may be published, as in :meth:`report`. The verdict is about all
+            groups; a gap that compares one which is not published is not printed.
 
         Returns
         -------
@@ -224,7 +229,11 @@ class Audit(AuditData):
         >>> audit.certify(tolerance=0.1).verdict
         'shown'
         """
-        return certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
+        with warnings.catch_warnings():
+            if min_published is not None:  # warnings state the numbers of samples of small groups
+                warnings.simplefilter("ignore", UserWarning)
+            claim = certify_audit(self, constraint, tolerance, confidence_level, ledger, salt)
+        return claim if min_published is None else protect_claim(claim, self, min_published)
 
     def subgroups(
         self,

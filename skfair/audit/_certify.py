@@ -29,8 +29,9 @@ from skfair.audit._predictions import (
     resolve_constraint,
     resolve_loss_and_unit,
 )
+from skfair.audit._report_input import protect_audit
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
-from skfair.audit._tables import group_text
+from skfair.audit._tables import group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers
 from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
@@ -88,6 +89,41 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, source=source, reading=audit.reading)
+
+
+def protect_claim(claim, audit, min_published):
+    """The claim about all groups, without numbers that show those which are not published."""
+    protection = protect_audit(audit, min_published)
+    hidden = protection.hidden.get([*protection.n_groups][-1], {})
+    shown = {group_text(name) for name in audit.samples.groups.names} - {*hidden}
+    is_complete = not protection.left_out and not any(map(is_missing_group, hidden))
+    protected = replace(
+        claim,
+        sizes={
+            event: n
+            for event, n in claim.sizes.items()
+            if _is_about(event, shown) and not _is_about(event, hidden)
+        },
+        n_missing=claim.n_missing if is_complete else {},
+        left_out=tuple(one for one in claim.left_out if not _is_about(one, hidden)),
+        rare_outcomes="",
+        min_published=min_published,
+        kept_back=protection.clause,
+        source={name: one for name, one in claim.source.items() if name != "sha256"},
+        reading=audit.reading.protect(protection.restrict(audit).n_samples),
+    )
+    compares_all = claim.form not in ("gap", "ratio", "floor", "ceiling")
+    if len(protected.sizes) == len(claim.sizes) and not (compares_all and protection.clause):
+        return protected
+    # A number that involves a group which is not published shows its counts.
+    numbers = dict.fromkeys(("estimate", "low", "high"), np.nan)
+    numbers |= dict.fromkeys(("required_sample_size", "n_smallest", "shown_threshold"))
+    return replace(protected, **numbers)
+
+
+def _is_about(event, groups):
+    """Whether an event is that of one of some groups, perhaps within a cell."""
+    return any(event == group or event.endswith(f": {group}") for group in groups)
 
 
 def _arrange_model(audit, constraint):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from math import isclose, isfinite
+from math import isclose, isfinite, isnan
 from os import PathLike
 from typing import Any, Self
 
@@ -76,6 +76,11 @@ class Claim(PageReport):
         Outcomes that few samples have, such as costly errors, and most of the limit is due to.
     attempt : int or None
         Number of this claim among those of the same data, if a ledger counts them.
+    min_published : int or None
+        Smallest count that is published, if small ones are protected. Then numbers that involve a
+        group which is not published are nan or None.
+    kept_back : str
+        Groups and samples that are not published, though the verdict is about them, too.
     constraint : dict
         Class and parameters of the constraint.
     source : dict of str to str
@@ -120,6 +125,8 @@ class Claim(PageReport):
     left_out: tuple = ()
     rare_outcomes: str = ""
     attempt: int | None = None
+    min_published: int | None = None
+    kept_back: str = ""
     reading: Reading = field(default=UNREAD, compare=False)
 
     title = "Claim about groups"
@@ -150,7 +157,8 @@ class Claim(PageReport):
         """
         content = read_document(source, "Claim", (*cls._settings, *cls._results))
         _check_fields(content)
-        content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
+        numbers = {name: content[name] for name in ("estimate", "low", "high")}
+        content |= {name: float("nan" if n is None else n) for name, n in numbers.items()}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
         content["reading"] = Reading.from_dict(content["reading"])
         return cls(**{name: content[name] for name in cls._settings})
@@ -217,7 +225,10 @@ class Claim(PageReport):
     @property
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
-        sentences = [self._describe_verdict(), self._describe_observed(), self._advise()]
+        sentences = [self._describe_verdict()]
+        if self.kept_back:
+            sentences.append(f"Not published, but part of this claim: {self.kept_back}.")
+        sentences += [self._describe_observed(), self._advise()]
         if self.shown_threshold is not None:
             side = "at least" if self.form in LOWER_BOUNDS else "at most"
             sentences.append(f"What is shown: {side} {self._quantity.bound(self.shown_threshold)}.")
@@ -266,11 +277,14 @@ class Claim(PageReport):
                 f"have {confidence_text(together)}"
             )
         level = confidence_text(self.confidence_level)
+        if isnan(self.estimate):
+            hidden = "not printed, since it compares groups that are not published"
+            return f"Observed: {hidden}; decided with {level}, {reading}."
         return f"Observed: {quantity.gap(self.estimate)}, {known} with {level}{method}, {reading}."
 
     def _advise(self):
         """Sentence on what would suffice; empty where it is shown or contradicted."""
-        if self.verdict != "open":
+        if self.verdict != "open" or isnan(self.estimate):
             return ""
         if self.required_sample_size is not None:
             return (
@@ -343,7 +357,13 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     constraint = _make_constraint(filed.constraint)
     # Ratios, floors and ceilings are parameters of the constraint.
     tolerance = None if filed.form in ("ratio", "floor", "ceiling") else filed.threshold
-    now = audit.certify(constraint, tolerance, confidence_level=filed.confidence_level, salt=salt)
+    now = audit.certify(
+        constraint,
+        tolerance,
+        confidence_level=filed.confidence_level,
+        salt=salt,
+        min_published=filed.min_published,
+    )
     return list(dict.fromkeys(edited + filed.find_differences(now)))
 
 
@@ -359,10 +379,11 @@ def read_filed_claim(claim):
 _FIELD_TYPES = {
     **dict.fromkeys(("verdict", "form", "metric", "unit", "counted", "assumption", "text"), str),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
-    **dict.fromkeys(("estimate", "low", "high"), (int, float, str)),
+    **dict.fromkeys(("estimate", "low", "high"), (int, float, str, type(None))),
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
+    **{"min_published": (int, type(None)), "kept_back": str},
     **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
 }
 """Types of the fields of a filed claim; infinite numbers are text."""
@@ -439,7 +460,8 @@ def _is_same(first, second):
     if isinstance(first, Reading):
         return first.agrees(second)
     if isinstance(first, float) and isinstance(second, float):
-        return first == second or isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+        is_close = isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+        return first == second or is_close or (isnan(first) and isnan(second))
     return first == second
 
 

@@ -12,6 +12,7 @@ from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
+    add_published_option,
     add_tolerance_options,
     check_column_options,
     output_results,
@@ -33,6 +34,7 @@ def add_certify_command(commands):
         "error.",
     )
     add_column_options(certify, ["classification", "regression"])
+    add_published_option(certify)
     add = certify.add_argument
     add(
         "--constraint",
@@ -146,6 +148,7 @@ def _build_claim(options):
         confidence_level=options.confidence,
         ledger=options.ledger,
         salt=options.salt,
+        min_published=options.min_published,
     )
 
 

@@ -176,6 +176,13 @@ def add_count_option(command):
     )
 
 
+def add_published_option(command):
+    """Add the option that protects small counts."""
+    command.add_argument(
+        "--min-published", type=int, help="smallest count that is published, such as 10"
+    )
+
+
 def add_tolerance_options(command):
     """Add --tolerance and --ratio, of which one is required; return their group of options."""
     bound = command.add_mutually_exclusive_group(required=True)

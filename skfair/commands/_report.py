@@ -10,6 +10,7 @@ from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
+    add_published_option,
     check_column_options,
     output_results,
     resolve_output,
@@ -46,7 +47,7 @@ def add_report_command(commands):
     add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
-    add("--min-published", type=int, help="smallest count that is published, such as 10")
+    add_published_option(report)
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
     report.set_defaults(run=_run_report, parser=report)
