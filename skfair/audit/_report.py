@@ -42,7 +42,7 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, is_missing_group, stratify
 from skfair.statistics import check_level
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
@@ -332,8 +332,7 @@ class FairnessReport(PageReport):
         text : str
             The section.
         """
-        if format not in ("markdown", "json"):
-            raise ValueError(f'format must be "markdown" or "json"; got {format!r}.')
+        check_choice("format", format, ("markdown", "json"))
         sections = model_card_sections(self)
         if format == "json":
             return write_text(sections_to_json(self.title, sections), path)
