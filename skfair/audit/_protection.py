@@ -119,7 +119,12 @@ def _find_hidden(by_name, counts, is_known, min_published):
     margins = _margin_equations(by_name, parts) if last.is_disjoint else _cover_equations(last)
     is_small = _is_small(table, min_published).any(axis=0)
     sizes = parts @ counts[0]
-    is_hidden = _suppress_secondary(margins, table, is_small, min_published) | (sizes == 0)
+    # Groups without counted samples are known to be empty, and protect no other.
+    is_hidden = sizes == 0
+    present = np.flatnonzero(sizes)
+    is_hidden[present] = _suppress_secondary(
+        margins[:, present], table[:, present], is_small[present], min_published
+    )
     is_missing = np.concatenate([missing_attribute_mask(groups) for groups in by_name.values()])
     if (is_hidden | is_missing).all():
         return None
