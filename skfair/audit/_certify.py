@@ -120,9 +120,12 @@ def _arrange_columns(audit, constraint):
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real
     columns = audit.columns if compares_scores else audit.rows()[1]
-    y_true, predicted = columns.get("y_true"), columns.get("y_score")
-    if not compares_scores or predicted is None:
-        predicted = audit.find_decisions(columns)
+    y_true = columns.get("y_true")
+    predicted = columns.get("y_score") if compares_scores else audit.find_decisions(columns)
+    if predicted is None:
+        raise argument_error(
+            f"y_score must be scores, which {constraint.name} compares, but got None: pass some."
+        )
     check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])

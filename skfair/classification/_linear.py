@@ -21,7 +21,7 @@ from skfair.fitting._linear import (
     make_partial_parity,
 )
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
-from skfair.losses import AUCLoss, LossName
+from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.partitions._collections import row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
@@ -42,7 +42,7 @@ from skfair.utils._sklearn import StrOptions, with_callbacks
 
 def check_logistic_loss(estimator):
     """Whether scores are log-odds, for `available_if`, which shows the error otherwise."""
-    if estimator.loss == "logistic":
+    if gives_log_odds(estimator.loss):
         return True
     raise AttributeError(
         "predict_proba needs loss='logistic', whose scores are log-odds, but this "
@@ -174,7 +174,7 @@ class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinear
         from sklearn.svm import LinearSVC
 
         # Fitted attributes are set: scikit-learn's fit would move the coefficients.
-        classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
+        classifier = LogisticRegression() if gives_log_odds(self.loss) else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")
         fitted = {name: getattr(self, name) for name in names if hasattr(self, name)}
         vars(classifier).update({name: np.array(value) for name, value in fitted.items()})

@@ -9,11 +9,11 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.constraints import resolve_constraints
-from skfair.constraints._units import Unit, loss_in_unit
+from skfair.constraints._units import DecisionFunction, LogOdds, Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
 from skfair.groups._samples import check_alignment, check_lengths, check_samples
-from skfair.losses import LogisticLoss, is_pairwise, step_function
+from skfair.losses import LogisticLoss, gives_log_odds, is_pairwise, step_function
 from skfair.models._linear import LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
@@ -75,14 +75,14 @@ class TrainingData(NamedTuple):
     unit: Unit = Unit()
     lacks_groups: bool = False
 
-    @property
-    def target_unit(self):
-        """Units of a real target; classes have none."""
-        return self.unit if self.classes is None else Unit()
+    def score_unit(self, loss):
+        """Units of the scores of a fit by a loss, and of a real target."""
+        of_classes = LogOdds() if gives_log_odds(loss) else DecisionFunction()
+        return self.unit if self.classes is None else of_classes
 
     def loss_unit(self, loss):
         """One unit of the mean loss of a fit in the user's."""
-        return loss_in_unit(loss, self.target_unit)[1]
+        return loss_in_unit(loss, self.score_unit(loss))[1]
 
     @property
     def labels(self):

@@ -89,14 +89,14 @@ def make_problem(estimator, model, training, constraints, loss=None):
     """The problem of a model with smooth rates."""
     loss = make_loss(estimator) if loss is None else loss
     settings = estimator.surrogate, loss, estimator.tolerance
-    (bound,) = bind_all(constraints, [training.samples], *settings, training.target_unit)
+    (bound,) = bind_all(constraints, [training.samples], *settings, training.score_unit(loss))
     if training.lacks_groups:  # not even bounds that hold for one group
         bound = [one for one in bound if not len(one.rows.lower)]
     if is_pairwise(loss):
         _refuse_threshold_criteria(loss, bound)
     # Class weights count in the loss; rates of groups keep the sample weights.
     weights, system = loss_weights(estimator.class_weight, training), ConstraintSystem(tuple(bound))
-    loss, _ = loss_in_unit(loss, training.target_unit)
+    loss, _ = loss_in_unit(loss, training.score_unit(loss))
     return ConstrainedProblem(
         model, loss, training.samples.target, weights, estimator.alpha, system
     )
