@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from skfair.plotting._display import (
     style,
     write_legend,
 )
+from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +37,7 @@ _SYMLOG_QUANTITIES = ("violation", "residual")
 
 
 @display_docs
+@make_constructor
 class ConvergenceDisplay:
     """Convergence of fits as recorded by :class:`skfair.callbacks.FitMonitor`.
 
@@ -77,16 +80,10 @@ class ConvergenceDisplay:
     ['objective', 'balance']
     """
 
-    def __init__(
-        self,
-        logs: dict[str, pd.DataFrame],
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-    ):
-        self.logs = logs
-        self.quantities = quantities
-        self.against = against
+    logs: dict[str, pd.DataFrame]
+    _: KW_ONLY
+    quantities: Sequence[str] | None = None
+    against: str = "iteration"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
@@ -196,23 +193,24 @@ def _set_symlog_scale(axes, columns):
         axes.set_ylim(bottom=0)
 
 
-_STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLORS[4]}
-"""Colours of the band by status."""
+_VERDICT_COLORS = {"open": COLORS[0], "shown": COLORS[2], "contradicted": COLORS[4]}
+"""Colours of the band by verdict."""
 
 
+@make_constructor
 class GapMonitorDisplay(Display):
-    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
+    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and verdict.
 
     Made by :meth:`skfair.monitoring.GapMonitor.plot`.
 
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
     band shows the statement on all batches so far: its height is the interval, its colour the
-    status (green: certified, orange: alarm, blue: monitoring).
+    verdict (green: shown, orange: contradicted, blue: open).
     """
 
-    def __init__(self, summary: pd.DataFrame, *, tolerance: float):
-        self.summary = summary
-        self.tolerance = tolerance
+    summary: pd.DataFrame
+    _: KW_ONLY
+    tolerance: float
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
@@ -220,16 +218,16 @@ class GapMonitorDisplay(Display):
         summary = self.summary
         has_time = summary["time"].notna().all()
         x = summary["time" if has_time else "batch"].to_numpy()
-        # The band is the statement after each batch: interval and status.
+        # The band is the statement after each batch: interval and verdict.
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
         edges = _edges(x).repeat(2)[1:-1]
-        for status, color in _STATUS_COLORS.items():
+        for verdict, color in _VERDICT_COLORS.items():
             for number, (start, stop) in enumerate(
-                _find_true_intervals(summary["status"] == status)
+                _find_true_intervals(summary["verdict"] == verdict)
             ):
                 steps = slice(2 * start, 2 * stop)
                 band = low.repeat(2)[steps], high.repeat(2)[steps]
-                label = f"interval: {status}" if number == 0 else None
+                label = f"interval: {verdict}" if number == 0 else None
                 ax.fill_between(
                     edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
                 )
@@ -241,7 +239,9 @@ class GapMonitorDisplay(Display):
         )
         if (is_above := gaps > self.tolerance).any():
             above = "gap above the tolerance"
-            ax.plot(x[is_above], gaps[is_above], "^", color=_STATUS_COLORS["alarm"], label=above)
+            ax.plot(
+                x[is_above], gaps[is_above], "^", color=_VERDICT_COLORS["contradicted"], label=above
+            )
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
         # Interval limits far above all gaps leave the axes.
