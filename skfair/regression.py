@@ -496,7 +496,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         to the solver's ``tol`` for means; nan without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    {tolerances_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         As in `ConstrainedERMRegressor`, for the final linear model. "uncertain": the population
         keeps the tolerance with a smaller probability than ``confidence_level``.

@@ -236,6 +236,7 @@ def read_fit(model, constraint, data):
     """The report of a fit, and its attributes."""
     first = model.constraint_report_.iloc[0]
     assert model.constraint_violation_ == 0.0
+    assert model.tolerances_ == pytest.approx(first["tolerance"])
     assert model.tightened_tolerances_ == pytest.approx(first["tolerance"])
     return first["gap"], first["tolerance"]
 
@@ -340,6 +341,31 @@ def test_pounds_pence_and_frames_change_nothing_but_the_unit(kind, position):
         for unit in (1.0, 100.0):
             data = draw(weights, unit, container="frame" if weights == "twos" else "array")
             check_clients(kind, data, criteria_of_numbers(unit)[position])
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+@pytest.mark.parametrize("kind", REGRESSORS, ids=identify)
+def test_default_tolerances_are_stated_in_units_of_the_target(kind, unit):
+    data = draw("ones", unit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, _ = fit(kind, data, ["mean_parity", LossParity(loss="squared")])
+    assert model.tolerances_ == pytest.approx([0.05 * data.y.std(), 0.05 * data.y.var()])
+
+
+def test_tolerances_of_ranks_and_decisions_are_stated():
+    data = draw("ones", None)
+    both = [DemographicParity(ratio=0.7), EqualOpportunity()]
+    models = {
+        ConstrainedERMClassifier(both, pos_label="yes"): [0.7, 0.05],
+        classification.PartialParityPostprocessor(pos_label="yes", tolerance=0.2): [0.2],
+        classification.PartialParityClassifier(pos_label="yes", tolerance=0.3): [0.3],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for model, tolerances in models.items():
+            model.fit(data.X, data.y, sensitive_features=data.group)
+            assert model.tolerances_ == pytest.approx(tolerances)
 
 
 @pytest.mark.parametrize("constraint", [DemographicParity(), EqualizedOdds()], ids=identify)

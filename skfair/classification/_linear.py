@@ -236,7 +236,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         and ``tolerance`` of the constraint, of a ratio or floor the smallest ratio or value and its
         bound. It is empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    {tolerances_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
         bound is not met. Else "uncertain": the population keeps it with a smaller probability than
@@ -403,7 +403,7 @@ class PartialParityClassifier(LinearClassifier):
     ----------
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, thresholds_}
     {multipliers_, objective_, constraint_violation_, partial_report, guarantee_probability_}
-    {tightened_tolerances_, guaranteed_tolerances_}
+    {tolerances_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
         "uncertain": the population keeps it with a smaller probability than ``confidence_level``.

@@ -164,6 +164,7 @@ class PartialParityPostprocessor(
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
     {guarantee_probability_}
+    {tolerances_}
     tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
     {guaranteed_tolerances_}
@@ -541,6 +542,7 @@ def _outcome_attributes(estimator, ranked, guarantee, fitted):
     # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
     status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
     outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
+    guarantee = guarantee._replace(tolerances=np.array([bound.tolerance]))
     outcome |= guarantee_attributes(estimator, guarantee, "infeasible" if excess else status)
     if compares_nothing(ranked.training, [bound]):
         warn_of_one_group(ranked.training, [bound])

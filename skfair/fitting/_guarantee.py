@@ -126,6 +126,8 @@ class Guarantee(NamedTuple):
     limits : ndarray of shape (n_constraints,) or None
         The smallest tolerances that this fit keeps with the requested probability; None where none
         was requested.
+    tolerances : ndarray of shape (n_constraints,) or None
+        Requested tolerances as reports state them; None before they are in the user's units.
     """
 
     candidate: object
@@ -133,6 +135,7 @@ class Guarantee(NamedTuple):
     probability: float = np.nan
     size_factor: float = 1.0
     limits: np.ndarray | None = None
+    tolerances: np.ndarray | None = None
 
 
 def fit_with_guarantee(

@@ -271,6 +271,10 @@ guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
     the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
     bound, for which standard errors are 1.3 times as large.
+tolerances_ : ndarray of shape (n_constraints,)
+    Tolerance of each constraint that was used, its own, that of the estimator or the default, as
+    ``constraint_report_`` states it: of a regressor in units of the target, of a ratio or floor the
+    ratio or the smallest value.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio or floor is the ratio or the smallest value: more
@@ -344,6 +348,8 @@ estimator_docs = make_docstring_decorator(
         on the training data alone.
     guaranteed_tolerances_ : ndarray of shape (n_constraints,)
         nan, likewise.
+    tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance of each constraint that was used, of a regressor in units of the target.
     tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to: the requested one.
     """,

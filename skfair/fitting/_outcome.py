@@ -54,6 +54,7 @@ def to_user_units(guarantee, constraint, loss_unit):
         candidate=candidate,
         training_tolerances=state(guarantee.training_tolerances),
         limits=None if limits is None else state(limits),
+        tolerances=state(constraint.tolerances),
     )
 
 
@@ -83,6 +84,7 @@ def guarantee_attributes(estimator, guarantee, status):
     is_short = confidence is not None and guarantee.probability < confidence
     limits, n_constraints = guarantee.limits, len(guarantee.training_tolerances)
     return {
+        "tolerances_": guarantee.tolerances,
         "tightened_tolerances_": guarantee.training_tolerances,
         "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
