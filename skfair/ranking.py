@@ -112,7 +112,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
-    {uncertified}
+    {without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
     {n_iter_}

@@ -284,7 +284,7 @@ def test_a_group_that_is_hardly_accepted_has_no_guarantee(constraint):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         model.fit(X, y, sensitive_features=group)  # no RuntimeWarning
-    assert model.status_ == "uncertain"
+    assert model.verdict_ == "open"
     predictions = y, y & (group == 0)
     with pytest.warns(UserWarning, match=r"nothing is said of them: 1 \(0\)"):
         if isinstance(constraint, MinimumRate):
