@@ -25,7 +25,7 @@ def test_claims_and_monitors_of_the_same_samples_use_the_same_words(rates, n):
         tolerance=0.1
     )
     monitor = GapMonitor("demographic_parity", 0.1, run_length=100, windows=(1,))
-    monitor.update(decisions, sensitive_features=groups)
+    monitor.update(None, decisions, sensitive_features=groups)
     assert monitor.verdict_ == claim.verdict == monitor.summary()["verdict"].item()
     assert monitor.windows_["verdict"].tolist() == [claim.verdict]
 
