@@ -417,6 +417,30 @@ def moments(X, weights, n_jobs=None):
     return mean + residual, np.maximum(0.0, squares - residual**2)
 
 
+_NOISE = 4 * np.finfo(np.float64).eps
+"""Standard deviation, relative to the mean, up to which numbers differ by rounding alone."""
+
+MIN_SPREAD = 1e-10
+"""Standard deviation, relative to the mean, that leaves predictions enough digits."""
+
+
+def check_spread(mean, variance, limit):
+    """Raise for columns that vary by less than `limit` of their mean, but by more than rounding.
+
+    Products of such columns are rounded to a few values, so that predictions are not the scores
+    that a fit has counted.
+    """
+    spread = np.sqrt(variance)
+    is_lost = (spread > _NOISE * np.abs(mean)) & (spread < limit * np.abs(mean))
+    if is_lost.any():
+        column = is_lost.argmax()
+        raise ValueError(
+            f"The columns of X must vary by {limit:g} of their mean or more, or be constant, but "
+            f"column {column} has mean {mean[column]:g} and standard deviation "
+            f"{spread[column]:.2g}, which rounding hides in predictions. Subtract its mean from it."
+        )
+
+
 def _sums(block):
     X, weights = block
     return X.T.dot(weights)
