@@ -19,8 +19,10 @@ from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import estimator_docs
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._events import DocumentPairs
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_lengths, check_samples
 from skfair.losses import LossName
+from skfair.models._model import MIN_SPREAD, check_spread, moments
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
@@ -319,6 +321,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
+    check_spread(*moments(X[rows], np.full(len(rows), 1.0 / len(rows))), MIN_SPREAD)
     return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
@@ -356,7 +359,7 @@ def _encode_queries(query_id, n_documents):
         )
         return Groups.single(n_documents)
     try:
-        return check_groups(query_id, n_documents)
+        queries = check_groups(query_id, n_documents)
     except (TypeError, ValueError) as error:
         if pd.isna(np.asarray(query_id, dtype=object)).any():
             raise argument_error(
@@ -364,6 +367,8 @@ def _encode_queries(query_id, n_documents):
                 "these documents out of all inputs, or give each a query_id of its own."
             ) from error
         raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
+    warn_of_missing_marks(queries.labels.ravel(), "query_id")
+    return queries
 
 
 def _make_pairs(y, query):

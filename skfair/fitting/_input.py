@@ -12,6 +12,7 @@ from skfair.constraints import resolve_constraints
 from skfair.constraints._units import Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_alignment, check_lengths, check_samples
 from skfair.losses import LogisticLoss, is_pairwise, step_function
 from skfair.models._linear import LinearModel
@@ -119,6 +120,7 @@ def check_classification_data(estimator, X, y, columns, request):
     """
     X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
     classes = _find_classes(y)
+    warn_of_missing_marks(classes.tolist(), "y")
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
         samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))

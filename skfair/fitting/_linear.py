@@ -32,9 +32,12 @@ from skfair.groups._groups import (
     check_attribute_label_types,
     check_one_label_type,
     unique_inverse,
-    warn_of_similar_labels,
 )
-from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._known import (
+    encode_groups_for_prediction,
+    warn_of_missing_marks,
+    warn_of_unclear_labels,
+)
 from skfair.groups._samples import (
     EncodedBlock,
     SampleSummary,
@@ -339,6 +342,7 @@ def check_cell_label_types(cells):
     """Raise for labels of groups or classes that cannot be compared."""
     check_attribute_label_types([group for group, _ in cells])
     check_one_label_type([label for _, label in cells], "y")
+    warn_of_missing_marks({label for _, label in cells}, "y")
 
 
 def sort_key(cell):
@@ -360,7 +364,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     groups = Groups(
         labels, codes=codes, attributes=summary.attributes, multiplicity=np.asarray(summary.counts)
     )
-    warn_of_similar_labels(groups)
+    warn_of_unclear_labels(groups)
     samples = Samples(
         np.zeros(len(codes)),
         groups,
