@@ -22,7 +22,7 @@ from skfair.groups._events import DocumentPairs
 from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_lengths, check_samples
 from skfair.losses import LossName
-from skfair.models._model import MIN_SPREAD, check_spread, moments
+from skfair.models._model import moments
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
@@ -321,7 +321,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
-    check_spread(*moments(X[rows], np.full(len(rows), 1.0 / len(rows))), MIN_SPREAD)
+    moments(X[rows], np.full(len(rows), 1.0 / len(rows)))  # which raises for digits that are lost
     return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
@@ -334,7 +334,8 @@ def _make_training_pairs(X, y, query, documents, draw):
     is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
-    weights = documents.weights[better] * documents.weights[worse]
+    shares = documents.weights / documents.weights.max()  # whose products are no underflow
+    weights = shares[better] * shares[worse]
     return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 

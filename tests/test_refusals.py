@@ -23,6 +23,7 @@ from skfair.classification import (
     ConstrainedMLPClassifier,
     PartialParityClassifier,
 )
+from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity
 from skfair.ranking import ConstrainedRanker
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
@@ -232,7 +233,7 @@ FAR = [
 @pytest.mark.parametrize("model, shift", FAR, ids=str)
 def test_columns_that_predictions_would_round_are_refused(model, shift):
     query = {"query_id": COLUMNS["query_id"]} if isinstance(model, ConstrainedRanker) else {}
-    with pytest.raises(ValueError, match=r"columns of X must vary .* column \d"):
+    with pytest.raises(ValueError, match=r"Columns of X must vary .* column \d"):
         model.fit(X + shift, LABELS, sensitive_features=GROUPS, **query)
 
 
@@ -256,6 +257,14 @@ def test_messages_say_where_the_entry_is():
     model = fit(X, LABELS, sensitive_features=GROUPS)
     with pytest.raises(ValueError, match=r"X has text in 1 column\(s\): 0"):
         model.predict(put("x", X))
+
+
+def test_weights_that_are_products_may_be_tiny_and_those_that_are_squared_not_huge():
+    tiny = {"sample_weight": np.full(N_SAMPLES, 1e-300), "sensitive_features": GROUPS}
+    ranker = ConstrainedRanker().fit(X, LABELS, query_id=COLUMNS["query_id"], **tiny)
+    assert ranker.constraint_violation_ == 0.0
+    with pytest.raises(ValueError, match="The squares of sample_weight must add up to a finite"):
+        FairKMeans(2).fit(X, sensitive_features=GROUPS, sample_weight=np.full(N_SAMPLES, 1e300))
 
 
 def test_constraints_are_named_where_users_find_them():

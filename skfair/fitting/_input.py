@@ -120,9 +120,9 @@ def check_classification_data(estimator, X, y, columns, request):
     """
     X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
     classes = _find_classes(y)
-    warn_of_missing_marks(classes.tolist(), "y")
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
+        warn_of_missing_marks(classes.tolist(), "y")
         samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
         return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
@@ -302,6 +302,7 @@ def _check_many_classes(estimator, classes):
 
 def find_positive(classes, pos_label, is_compared):
     """The positive class; by default the second one where no groups are compared."""
+    warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
         return classes[1]
     positive = positive_class(set(classes.tolist()), pos_label)

@@ -33,11 +33,7 @@ from skfair.groups._groups import (
     check_one_label_type,
     unique_inverse,
 )
-from skfair.groups._known import (
-    encode_groups_for_prediction,
-    warn_of_missing_marks,
-    warn_of_unclear_labels,
-)
+from skfair.groups._known import encode_groups_for_prediction, warn_of_unclear_labels
 from skfair.groups._samples import (
     EncodedBlock,
     SampleSummary,
@@ -342,7 +338,6 @@ def check_cell_label_types(cells):
     """Raise for labels of groups or classes that cannot be compared."""
     check_attribute_label_types([group for group, _ in cells])
     check_one_label_type([label for _, label in cells], "y")
-    warn_of_missing_marks({label for _, label in cells}, "y")
 
 
 def sort_key(cell):

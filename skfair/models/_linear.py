@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 
 from skfair.models._model import (
     LinearPoint,
-    check_spread,
     full_column_mask,
     moments,
     replace_zeros,
@@ -134,9 +133,7 @@ class LinearModel:
         if not sparse.issparse(X) and X.shape[1] <= _MAX_KERNEL_COLUMNS:
             X = np.ascontiguousarray(X)  # kernels are compiled for one layout
         normalized = weights / weights.sum()
-        mean, variance = moments(X, normalized, n_jobs)
-        if fit_intercept:
-            check_spread(mean, variance, _ROUNDING)
+        mean, variance = moments(X, normalized, n_jobs, fit_intercept * _ROUNDING)
         model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):

@@ -12,14 +12,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skfair.models._linear import LinearModel
-from skfair.models._model import (
-    MIN_SPREAD,
-    ChunkedPoint,
-    check_spread,
-    moments,
-    pull_back_sparse_rows,
-    replace_zeros,
-)
+from skfair.models._model import ChunkedPoint, moments, pull_back_sparse_rows, replace_zeros
 from skfair.utils._api import MatrixLike
 
 _CHUNK_SIZE = 4096
@@ -153,14 +146,13 @@ class MLPModel:
         """
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         center, variance = moments(X, weights / weights.sum())
-        check_spread(center, variance, MIN_SPREAD)
-        is_constant = np.sqrt(variance) < MIN_SPREAD * np.abs(center)
+        rounding = 1e-13 * np.abs(center)  # below it a column is constant
         low, high = _column_ranges(X)
         # The variance is at most this product, with equality for two values only.
         has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
         # Dummies are scaled to half their range, so that rare categories do not get huge columns.
         scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
-        scale = replace_zeros(np.where(is_constant, np.abs(center), scale))
+        scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, np.abs(center)))
         X = X if sparse.issparse(X) else (X - center) / scale
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 
