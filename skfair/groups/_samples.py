@@ -292,11 +292,12 @@ def check_samples(
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
         _check_number_of_groups(all_groups, len(weights))
-    warn_of_unclear_labels(all_groups)
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
+        warn_of_unclear_labels(all_groups)
         return Samples(None, all_groups, weights, **extra), rows
     present_groups = all_groups.take(rows)
+    warn_of_unclear_labels(present_groups)
     present = set(present_groups.names)
     dropped = [name for name in all_groups.names if name not in present]
     if dropped:
@@ -414,12 +415,12 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
     warn_of_continuous_attributes(groups)
-    warn_of_unclear_labels(groups)
     if occurring is not None:
         groups = Groups(occurring.astype(object)[:, np.newaxis], matrix=groups.matrix)
     rows = np.flatnonzero(weights > 0)
     if len(rows) < len(weights):
         groups, weights = groups.take(rows), weights[rows]
+    warn_of_unclear_labels(groups)
     if len(groups.labels) == 0:
         raise argument_error(
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "
