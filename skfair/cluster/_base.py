@@ -20,8 +20,8 @@ from skfair.groups._groups import (
     group_names,
     refuse_continuous_attributes,
     smallest_share_ratios,
-    warn_of_similar_labels,
 )
+from skfair.groups._known import warn_of_unclear_labels
 from skfair.groups._samples import SampleSummary, encode_block
 from skfair.groups._state import PlainStateMixin
 from skfair.partitions import partitions_of
@@ -508,7 +508,7 @@ def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
     summary = SampleSummary(blocks)
     groups = summary.intersection_groups()
     refuse_continuous_attributes(groups)
-    warn_of_similar_labels(groups)
+    warn_of_unclear_labels(groups)
     n_samples = summary.counts.sum()
     if n_samples < estimator.n_clusters:
         raise ValueError(
