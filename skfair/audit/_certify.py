@@ -290,7 +290,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
         bool(is_shown),
-        bound.value(scores),
+        bound.reported_value(scores),
         limit,
         gap_lower_limit(*smallest, excess_level),
         is_exact,
@@ -319,7 +319,7 @@ def _combine_classes(limits):
 
     return limits[0]._replace(
         is_shown=not failed,
-        gap=max(one.gap for one in limits),
+        gap=float(np.fmax.reduce([one.gap for one in limits])),
         limit=max(one.limit for one in limits),
         lower_limit=max(one.lower_limit for one in limits),
         is_exact=all(one.is_exact for one in limits),
@@ -438,7 +438,7 @@ def _required_size(bound, estimates, gap, tolerance, level):
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
         not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
-        or tolerance - gap <= _NEGLIGIBLE_MARGIN
+        or not tolerance - gap > _NEGLIGIBLE_MARGIN
     ):
         return None
     n_groups = len({group for _, group in bound.sums.cells.labels})

@@ -12,6 +12,7 @@ from skfair.constraints import resolve_constraints
 from skfair.constraints._units import DecisionFunction, LogOdds, Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_alignment, check_lengths, check_samples
 from skfair.losses import LogisticLoss, gives_log_odds, is_pairwise, step_function
 from skfair.models._linear import LinearModel
@@ -121,6 +122,7 @@ def check_classification_data(estimator, X, y, columns, request):
     classes = _find_classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
+        warn_of_missing_marks(classes.tolist(), "y")
         samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
         return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
@@ -300,6 +302,7 @@ def _check_many_classes(estimator, classes):
 
 def find_positive(classes, pos_label, is_compared):
     """The positive class; by default the second one where no groups are compared."""
+    warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
         return classes[1]
     positive = positive_class(set(classes.tolist()), pos_label)

@@ -175,7 +175,7 @@ tolerance : float or None, default=None
     others of their own.
 confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
-    fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
+    fit that is guaranteed (``verdict_`` is "shown") and breaks a tolerance in this
     population. The training data is held to a smaller tolerance, which is checked by
     cross-validation: of linear models by leaving each sample out to first order. So of the
     guaranteed fits, at most ``1 - confidence_level`` over the share that is guaranteed are false:
@@ -267,6 +267,9 @@ constraint_violation_ : float
     tolerances are kept. It is nan if groups were to be compared, but there are no two, and if a
     gap is unknown, because nothing counts in the denominator of a group's rate: the status is then
     "infeasible".
+verdict_ : {"shown", "open"}
+    Whether the population is shown to keep the tolerance, with a probability of
+    ``confidence_level``, in the words of a claim. It is open without that, too.
 guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
     the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
@@ -342,7 +345,9 @@ estimator_docs = make_docstring_decorator(
         ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
         between the groups' own percentiles are shown.
     """,
-    uncertified="""
+    without_guarantee="""
+    verdict_ : {"open"}
+        Nothing is shown of the population: certify the model on held-out data.
     guarantee_probability_ : float
         nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
         on the training data alone.

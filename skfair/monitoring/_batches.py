@@ -275,7 +275,7 @@ class Batch(NamedTuple):
     has_outcomes: bool
 
 
-def make_audit(settings, y_pred, y_true, sensitive_features, sample_weight):
+def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
     """The audit of a batch, of which at least one sample has a positive weight."""
     return Audit.from_columns(
         {"y_pred": y_pred, "y_true": y_true},
