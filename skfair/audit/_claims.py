@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from math import isclose, isfinite, isnan
+from math import isclose, isfinite, isnan, nan
 from os import PathLike
 from typing import Any, Self
 
@@ -44,7 +44,7 @@ class Claim(PageReport):
         The bound, such as the largest gap or the smallest ratio allowed.
     estimate, low, high : float
         The gap, ratio or rate of the worst group here, and its limits in the population, each
-        at the confidence level.
+        at the confidence level. A ratio of rates that are all 0 is nan.
     confidence_level : float
         Confidence of this claim alone.
     is_exact : bool
@@ -158,7 +158,7 @@ class Claim(PageReport):
         content = read_document(source, "Claim", (*cls._settings, *cls._results))
         _check_fields(content)
         numbers = {name: content[name] for name in ("estimate", "low", "high")}
-        content |= {name: float("nan" if n is None else n) for name, n in numbers.items()}
+        content |= {name: nan if one is None else float(one) for name, one in numbers.items()}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
         content["reading"] = Reading.from_dict(content["reading"])
         return cls(**{name: content[name] for name in cls._settings})
@@ -277,14 +277,18 @@ class Claim(PageReport):
                 f"have {confidence_text(together)}"
             )
         level = confidence_text(self.confidence_level)
-        if isnan(self.estimate):
+        if isnan(self.low):
             hidden = "not printed, since it compares groups that are not published"
             return f"Observed: {hidden}; decided with {level}, {reading}."
-        return f"Observed: {quantity.gap(self.estimate)}, {known} with {level}{method}, {reading}."
+        is_known = not isnan(self.estimate)
+        observed = (
+            quantity.gap(self.estimate) if is_known else f"no {self.form}, as all values are 0"
+        )
+        return f"Observed: {observed}, {known} with {level}{method}, {reading}."
 
     def _advise(self):
         """Sentence on what would suffice; empty where it is shown or contradicted."""
-        if self.verdict != "open" or isnan(self.estimate):
+        if self.verdict != "open" or isnan(self.low):
             return ""
         if self.required_sample_size is not None:
             return (
@@ -386,7 +390,7 @@ _FIELD_TYPES = {
     **{"min_published": (int, type(None)), "kept_back": str},
     **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
 }
-"""Types of the fields of a filed claim; infinite numbers are text."""
+"""Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 
 
 def _check_fields(content):
@@ -461,7 +465,7 @@ def _is_same(first, second):
         return first.agrees(second)
     if isinstance(first, float) and isinstance(second, float):
         is_close = isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
-        return first == second or is_close or (isnan(first) and isnan(second))
+        return is_close or (isnan(first) and isnan(second))
     return first == second
 
 
