@@ -121,7 +121,9 @@ def test_labels_of_unknown_categories_are_counted_as_missing(missing):
 
 
 def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
-    with pytest.warns(UserWarning, match="attribute '(sex|race)' .* like missing values, .*: 'Unknown'"):
+    with pytest.warns(
+        UserWarning, match="attribute '(sex|race)' .* like missing values, .*: 'Unknown'"
+    ):
         report = audit(lambda label: "Unknown" if label is None else label)
     markdown = report.to_markdown(summary="ll144")
     facts = dict(
