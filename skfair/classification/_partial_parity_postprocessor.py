@@ -506,8 +506,7 @@ def _make_criterion(estimator):
 
 def _check_input(estimator, X, y, metadata):
     """Training data of positive weight, without features; positions of the samples."""
-    request = f"constraint={estimator.constraint!r} compares groups"
-    training, rows = check_training_without_features(estimator, X, y, metadata, request)
+    training, rows = check_training_without_features(estimator, X, y, metadata, True)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features is a sparse matrix, which means groups that may overlap, but "

@@ -387,10 +387,8 @@ def _fit_score_columns(scores, per_class):
 def _check_input(estimator, X, y, columns, constraints):
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     refuse_partitioned(estimator, X)
-    request = f"constraint={estimator.constraint!r} compares groups"
-    training, rows = check_training_without_features(
-        estimator, X, y, columns, request if constraints else None
-    )
+    compares_groups = bool(constraints)
+    training, rows = check_training_without_features(estimator, X, y, columns, compares_groups)
     if (
         estimator.group_estimator == "sensitive_features"
         and not training.samples.groups.is_disjoint
