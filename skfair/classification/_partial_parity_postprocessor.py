@@ -37,9 +37,9 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions._collections import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing._events import (
     check_training_without_features,
-    feature_attributes,
     route_metadata,
     stratify,
+    wrapped_feature_attributes,
 )
 from skfair.postprocessing._oof import (
     Folds,
@@ -318,7 +318,7 @@ class PartialParityPostprocessor(
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
         fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
-        store_fit(self, fitted | feature_attributes(estimator))
+        store_fit(self, fitted | wrapped_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self

@@ -129,7 +129,7 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
             f"data of positive sample_weight contains only one class: {classes[0]}."
         )
     is_compared = compares_groups and not lacks_groups
-    positive = find_positive(classes, estimator.pos_label, is_compared)
+    positive = choose_positive(classes, estimator.pos_label, is_compared)
     target = 2.0 * (y == positive)
     target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
@@ -298,7 +298,7 @@ def _check_many_classes(estimator, classes):
         )
 
 
-def find_positive(classes, pos_label, is_compared):
+def choose_positive(classes, pos_label, is_compared):
     """The positive class; by default the second one where no groups are compared."""
     if pos_label is None and not is_compared:
         return classes[1]

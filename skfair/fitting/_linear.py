@@ -18,9 +18,9 @@ from skfair.fitting._input import (
     TrainingData,
     assumption_attributes,
     check_missing_group_settings,
+    choose_positive,
     estimate_missing_groups,
     find_min_group_size,
-    find_positive,
     make_partitioned,
     partition_problem,
     standardize_target,
@@ -378,7 +378,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
             f"{type(estimator).__name__} needs 2 classes among samples of positive sample_weight, "
             f"but partitions have {len(classes)}: {join_names(map(repr, classes.tolist()))}."
         )
-    positive = find_positive(classes, estimator.pos_label, is_compared)
+    positive = choose_positive(classes, estimator.pos_label, is_compared)
     target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return TrainingData(None, classes, samples._replace(target=target), positive, unit)

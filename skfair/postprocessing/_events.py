@@ -797,7 +797,7 @@ def route_metadata(estimator, base, metadata, params):
     return accepted | params, {}
 
 
-def feature_attributes(base):
+def wrapped_feature_attributes(base):
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(base, name) for name in names if hasattr(base, name)}
