@@ -105,8 +105,8 @@ OTHERS = {
     "load_benchmark": "what it returns depends on the data set",
 }
 """Results without names of their own. Data sets that are downloaded have tests of their own."""
-VALUES = {"overall", "above", "within", "open", "scoring_rate", "selection_rate", "is_excluded"}
-VALUES |= {"decision_function", "all"}
+VALUES = {"overall", "shown", "open", "contradicted", "scoring_rate", "selection_rate"}
+VALUES |= {"is_excluded", "decision_function", "all"}
 """Words in quotes that are values of a column, or names of other things."""
 
 _SECTION = re.compile(r"^(Returns|Attributes)\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", re.M | re.S)
@@ -136,7 +136,7 @@ def documented_results():
             for attribute, kind, description in _ENTRY.findall(f"{text.rstrip()}\n"):
                 names = {"".join(match) for match in _NAME.findall(description)} - VALUES
                 names = {one for one in names if not one.endswith("_")}  # attributes
-                if re.search("DataFrame|dict|Bunch", kind) and names:
+                if re.search(r"DataFrame|\bdict\b|Bunch", kind) and names:
                     results[f"{name}.{attribute}" if section == "Attributes" else name] = names
     return results
 

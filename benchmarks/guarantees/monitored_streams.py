@@ -34,9 +34,9 @@ def count_statements(case, n_streams, rng):
     certified, alarms = np.zeros((2, len(sizes)), dtype=int)
     for i, size in enumerate(sizes):
         for _ in range(n_draws):
-            statuses = read_groups_of_equal_size(size, rates, n_batches, rng)
-            certified[i] += "certified" in statuses
-            alarms[i] += "alarm" in statuses
+            verdicts = read_groups_of_equal_size(size, rates, n_batches, rng)
+            certified[i] += "shown" in verdicts
+            alarms[i] += "contradicted" in verdicts
     return {
         "sizes": sizes.tolist(),
         "draws": n_draws,
@@ -47,12 +47,12 @@ def count_statements(case, n_streams, rng):
 
 def read_groups_of_equal_size(size, rates, n_batches, rng):
     """Statuses of a monitor that reads two groups of this size in batches."""
-    monitor, statuses = GapMonitor("demographic_parity", 0.1), set()
+    monitor, verdicts = GapMonitor("demographic_parity", 0.1), set()
     decisions = (rng.random((2, size)) < np.reshape(rates, (2, 1))).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
-        statuses.add(monitor.update(batch.ravel(), sensitive_features=groups).status_)
-    return statuses
+        verdicts.add(monitor.update(batch.ravel(), sensitive_features=groups).verdict_)
+    return verdicts
 
 
 def summarize_sizes(case, counts):
@@ -106,7 +106,7 @@ def count_restarts(case, n_streams, rng):
             monitor.update(decisions.astype(int), sensitive_features=np.repeat([0, 1], n))
         summary, alarms = monitor.summary(), monitor.alarms_["batch"].tolist()
         is_right = (summary["low"] <= gap + 1e-9) & (gap - 1e-9 <= summary["high"])
-        errors["certificates"] += bool((summary["status"] == "certified").any())
+        errors["certificates"] += bool((summary["verdict"] == "shown").any())
         errors["intervals"] += not is_right.all()
         # The time after the last alarm has no end, and counts as a part of the mean.
         lengths += np.diff([0, *alarms]).tolist()

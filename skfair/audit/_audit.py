@@ -142,16 +142,17 @@ class Audit(AuditData):
         r"""Claim on held-out data that the gap in the population is within a tolerance.
 
         The gap is the largest of many differences, such as the statistical parity differences of
-        all pairs of groups. It is certified if each of them is shown to be within the tolerance at
-        the full confidence level: no correction for their number is needed ([1]_). Differences of
-        rates of unweighted samples in disjoint groups are tested exactly: where Clopper and
+        all pairs of groups. The claim is shown if each of them is shown to be within the tolerance
+        at the full confidence level: no correction for their number is needed ([1]_). Differences
+        of rates of unweighted samples in disjoint groups are tested exactly: where Clopper and
         Pearson's limits do not decide, by Berger and Boos's test. Other limits are those of
         :func:`skfair.statistics.gap_interval`, and of ratios
         :func:`skfair.statistics.ratio_interval`, which hold for large samples.
 
-        Of models that break the tolerance at most one in twenty is certified at .95. The level is
-        that of one claim, read once: of 24 monthly ones on the edge of the tolerance at least one
-        is false in 71 % of cases. To look repeatedly use :class:`skfair.monitoring.GapMonitor`.
+        Of models that break the tolerance at most one in twenty is shown to keep it at .95. The
+        level is that of one claim, read once: of 24 monthly ones on the edge of the tolerance at
+        least one is false in 71 % of cases. To look repeatedly use
+        :class:`skfair.monitoring.GapMonitor`.
 
         Parameters
         ----------
@@ -173,7 +174,8 @@ class Audit(AuditData):
             function), for losses in units of the loss, for "partial_group_auc" in units of the
             area.
         confidence_level : float, default=0.95
-            Probability with which a model that violates the tolerance is not certified, at least.
+            Probability with which a model that violates the tolerance is not shown to keep it, at
+            least.
         ledger : str or path-like, default=None
             File that counts the claims tried on these samples: attempt t has the error of the
             level over t (t + 1).

@@ -49,6 +49,7 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
+from skfair.utils._verdicts import find_verdict
 
 _NEGLIGIBLE_MARGIN = 1e-9
 """Rest of a tolerance that is a rounding error, for which no sample size suffices."""
@@ -60,7 +61,7 @@ class _Limits(NamedTuple):
     `n_smallest` are the counted samples of the smallest group, `sizes` those of all by name.
     """
 
-    certified: bool
+    is_shown: bool
     gap: float
     limit: float
     lower_limit: float
@@ -68,7 +69,7 @@ class _Limits(NamedTuple):
     rare_outcomes: str
     sizes: dict
     n_smallest: int
-    certified_tolerance: float | None = None
+    shown_tolerance: float | None = None
     required_sample_size: int | None = None
 
 
@@ -191,11 +192,7 @@ def _make_claim(constraint, limits, unit, tolerance, per_class):
     def mirror(gap):
         return largest - gap if is_mirrored and gap is not None else gap
 
-    verdict = "open"
-    if limits.certified:
-        verdict = "shown"
-    elif limits.lower_limit > tolerance:
-        verdict = "contradicted"
+    verdict = find_verdict(limits.is_shown, limits.lower_limit > tolerance)
     ends = mirror(limits.lower_limit), mirror(limits.limit)
     low, high = reversed(ends) if is_mirrored else ends
     size = limits.required_sample_size if verdict == "open" else None
@@ -214,7 +211,7 @@ def _make_claim(constraint, limits, unit, tolerance, per_class):
         sizes=limits.sizes,
         required_sample_size=size,
         n_smallest=None if size is None else limits.n_smallest,
-        shown_threshold=mirror(limits.certified_tolerance),
+        shown_threshold=mirror(limits.shown_tolerance),
         rare_outcomes=limits.rare_outcomes,
         constraint=describe_constraint(constraint),
         source={} if positive is None else {"positive_label": str(positive)},
@@ -278,18 +275,18 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         )
     limit = gap_upper_limit(estimates, contrasts, level)
     is_exact = _allows_exact_tests(estimates, contrasts)
-    certified = limit <= tolerance
+    is_shown = limit <= tolerance
     if is_exact:
         # Differences of binomial rates: exact tests decide.
         _warn_of_small_groups(bound, estimates, tolerance, level)
-        certified = tolerance >= 1.0 or _passes_exact_tests(estimates, contrasts, tolerance, level)
-        limit = min(limit, tolerance) if certified else limit
+        is_shown = tolerance >= 1.0 or _passes_exact_tests(estimates, contrasts, tolerance, level)
+        limit = min(limit, tolerance) if is_shown else limit
     else:
         _warn_of_skewed_values(bound, estimates)
     cells = bound.sums.cells
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
-        bool(certified),
+        bool(is_shown),
         bound.value(scores),
         limit,
         gap_lower_limit(*smallest, excess_level),
@@ -298,19 +295,19 @@ def _find_limits(bound, scores, tolerance, levels, largest):
         {event_text(*one, cells.names): int(n) for one, n in counted},
         int(estimates.sizes.min()),
     )
-    if certified:
+    if is_shown:
         return limits
     # What these data show, and how large the groups would have to be.
-    shown = _certified_tolerance(estimates, contrasts, limits, tolerance, level)
+    shown = _shown_tolerance(estimates, contrasts, limits, tolerance, level)
     return limits._replace(
-        certified_tolerance=shown if shown is not None and shown < largest else None,
+        shown_tolerance=shown if shown is not None and shown < largest else None,
         required_sample_size=_required_size(bound, estimates, limits.gap, tolerance, level),
     )
 
 
 def _combine_classes(limits):
     """Limits of all classes: each holds at the full level, so all of them hold."""
-    failed = [one for one in limits if not one.certified]
+    failed = [one for one in limits if not one.is_shown]
 
     def largest(name):
         """The largest value of an attribute of the failed ones; None if one of them is unknown."""
@@ -318,13 +315,13 @@ def _combine_classes(limits):
         return None if not values or None in values else max(values)
 
     return limits[0]._replace(
-        certified=not failed,
+        is_shown=not failed,
         gap=max(one.gap for one in limits),
         limit=max(one.limit for one in limits),
         lower_limit=max(one.lower_limit for one in limits),
         is_exact=all(one.is_exact for one in limits),
         required_sample_size=largest("required_sample_size"),
-        certified_tolerance=largest("certified_tolerance"),
+        shown_tolerance=largest("shown_tolerance"),
         rare_outcomes=join_names(one.rare_outcomes for one in limits if one.rare_outcomes),
     )
 
@@ -368,8 +365,8 @@ _CANDIDATE_POSITIONS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 
 """Positions of candidate tolerances between the smallest and the largest possible one."""
 
 
-def _certified_tolerance(estimates, contrasts, limits, tolerance, level):
-    """The smallest tolerance, to three digits, that would be certified, or None.
+def _shown_tolerance(estimates, contrasts, limits, tolerance, level):
+    """The smallest tolerance, to three digits, that would be shown, or None.
 
     For exact tests there are some candidates, from the large-sample limit to the one that limits of
     single rates certify without any test. They are denser near the former.
@@ -398,7 +395,7 @@ def _warn_of_small_groups(bound, estimates, tolerance, level):
     small = np.flatnonzero(estimates.counts < minimum)
     if len(small):
         warn(
-            f"Nothing can be certified about groups with fewer than {minimum} samples, at "
+            f"Nothing can be shown about groups with fewer than {minimum} samples, at "
             f"tolerance={tolerance:g} and confidence_level={level:g}: "
             f"{_name_events(bound, estimates, small)}. Use more held-out data, or leave these "
             "groups out (min_group_size)."

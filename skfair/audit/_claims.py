@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from math import isclose, isfinite
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from skfair import constraints
 from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
@@ -19,9 +19,7 @@ from skfair.audit._sentences import (
     verdict_text,
 )
 from skfair.utils._checks import join_names
-
-_EXIT_STATUSES = {"shown": 0, "open": 1, "contradicted": 3}
-"""Exit statuses of the shell by verdict."""
+from skfair.utils._verdicts import EXIT_STATUSES, Verdict
 
 
 @dataclass(frozen=True, init=False)
@@ -99,7 +97,7 @@ class Claim(PageReport):
 (for large samples; the verdict is exact), read once.
     """
 
-    verdict: Literal["shown", "open", "contradicted"]
+    verdict: Verdict
     form: str
     metric: str
     unit: str
@@ -198,7 +196,7 @@ class Claim(PageReport):
     @property
     def exit_status(self) -> int:
         """Exit status of the shell: 0 shown, 1 not shown, 3 contradicted."""
-        return _EXIT_STATUSES[self.verdict]
+        return EXIT_STATUSES[self.verdict]
 
     @property
     def text(self) -> str:
@@ -376,7 +374,7 @@ def _check_fields(content):
     ends = [content[name] for name in ("estimate", "low", "high")]
     infinite = ("inf", "-inf")
     damaged += ["limits"] * any(isinstance(one, str) and one not in infinite for one in ends)
-    damaged += ["verdict"] * (content["verdict"] not in _EXIT_STATUSES)
+    damaged += ["verdict"] * (content["verdict"] not in EXIT_STATUSES)
     damaged += ["form"] * (content["form"] not in BOUNDS)
     for name, kind in (("sizes", int), ("n_missing", int), ("source", str)):
         is_dict = isinstance(content[name], dict)

@@ -35,7 +35,7 @@ from skfair.audit._sentences import (
 )
 from skfair.commands._options import (
     FINDING_STATUS,
-    UNCERTIFIED_STATUS,
+    OPEN_STATUS,
     add_count_option,
     add_file_options,
     add_output_options,
@@ -260,7 +260,7 @@ def feed(monitor, log, takes_late=False):
     """
     _refuse_distant_periods(monitor, log.periods)
     is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
-    if hasattr(monitor, "status_"):
+    if hasattr(monitor, "verdict_"):
         last = monitor.summary()["time"].iloc[-1]
         is_new = log.periods > last
         is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
@@ -297,7 +297,7 @@ _MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
 def _refuse_distant_periods(monitor, periods):
     """Raise for a few decisions that are years away from the others, such as in 2205."""
     counts = periods.value_counts()
-    known = monitor.decision_times_ if hasattr(monitor, "status_") else []
+    known = monitor.decision_times_ if hasattr(monitor, "verdict_") else []
     times = pd.DatetimeIndex(sorted({*counts.index, *known}))
     gaps = np.flatnonzero(np.diff(times) > pd.Timedelta(365.25 * _MAX_YEARS_BETWEEN, "D"))
     for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:
@@ -376,7 +376,7 @@ def monitor_results(monitor, options, reading):
         "tolerance": monitor.tolerance,
         "confidence_level": monitor.confidence_level,
         "run_length": monitor.run_length,
-        "status": monitor.status_,
+        "verdict": monitor.verdict_,
         "left_out": monitor.left_out_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
@@ -423,7 +423,7 @@ def _describe_absent_periods(monitor, period):
 
 
 def _describe_windows(monitor, summary, period):
-    """Sentence on the shortest window that is above or within the tolerance, or on all."""
+    """Sentence on the shortest window that is not open, or on all."""
     windows, quantity = monitor.windows_, _find_quantity(monitor)
     if not len(windows):
         return
@@ -434,7 +434,7 @@ def _describe_windows(monitor, summary, period):
         yield f"{verdict_text('open', quantity, bound, attributes, when)}."
         return
     window, last = judged.iloc[0], _time_text(summary, summary["time"].iloc[-1])
-    verdict, share = {"above": ("contradicted", 4), "within": ("shown", 2)}[window["verdict"]]
+    verdict, share = window["verdict"], {"contradicted": 4, "shown": 2}[window["verdict"]]
     when = (
         f" in the last {_count_batches(window['n_batches'], period)}, from "
         f"{_time_text(summary, window['start'])} to {last}"
@@ -467,7 +467,7 @@ def _describe_gap(monitor, summary):
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
         f"change; the tolerance is {quantity.bound(monitor.tolerance)}."
     )
-    yield _describe_status(monitor, summary)
+    yield _describe_verdict(monitor, summary)
 
 
 def _describe_delay(monitor, period):
@@ -485,21 +485,22 @@ def _describe_delay(monitor, period):
         )
 
 
-def _describe_status(monitor, summary):
-    """Sentence on alarm, certificate or neither."""
-    alarms, certified = monitor.alarms_, summary[summary["status"] == "certified"]
-    if monitor.status_ == "certified":  # perhaps after alarms
+def _describe_verdict(monitor, summary):
+    """Sentence on what is known since the start or the last alarm."""
+    alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
+    if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
-        first = _time_text(summary, certified.loc[certified["batch"] > last, "time"].iloc[0])
+        first = _time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         return (
-            f"Since the {start} the tolerance is kept: certified first in {first}, with an e-value "
-            f"of {monitor.evidence_for_:.3g} now."
+            f"Shown since the {start}: the tolerance is kept, first shown in {first}, with an "
+            f"e-value of {monitor.evidence_for_:.3g} now."
         )
-    if not len(alarms) and len(certified):
+    if not len(alarms) and len(shown):
+        last = _time_text(summary, shown["time"].iloc[-1])
         return (
-            f"The certificate of {_time_text(summary, certified['time'].iloc[-1])} has lapsed: it "
-            "was about the mean since the start, and recent batches differ from it."
+            f"Not shown any more: it was until {last}, of the mean since the start, and recent "
+            "batches differ from it."
         )
     if not len(alarms):
         return (
@@ -512,7 +513,7 @@ def _describe_status(monitor, summary):
     first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
     again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
     return (
-        f"Alarm since {first}: the gap exceeds the tolerance, most likely since "
+        f"Contradicted since {first}: the gap exceeds the tolerance, most likely since "
         f"{_time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
     )
 
@@ -536,8 +537,8 @@ def _time_text(summary, time):
     return f"{time:%Y-%m-%d}" if is_date else f"{time:%Y-%m-%d %H:%M}"
 
 
-_COLORS = {"monitoring": "#0072b2", "certified": "#009e73", "alarm": "#d55e00"}
-"""Colours of the statement by status, as those of displays."""
+_COLORS = {"open": "#0072b2", "shown": "#009e73", "contradicted": "#d55e00"}
+"""Colours of the statement by verdict, as those of displays."""
 
 
 def _draw_gaps(monitor, period):
@@ -558,7 +559,7 @@ def _draw_gaps(monitor, period):
         high, height = y(row.high), float(y(row.low)) - float(y(row.high))
         shapes.append(
             f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
-            f'height="{height:.1f}" fill="{_COLORS[row.status]}" fill-opacity=".25"/>'
+            f'height="{height:.1f}" fill="{_COLORS[row.verdict]}" fill-opacity=".25"/>'
         )
     line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["gap"]))
     shapes.append(f'<polyline points="{line}" class="line"/>')
@@ -577,7 +578,7 @@ def _draw_gaps(monitor, period):
         f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone, '
         f"in {_find_quantity(monitor).unit} (circle: within the tolerance, triangle: above it). "
         "Band: what is stated on all samples so far, its height the interval of the gap, its "
-        "colour the status (blue: monitoring, green: certified, orange: alarm). Line: gap so far. "
+        "colour the verdict (blue: open, green: shown, orange: contradicted). Line: gap so far. "
         "Dashed: tolerance.</p>"
     )
 
@@ -606,19 +607,20 @@ def _marker(x, y, is_above):
     """A triangle for a gap above the tolerance, else a circle."""
     if not is_above:
         return f'<circle cx="{x:g}" cy="{y:g}" r="4" fill="currentColor"/>'
-    return f'<path d="M{x:g} {y - 6:g}l6 10h-12z" fill="{_COLORS["alarm"]}" stroke="currentColor"/>'
+    color = _COLORS["contradicted"]
+    return f'<path d="M{x:g} {y - 6:g}l6 10h-12z" fill="{color}" stroke="currentColor"/>'
 
 
 def _batch_table(monitor, period):
     """Table of the batches."""
     summary, quantity = monitor.summary(), _find_quantity(monitor)
-    titles = ("Samples", f"Gap, {quantity.unit}", "Interval so far", "For", "Against", "Status")
+    titles = ("Samples", f"Gap, {quantity.unit}", "Interval so far", "For", "Against", "Verdict")
     rows = []
     for row in summary.itertuples():
         gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
         evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
-        cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.status)
-        rows.append((cells, row.status == "alarm"))
+        cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
+        rows.append((cells, row.verdict == "contradicted"))
     note = (
         f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
         f"tolerance now, and {1.0 / (1.0 - monitor.confidence_level):.3g} against it show that it "
@@ -696,8 +698,8 @@ def add_monitor_command(commands):
         "monitor",
         help="monitor a gap over time, valid at every look",
         description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
-        "without a certificate since, or while recent periods are above the tolerance, 0 "
-        "otherwise, 1 if nothing is certified with --require-certificate, and 2 after an error.",
+        "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
+        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error.",
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -740,9 +742,9 @@ def add_monitor_command(commands):
         help="count periods that come after later ones in the last months, and in no evidence",
     )
     add(
-        "--require-certificate",
+        "--require-shown",
         action="store_true",
-        help="exit with 1 while the tolerance is not certified",
+        help="exit with 1 while the tolerance is not shown to be kept",
     )
     add("--title", default="Fairness monitor", help="heading of the page")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
@@ -770,12 +772,12 @@ def _run(options):
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
-    if monitor.status_ == "certified":
+    if monitor.verdict_ == "shown":
         return 0
     # An alarm stands until a certificate, as the findings state.
-    if len(monitor.alarms_) or (monitor.windows_["verdict"] == "above").any():
+    if len(monitor.alarms_) or (monitor.windows_["verdict"] == "contradicted").any():
         return FINDING_STATUS
-    return UNCERTIFIED_STATUS if options.require_certificate else 0
+    return OPEN_STATUS if options.require_shown else 0
 
 
 def _check_state(options):

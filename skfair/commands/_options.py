@@ -15,6 +15,7 @@ from skfair.statistics import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
+from skfair.utils._verdicts import EXIT_STATUSES
 
 # Options of several commands, and messages about them.
 
@@ -269,7 +270,7 @@ def check_output(out, file, suffixes=tuple(_FORMATS), option="--out"):
         raise OSError(f"{option} must be writable, but {out} is not ({error.strerror}).") from None
 
 
-FINDING_STATUS, UNCERTIFIED_STATUS = 3, 1
+FINDING_STATUS, OPEN_STATUS = EXIT_STATUSES["contradicted"], EXIT_STATUSES["open"]
 """Exit statuses: something was found that needs attention; what was asked for is not shown."""
 
 

@@ -18,7 +18,7 @@ def add_plan_command(commands):
     plan = commands.add_parser(
         "plan",
         help="number of samples that a certificate or a guaranteed fit requires",
-        description="Number of samples of each group with which a model is certified, as by "
+        description="Number of samples of each group with which a bound is shown, as by "
         "`certify`. The exit status is 0, and 2 after an error.",
     )
     bound = add_tolerance_options(plan)
@@ -88,7 +88,7 @@ _TEXTS = {
     "minimum": "a rate of each group of at least",
     "maximum": "a rate of each group of at most",
 }
-"""What is certified, by the argument of the bound."""
+"""What is shown, by the argument of the bound."""
 
 
 def _describe_plan(plan, n, n_samples):
@@ -105,7 +105,7 @@ def _describe_plan(plan, n, n_samples):
             f"groups have rates about {rate:g} with a {quantity} of {expected:g}, half of them the "
             "smallest and half the largest rate"
         )
-    result = "certified" if plan["purpose"] == "certificate" else "guaranteed by a fit"
+    result = "shown" if plan["purpose"] == "certificate" else "guaranteed by a fit"
     return {
         "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
         f"in all, so that {_TEXTS[name]} {plan[name]} is {result} with "

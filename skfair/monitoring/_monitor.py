@@ -42,7 +42,7 @@ from skfair.monitoring._state import (
     MeanHypotheses,
     Row,
     State,
-    Verdict,
+    Statement,
     add_late_cohort,
     advance_state,
 )
@@ -61,14 +61,14 @@ if TYPE_CHECKING:
 # Monitors as text in JSON.
 
 
-_VERSION = 5
+_VERSION = 6
 """Version of the format; other versions are refused."""
 
 _STORABLE_CLASSES = {
     one.__name__: one
     for one in (
         *(CellEvidence, Comparison, DifferenceHypotheses, GapEvidence, OutstandingSamples),
-        *(Row, Settings, State, MeanHypotheses, Verdict, Window),
+        *(Row, Settings, State, MeanHypotheses, Statement, Window),
     )
 }
 """Classes that a file may name, besides the public constraints."""
@@ -292,18 +292,19 @@ class GapMonitor(BaseEstimator):
 
     Attributes
     ----------
-    status_ : {"certified", "monitoring", "alarm"}
-        State after the last batch. An alarm takes precedence over a certificate. A certificate is
-        about the mean since the start or restart, and lapses while a window is above the tolerance
-        or has limits that exclude this mean.
+    verdict_ : {"shown", "open", "contradicted"}
+        What is known after the last batch, in the words of a claim. "shown": there is a certificate
+        that the tolerance is kept. It is about the mean since the start or restart, and lapses
+        while a window is above the tolerance or has limits that exclude this mean. "contradicted":
+        an alarm was raised, which takes precedence. "open": neither.
     windows_ : DataFrame
         One row per window: "n_batches", "start" (time of its first batch), "gap", "low", "high"
-        (limits of the gap), "verdict" ("above", "within" or "open") and "extremes" (names, means
-        and samples of the two groups that differ most, or of the one with the largest mean).
+        (limits of the gap), "verdict" ("shown", "open" or "contradicted") and "extremes" (names,
+        means and samples of the two groups that differ most, or of the one with the largest mean).
     evidence_for_ : float
         E-value for the tolerance: the smallest of those of all pairs.
     evidence_needed_ : float
-        E-value from which on the tolerance is certified, ``1 / (1 - confidence_level)`` over the
+        E-value from which on the verdict is "shown", ``1 / (1 - confidence_level)`` over the
         share :math:`w_k` of the error.
     evidence_against_ : float
         E-value against "the tolerance was never exceeded".
@@ -360,11 +361,11 @@ class GapMonitor(BaseEstimator):
     ...     group = rng.choice(["a", "b"], size=1000)
     ...     rate = np.where((group == "b") & (month > 6), 0.2, 0.4)
     ...     decisions = (rng.random(1000) < rate).astype(int)
-    ...     status = monitor.update(decisions, sensitive_features=group, time=month).status_
-    ...     print(month, status, end="; " if month % 4 else "\n")
-    1 monitoring; 2 monitoring; 3 certified; 4 certified
-    5 certified; 6 certified; 7 certified; 8 alarm
-    9 alarm; 10 alarm; 11 alarm; 12 alarm
+    ...     verdict = monitor.update(decisions, sensitive_features=group, time=month).verdict_
+    ...     print(month, verdict, end="; " if month % 4 else "\n")
+    1 open; 2 open; 3 shown; 4 shown
+    5 shown; 6 shown; 7 shown; 8 contradicted
+    9 contradicted; 10 contradicted; 11 contradicted; 12 contradicted
     >>> monitor.since_
     7
     """
@@ -622,8 +623,8 @@ class GapMonitor(BaseEstimator):
             Before the first batch.
         """
         self._check_updated()
-        verdict = self._state.rows[-1].verdict
-        return Interval(verdict.estimate, verdict.low, verdict.high)
+        statement = self._state.rows[-1].statement
+        return Interval(statement.estimate, statement.low, statement.high)
 
     @property
     def outstanding_ids_(self) -> list:
@@ -681,7 +682,7 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         rows = [
             (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
-            for one in self._state.rows[-1].verdict.windows
+            for one in self._state.rows[-1].statement.windows
         ]
         frame = pd.DataFrame(rows, columns=_WINDOW_COLUMNS)
         return frame.assign(start=restore_times(frame["start"]))
@@ -705,14 +706,14 @@ class GapMonitor(BaseEstimator):
         return frame.assign(time=restore_times(frame["time"]))
 
     def summary(self) -> pd.DataFrame:
-        """Gap, evidence and status after each batch.
+        """Gap, evidence and verdict after each batch.
 
         Returns
         -------
         frame : DataFrame
             One row per batch with the columns "batch", "time" (at which it was read), "n" (samples
             of the batch that count), "batch_gap", "gap", "low", "high" (of `interval`),
-            "evidence_for", "evidence_against", "change_evidence", "status" and "n_outstanding".
+            "evidence_for", "evidence_against", "change_evidence", "verdict" and "n_outstanding".
             Only the last row changes, with samples or outcomes of the same time.
         """
         self._check_updated()
@@ -720,7 +721,7 @@ class GapMonitor(BaseEstimator):
         return frame.assign(time=restore_times(frame["time"]))
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
-        """Draw gap, interval and status over time.
+        """Draw gap, interval and verdict over time.
 
         Parameters
         ----------
@@ -790,22 +791,22 @@ class GapMonitor(BaseEstimator):
 
     def _check_updated(self):
         """Raise before the first batch."""
-        if not hasattr(self, "status_"):
+        if not hasattr(self, "verdict_"):
             raise NotFittedError("This GapMonitor has read no batch; call update first.")
 
     def _set_state(self, settings, state):
         """Replace the state and all attributes at once; whatever fails before leaves them as is."""
         row = state.rows[-1]
-        verdict = row.verdict
+        statement = row.statement
         vars(self).update(
             _settings=settings,
             _state=state,
-            status_=verdict.status,
-            evidence_for_=verdict.evidence_for,
-            evidence_against_=verdict.evidence_against,
-            evidence_needed_=verdict.evidence_needed,
-            change_evidence_=verdict.change_evidence,
-            was_exceeded_=verdict.was_exceeded,
+            verdict_=statement.verdict,
+            evidence_for_=statement.evidence_for,
+            evidence_against_=statement.evidence_against,
+            evidence_needed_=statement.evidence_needed,
+            change_evidence_=statement.change_evidence,
+            was_exceeded_=statement.was_exceeded,
             since_=restore_time(state.since),
             n_batches_=row.number,
             n_outstanding_=row.n_outstanding,
@@ -816,7 +817,7 @@ class GapMonitor(BaseEstimator):
 def _check_settings(monitor):
     """The parameters, if they are in range, and as they were with the first batch."""
     params = monitor.get_params(deep=False)
-    if not hasattr(monitor, "status_"):
+    if not hasattr(monitor, "verdict_"):
         return check_settings(params)
     settings = monitor._settings
     if names := settings.changed_names(params):

@@ -8,6 +8,7 @@ import numpy as np
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import unscale_mean
 from skfair.statistics import rate_limits
+from skfair.utils._verdicts import Verdict, find_verdict
 
 ALARM_SHARE = 4.0
 """The detector, and the windows of a page, each raise a false alarm once in so many run lengths.
@@ -33,9 +34,10 @@ class Window:
         Time of its first batch.
     gap, low, high : float
         Largest gap and its limits, in units of the mean.
-    verdict : {"above", "within", "open"}
-        "above" if the lower limit exceeds the tolerance, "within" if the upper one does not. Both
-        hold of the pooled rates, and of rates in which a batch has the same weight in all groups.
+    verdict : {"shown", "open", "contradicted"}
+        "contradicted" if the lower limit exceeds the tolerance, "shown" if the upper one does not.
+        Both hold of the pooled rates, and of rates in which a batch has the same weight in all
+        groups.
     extremes : list of tuples
         Name, mean and samples of the two groups that differ most, or of the one with the largest
         mean. The cell stands before the name, if there are several.
@@ -47,7 +49,7 @@ class Window:
     gap: float
     low: float
     high: float
-    verdict: str
+    verdict: Verdict
     extremes: list
 
 
@@ -73,8 +75,8 @@ def judge_windows(settings, comparisons, rows):
     A sum of independent values between 0 and 1 whose means differ has smaller tails than a binomial
     one of the same mean (W. Hoeffding, "On the distribution of the number of successes in
     independent trials", Annals of Mathematical Statistics 27, 1956), so that limits of pooled rates
-    hold for the mean rate of a window, and no rate is assumed constant. "above" has 1 / (4
-    run_length) of the error, divided among windows and contrasts, "within" 1 / (2 run_length),
+    hold for the mean rate of a window, and no rate is assumed constant. "contradicted" has 1 /
+    (4 run_length) of the error, divided among windows and contrasts, "shown" 1 / (2 run_length),
     divided among windows: each contrast must be within the tolerance (intersection-union).
     """
     if settings.run_length is None or not settings.windows:
@@ -91,7 +93,7 @@ def judge_windows(settings, comparisons, rows):
 
 def differ_from_mean(windows, gap):
     """Whether a window is above the tolerance, or excludes the gap since the start."""
-    return any(one.verdict == "above" or not one.low <= gap <= one.high for one in windows)
+    return any(one.verdict == "contradicted" or not one.low <= gap <= one.high for one in windows)
 
 
 def find_delay(settings, comparisons, rows, gap):
@@ -141,11 +143,8 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
         standardized = (
             (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
         )
-    verdict = "open"
-    if min(low, standardized[0]) > settings.scaled_tolerance:
-        verdict = "above"
-    elif max(high, standardized[1]) <= settings.scaled_tolerance:
-        verdict = "within"
+    is_shown = max(high, standardized[1]) <= settings.scaled_tolerance
+    is_contradicted = min(low, standardized[0]) > settings.scaled_tolerance
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
@@ -153,7 +152,7 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
         rows[0].number,
         rows[0].time,
         *(settings.unscale(level) for level in (gap, low, high)),
-        verdict,
+        find_verdict(is_shown, is_contradicted),
         _find_extremes(settings, comparisons, widest, *compared[widest]),
     )
 

@@ -31,6 +31,7 @@ from skfair.monitoring._recent import (
 )
 from skfair.statistics import combine_margins, constrained_rate
 from skfair.utils._checks import join_names, warn
+from skfair.utils._verdicts import Verdict, find_verdict
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #
@@ -569,7 +570,7 @@ _LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Statement:
     """What a state says of the tolerance; the gap and its limits are in units of the mean."""
 
     estimate: float
@@ -580,13 +581,13 @@ class Verdict:
     evidence_against: float
     change_evidence: float
     was_exceeded: bool
-    status: str
+    verdict: Verdict
     windows: list
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A batch: the samples that were counted at one time, and the verdict then.
+    """A batch: the samples that were counted at one time, and the statement then.
 
     Attributes
     ----------
@@ -603,7 +604,7 @@ class Row:
         Largest gap of the samples of the batch; nan without samples.
     n_outstanding : int
         Samples that are not counted yet.
-    verdict : Verdict
+    statement : Statement
     """
 
     number: int
@@ -612,7 +613,7 @@ class Row:
     tables: list
     gap: float
     n_outstanding: int
-    verdict: Verdict | None
+    statement: Statement | None
 
     def summarize(self):
         """The line of `GapMonitor.summary`."""
@@ -620,9 +621,9 @@ class Row:
         for _, attribute, _, table in self.tables:
             counts[attribute] = counts.get(attribute, 0) + int(table[0].sum())
         line = {"batch": self.number, "time": self.time, "n": max(counts.values(), default=0)}
-        line |= {"batch_gap": self.gap, "gap": self.verdict.estimate}
+        line |= {"batch_gap": self.gap, "gap": self.statement.estimate}
         names = "low", "high", "evidence_for", "evidence_against", "change_evidence"
-        line |= {name: getattr(self.verdict, name) for name in (*names, "status")}
+        line |= {name: getattr(self.statement, name) for name in (*names, "verdict")}
         return line | {"n_outstanding": self.n_outstanding}
 
     def rates(self, settings, comparisons):
@@ -672,12 +673,12 @@ class State:
         if not self.alarms:
             return None
         last = self.alarms[-1]["batch"]
-        certified = [row.number for row in self.rows[:last] if row.verdict.status == "certified"]
-        later = (one for one in self.alarms if one["batch"] > max(certified, default=0))
+        shown = [row.number for row in self.rows[:last] if row.statement.verdict == "shown"]
+        later = (one for one in self.alarms if one["batch"] > max(shown, default=0))
         return next(later)["since"]
 
     def begin_row(self, time, has_decisions):
-        """The row of samples of this time: a new one, or the last one without its verdict."""
+        """The row of samples of this time: a new one, or the last one without its statement."""
         last = self.rows[-1] if self.rows else None
         if last is None or last.time != time or (last.has_decisions and has_decisions):
             return Row(len(self.rows) + 1, time, has_decisions, [], np.nan, 0, None)
@@ -732,7 +733,7 @@ def advance_state(settings, state, row, cohorts):
     """The state after cohorts were counted, bet on and judged; `row` is from `begin_row`."""
     comparisons = {name: one.copy() for name, one in state.comparisons.items()}
     is_new = row.number > len(state.rows)
-    was_alarm = bool(state.rows) and state.rows[-1].verdict.status == "alarm"
+    was_alarm = bool(state.rows) and state.rows[-1].statement.verdict == "contradicted"
     if is_new and was_alarm and settings.run_length is not None:
         for comparison in comparisons.values():
             comparison.restart()
@@ -747,21 +748,23 @@ def advance_state(settings, state, row, cohorts):
     )
     alarms = state.alarms
     n_restarts = sum(one["batch"] < row.number for one in alarms)
-    was_exceeded = bool(state.rows) and state.rows[-1].verdict.was_exceeded
+    was_exceeded = bool(state.rows) and state.rows[-1].statement.was_exceeded
     windows = judge_windows(settings, comparisons, [*state.rows[: row.number - 1], row])
     # Windows raise an alarm that no earlier one was about.
     last_alarm = max((one["batch"] for one in alarms if one["batch"] < row.number), default=0)
-    has_excess = any(one.verdict == "above" and one.first_batch > last_alarm for one in windows)
-    verdict = judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess)
+    has_excess = any(
+        one.verdict == "contradicted" and one.first_batch > last_alarm for one in windows
+    )
+    statement = judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess)
     # An alarm of a batch remains, and is the only one of it; without run_length, of all batches.
     is_again = alarms and (settings.run_length is None or alarms[-1]["batch"] == row.number)
     if is_again:
-        verdict = replace(verdict, status="alarm")
-    elif verdict.status == "alarm":
+        statement = replace(statement, verdict="contradicted")
+    elif statement.verdict == "contradicted":
         best = max(comparisons.values(), key=lambda one: one.gap.log_best.max())
         alarm = {"time": _last_decision_time(row), "since": best.start_of_excess()}
         alarms = [*alarms, {"batch": row.number} | alarm]
-    rows = [*state.rows[: row.number - 1], replace(row, verdict=verdict)]
+    rows = [*state.rows[: row.number - 1], replace(row, statement=statement)]
     return replace(state, comparisons=comparisons, rows=rows, alarms=alarms)
 
 
@@ -785,11 +788,11 @@ def add_late_cohort(settings, state, cohort):
         tables=[(*key, table) for key, table in tables.items()],
         gap=_gap_of_tables(settings, state.comparisons, tables),
     )
-    # The last verdict has the windows of now; a certificate may lapse, and no alarm is raised.
-    windows, verdict = judge_windows(settings, state.comparisons, rows), rows[-1].verdict
-    has_lapsed = verdict.status == "certified" and differ_from_mean(windows, verdict.estimate)
-    status = "monitoring" if has_lapsed else verdict.status
-    rows[-1] = replace(rows[-1], verdict=replace(verdict, windows=windows, status=status))
+    # The last statement has the windows of now; a certificate may lapse, and no alarm is raised.
+    windows, last = judge_windows(settings, state.comparisons, rows), rows[-1].statement
+    has_lapsed = last.verdict == "shown" and differ_from_mean(windows, last.estimate)
+    verdict = "open" if has_lapsed else last.verdict
+    rows[-1] = replace(rows[-1], statement=replace(last, windows=windows, verdict=verdict))
     return replace(state, rows=rows)
 
 
@@ -853,15 +856,15 @@ def judge(settings, comparisons, n_restarts, was_exceeded, windows, has_excess):
     # A certificate is about the mean since the start, and lapses where recent batches differ.
     gap = settings.unscale(estimate)
     has_changed = differ_from_mean(windows, gap)
-    is_certified = log_for_tolerance >= log_needed and not has_changed
-    return Verdict(
+    is_shown = log_for_tolerance >= log_needed and not has_changed
+    return Statement(
         *(settings.unscale(level) for level in (estimate, low, high)),
         evidence_for=_to_e_value(log_for_tolerance),
         evidence_needed=_to_e_value(log_needed),
         evidence_against=_to_e_value(log_against),
         change_evidence=change,
         was_exceeded=bool(was_exceeded),
-        status="alarm" if is_alarm else "certified" if is_certified else "monitoring",
+        verdict=find_verdict(is_shown, is_alarm),
         windows=windows,
     )
 

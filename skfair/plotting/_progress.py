@@ -196,18 +196,18 @@ def _set_symlog_scale(axes, columns):
         axes.set_ylim(bottom=0)
 
 
-_STATUS_COLORS = {"monitoring": COLORS[0], "certified": COLORS[2], "alarm": COLORS[4]}
-"""Colours of the band by status."""
+_VERDICT_COLORS = {"open": COLORS[0], "shown": COLORS[2], "contradicted": COLORS[4]}
+"""Colours of the band by verdict."""
 
 
 class GapMonitorDisplay(Display):
-    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and status.
+    """Gap of each batch and tolerance, and what is stated: interval of the gap so far and verdict.
 
     Made by :meth:`skfair.monitoring.GapMonitor.plot`.
 
     Markers show batches alone, with a triangle where a batch's own gap exceeds the tolerance. The
     band shows the statement on all batches so far: its height is the interval, its colour the
-    status (green: certified, orange: alarm, blue: monitoring).
+    verdict (green: shown, orange: contradicted, blue: open).
     """
 
     def __init__(self, summary: pd.DataFrame, *, tolerance: float):
@@ -220,16 +220,16 @@ class GapMonitorDisplay(Display):
         summary = self.summary
         has_time = summary["time"].notna().all()
         x = summary["time" if has_time else "batch"].to_numpy()
-        # The band is the statement after each batch: interval and status.
+        # The band is the statement after each batch: interval and verdict.
         low, high = summary["low"].to_numpy(), summary["high"].to_numpy()
         edges = _edges(x).repeat(2)[1:-1]
-        for status, color in _STATUS_COLORS.items():
+        for verdict, color in _VERDICT_COLORS.items():
             for number, (start, stop) in enumerate(
-                _find_true_intervals(summary["status"] == status)
+                _find_true_intervals(summary["verdict"] == verdict)
             ):
                 steps = slice(2 * start, 2 * stop)
                 band = low.repeat(2)[steps], high.repeat(2)[steps]
-                label = f"interval: {status}" if number == 0 else None
+                label = f"interval: {verdict}" if number == 0 else None
                 ax.fill_between(
                     edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
                 )
@@ -241,7 +241,9 @@ class GapMonitorDisplay(Display):
         )
         if (is_above := gaps > self.tolerance).any():
             above = "gap above the tolerance"
-            ax.plot(x[is_above], gaps[is_above], "^", color=_STATUS_COLORS["alarm"], label=above)
+            ax.plot(
+                x[is_above], gaps[is_above], "^", color=_VERDICT_COLORS["contradicted"], label=above
+            )
         ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
         ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
         # Interval limits far above all gaps leave the axes.

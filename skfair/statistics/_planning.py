@@ -56,7 +56,7 @@ def required_sample_size(
     r"""Compute how many samples of each group a claim, or a guaranteed fit, needs.
 
     For a claim by `skfair.audit.Audit.certify` it is the smallest size n at which a model is
-    certified to keep the tolerance :math:`\epsilon` with the given power. The model is expected to
+    shown to keep the tolerance :math:`\epsilon` with the given power. The model is expected to
     have the gap g between groups with the rates :math:`p - g/2` and :math:`p + g/2`, each of one
     half of them. If each group can expect 40 successes and 40 failures, the rates are taken to be
     normal. For two groups and a gap of many standard errors
@@ -85,10 +85,10 @@ def required_sample_size(
     and loses at most `max_accuracy_loss` against the fit without ``confidence_level``.
 
     With `ratio` it is the smallest size at which the ratio of any two rates, such as the impact
-    ratio of the four-fifths rule, is certified to be at least this ratio. The power is the exact
+    ratio of the four-fifths rule, is shown to be at least this ratio. The power is the exact
     binomial probability that the smallest ratio of the sample passes.
 
-    With `minimum` or `maximum`, it is the smallest size at which every group is certified to have a
+    With `minimum` or `maximum`, it is the smallest size at which every group is shown to have a
     rate of at least, or at most, this bound (:class:`~skfair.constraints.MinimumRate`,
     :class:`~skfair.constraints.MaximumRate`). With :math:`c_n` the smallest count of n whose
     lower limit by Clopper and Pearson is not below the minimum m, the power is exact:
@@ -272,7 +272,7 @@ def _expected_rates(name, expected, rate, n_groups):
 
 
 def _difference_size(tolerance, rates, level, power):
-    """Sample size of each group at which the largest difference is certified to be small."""
+    """Sample size of each group at which the largest difference is shown to be small."""
     # The tests treat successes and failures in the same way.
     rates = rates if rates.mean() <= 0.5 else np.sort(1.0 - rates)
     n = _normal_size(tolerance, rates, rates * (1.0 - rates), level, power)
@@ -307,7 +307,7 @@ def smallest_certifiable_size(tolerance, level):
 def _normal_size(bound, means, variances, level, power):
     """Sample size of each group if the estimates are normal about sorted means.
 
-    The variances are those of a single sample. Estimates are certified to lie within the bound of
+    The variances are those of a single sample. Estimates are shown to lie within the bound of
     one another.
     """
     z_score, pair = special.ndtri(level), variances[[0, -1]].sum()
@@ -356,7 +356,7 @@ def _smallest_size(start, is_enough):
 
 
 def certificate_power(n, tolerance, rates, level):
-    """Probability that groups of n samples with these rates are certified.
+    """Probability that groups of n samples with these rates are shown to be within it.
 
     The pair of the largest and the smallest count decides. So this is the sum, over the smallest
     count, of the probability that all counts are between it and the largest count that the tests
@@ -392,7 +392,7 @@ def _range_probability(below, through, most):
 
 
 def _largest_accepted_counts(n, smallest, tolerance, level):
-    """For each smallest count, the largest count next to it that is certified, or -1.
+    """For each smallest count, the largest count next to it that is shown to be within it, or -1.
 
     The rule is that of `skfair.audit.Audit.certify`: a pair passes if Clopper and Pearson's limits
     of both rates show it, or if Newcombe's limit and the exact test do.
@@ -420,7 +420,7 @@ def _is_accepted(first, second, n, tolerance, level):
 
 
 def _ratio_size(ratio, rates, level, power):
-    """Sample size of each group at which the smallest ratio is certified to be large."""
+    """Sample size of each group at which the smallest ratio is shown to be large."""
     # The logarithm of a rate has the variance (1 - p) / (n p).
     n = _normal_size(-np.log(ratio), np.log(rates), (1.0 - rates) / rates, level, power)
     if n * min(rates.min(), 1.0 - rates.max()) >= _LOG_NORMAL_COUNT:
@@ -434,7 +434,7 @@ _N_SIZES = 1000
 
 
 def _minimum_rate_size(minimum, rate, n_groups, level, power):
-    """Sample size of each group at which all are certified to have at least the minimum rate."""
+    """Sample size of each group at which all are shown to have at least the minimum rate."""
     spread = special.ndtri([level, power ** (1.0 / n_groups)]) * np.sqrt(
         [minimum * (1.0 - minimum), rate * (1.0 - rate)]
     )
@@ -450,14 +450,14 @@ def _minimum_rate_size(minimum, rate, n_groups, level, power):
 
 
 def minimum_rate_power(n, minimum, n_groups, rate, level):
-    """Probability that groups of n samples and equal rates are certified to have the minimum."""
+    """Probability that groups of n samples and equal rates are shown to have the minimum."""
     # The smallest count with a lower limit by Clopper and Pearson of at least the minimum.
     count = stats.binom.isf(1.0 - level, n, minimum) + 1.0
     return stats.binom.sf(count - 1.0, n, rate) ** n_groups
 
 
 def ratio_power(n, ratio, rates, level):
-    """Probability that groups of n samples with these rates are certified to have the ratio.
+    """Probability that groups of n samples with these rates are shown to have the ratio.
 
     As in `certificate_power`; the rule of `skfair.audit.Audit.certify` is that of `LogRates`.
     """

@@ -398,7 +398,7 @@ def test_the_attributes_of_several_classes_are_those_of_the_worst_one():
         for size, t in ((500, 0.21), (700, 0.3))
     ]
     combined = _certify._combine_classes(limits)
-    assert combined.required_sample_size == 700 and combined.certified_tolerance == 0.3
+    assert combined.required_sample_size == 700 and combined.shown_tolerance == 0.3
     unknown = limits[0]._replace(required_sample_size=None)
     assert _certify._combine_classes([unknown, limits[1]]).required_sample_size is None
 

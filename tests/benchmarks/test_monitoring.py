@@ -55,7 +55,7 @@ def test_a_monitor_of_many_streams_agrees_with_one_of_each():
             monitor.update(
                 decisions[rows].astype(int), sensitive_features=group_codes[rows].astype(int)
             )
-            if monitor.status_ == "alarm":
+            if monitor.verdict_ == "contradicted":
                 break
         assert start + 10 == expected
 

@@ -296,8 +296,8 @@ def test_the_command_certifies_as_the_library_does(path, capsys):
         ("report", ["--sensitive", "month"], 0),
         ("report", ["--target", "y", "--prediction", "unfair"], 3),
         ("monitor", ["--time", "month", "--tolerance", "0.07"], 0),
-        ("monitor", ["--time", "month", "--tolerance", "0.07", "--require-certificate"], 1),
-        ("monitor", ["--time", "month", "--tolerance", "0.3", "--require-certificate"], 0),
+        ("monitor", ["--time", "month", "--tolerance", "0.07", "--require-shown"], 1),
+        ("monitor", ["--time", "month", "--tolerance", "0.3", "--require-shown"], 0),
         ("monitor", ["--time", "month", "--prediction", "unfair"], 3),
     ],
 )

@@ -57,7 +57,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     page = run(path, "--by", "month")
     written = capsys.readouterr().out
     assert "3,600 samples in 2 groups by sex were counted in 6 batches, from 2026-01-01" in written
-    assert "Alarm since 2026-05-01" in written and "most likely since 2026-04-01" in written
+    assert "Contradicted since 2026-05-01" in written and "most likely since 2026-04-01" in written
     assert page.count('<p class="finding">') == 5
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written
     # One marker and one bar of the band for each month; three gaps are above the tolerance.
@@ -89,7 +89,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
     written = capsys.readouterr().out
     assert "Shown in the last 3 months, from 2026-04-01 to 2026-06-01" in written
     # The gap of recent months is twice that since the start, of which the certificate was.
-    assert "has lapsed: it was about the mean since the start" in written
+    assert "Not shown any more: it was until" in written
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_figures_are_written_as_json(path):
         FINDING_STATUS,
     )
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    assert results["status"] in ("alarm", "monitoring") and len(results["findings"]) == 5
+    assert results["verdict"] in ("contradicted", "open") and len(results["findings"]) == 5
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
     assert results["since"] == "2026-04-01T00:00:00" and results["run_length"] == 100
     assert results["alarms"][0]["batch"] == 5
@@ -356,8 +356,10 @@ def test_an_alarm_of_an_earlier_month_stands_until_a_certificate(run_length, tmp
     options = ["--positive", "yes", "--by", "month", "--tolerance", "0.05", "--json", "-"]
     status = main(["monitor", str(path), *COLUMNS, *options, "--run-length", run_length])
     results = json.loads(capsys.readouterr().out)
-    assert "alarm" in [batch["status"] for batch in results["batches"]]
-    assert results["status"] != "certified" and any("Alarm since" in s for s in results["findings"])
+    assert "contradicted" in [batch["verdict"] for batch in results["batches"]]
+    assert results["verdict"] != "shown" and any(
+        "Contradicted since" in s for s in results["findings"]
+    )
     assert status == FINDING_STATUS
 
 
@@ -397,8 +399,8 @@ def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):
     results = read_results(path, "--tolerance", "0.1")
     batches = pd.DataFrame(results["batches"])
     # Certified in the first year, and not six months after the gap has doubled the tolerance.
-    assert "certified" in batches["status"][:12].to_numpy()
-    assert not (batches["status"][15:] == "certified").any()
+    assert "shown" in batches["verdict"][:12].to_numpy()
+    assert not (batches["verdict"][15:] == "shown").any()
     assert "Contradicted in the last" in capsys.readouterr().out
 
 

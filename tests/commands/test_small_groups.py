@@ -40,7 +40,7 @@ def test_a_group_of_20_is_left_out_and_named_first_by_every_command(path, capsys
     assert "left out as too small: 'x'" in first.replace("sex = x", "x")
 
 
-@pytest.mark.filterwarnings("ignore:1 rate", "ignore:Nothing can be certified")
+@pytest.mark.filterwarnings("ignore:1 rate", "ignore:Nothing can be shown")
 def test_all_answers_of_an_audit_leave_the_same_group_out():
     audit = Audit.from_predictions(None, DECISIONS, sensitive_features=GROUPS)
     assert audit.report().gaps["gap"].item() == 0.0

@@ -390,7 +390,7 @@ def test_monitors_of_shares_and_costs_measure_as_reports_do(metric):
     gap = bind(RateParity(metric), y[rows], groups[rows]).value(2.0 * decisions[rows] - 1.0)
     summary = monitor.summary()
     assert summary["batch_gap"].iloc[-1] == pytest.approx(gap, abs=1e-12)
-    assert summary["status"].iloc[-1] == "certified"
+    assert summary["verdict"].iloc[-1] == "shown"
 
 
 @pytest.mark.slow
@@ -404,7 +404,7 @@ def test_monitors_of_shares_and_costs_err_as_stated(metric):
         for _ in range(6):
             y, decisions, groups = draw_precisions(rng, 300)
             monitor.update(decisions, y, sensitive_features=groups)
-        n_false += (monitor.summary()["status"] == "certified").any()
+        n_false += (monitor.summary()["verdict"] == "shown").any()
     assert n_false <= 200 * 0.05 + 2 * np.sqrt(200 * 0.05 * 0.95)
 
 
@@ -415,7 +415,7 @@ def test_monitors_take_bounds_from_above():
     monitor = GapMonitor(MaximumRate("false_positive_rate", 0.5))
     summary = monitor.update(model.predict(X), y, sensitive_features=groups).summary()
     assert summary["gap"].iloc[-1] == pytest.approx((1.0 - rates).max())
-    assert summary["status"].iloc[-1] == "certified"
+    assert summary["verdict"].iloc[-1] == "shown"
     for constraint in (RateParity("f1_score"), RateParity("treatment_equality")):
         with pytest.raises(ValueError, match="MaximumRate or MinimumRate; got"):
             GapMonitor(constraint, tolerance=0.1).update(
@@ -428,11 +428,11 @@ def test_monitors_take_floors_and_state_the_rates_themselves():
     decisions = LogisticRegression().fit(X, y).predict(X)
     recalls = score_groups(recall_score, y, decisions, groups)
     lowest = recalls.min()
-    for floor, status in ((lowest - 0.1, "certified"), (lowest + 0.1, "alarm")):
+    for floor, verdict in ((lowest - 0.1, "shown"), (lowest + 0.1, "contradicted")):
         monitor = GapMonitor(MinimumRate("recall", floor), run_length=20, windows=(1,))
         monitor.update(decisions, y, sensitive_features=groups)
         summary = monitor.summary().iloc[-1]
-        assert summary["status"] == status
+        assert summary["verdict"] == verdict
         assert summary["gap"] == pytest.approx(1.0 - lowest)
         assert summary["low"] <= 1.0 - lowest <= summary["high"]
         assert sorted(monitor.to_frame()["estimate"]) == pytest.approx(np.sort(recalls))

@@ -67,7 +67,7 @@ N_FIELDS = sum(len(one) for one in objects(STORED))
 def test_a_monitor_before_its_first_batch_has_json_too():
     monitor = GapMonitor("demographic_parity", 0.1, delay="3 days", value_range=(0, 2))
     again = GapMonitor.from_json(monitor.to_json())
-    assert again.get_params() == monitor.get_params() and not hasattr(again, "status_")
+    assert again.get_params() == monitor.get_params() and not hasattr(again, "verdict_")
 
 
 @pytest.mark.parametrize("stored", [STORED, outstanding_monitor()])
@@ -126,14 +126,14 @@ def test_a_damaged_field_is_named(old, new, match):
         ("monitor.json", "read_text"),
         ('{"format": "skfair.FairnessReport", "version": 1}', "this is other JSON"),
         ('{"format": "skfair.GapMonitor"}', "version None"),
-        ('{"format": "skfair.GapMonitor", "version": 2, "content": {}}', "version 2"),
-        ('{"format": "skfair.GapMonitor", "version": 5, "content": {}}', "constraint, delay"),
-        ('{"format": "skfair.GapMonitor", "version": 5}', "must have the fields"),
+        ('{"format": "skfair.GapMonitor", "version": 5, "content": {}}', "version 5"),
+        ('{"format": "skfair.GapMonitor", "version": 6, "content": {}}', "constraint, delay"),
+        ('{"format": "skfair.GapMonitor", "version": 6}', "must have the fields"),
     ],
 )
 def test_json_of_something_else_is_refused(text, match):
     with pytest.raises(ValueError, match=match):
-        GapMonitor.from_json(seal_text(text) if '"version": 5' in text else text)
+        GapMonitor.from_json(seal_text(text) if '"version": 6' in text else text)
 
 
 def test_a_change_of_any_value_is_refused():

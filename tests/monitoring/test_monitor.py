@@ -46,11 +46,11 @@ def same(first, second):
 
 
 def test_equal_rates_are_certified_and_different_ones_raise_an_alarm():
-    assert make_monitor((0.3, 0.3)).status_ == "certified"
+    assert make_monitor((0.3, 0.3)).verdict_ == "shown"
     monitor = make_monitor((0.5, 0.3))
-    assert monitor.status_ == "alarm" and monitor.was_exceeded_
+    assert monitor.verdict_ == "contradicted" and monitor.was_exceeded_
     assert monitor.evidence_against_ >= 20
-    assert make_monitor((0.3, 0.2), n_batches=2).status_ == "monitoring"
+    assert make_monitor((0.3, 0.2), n_batches=2).verdict_ == "open"
 
 
 def test_the_frames_have_what_was_counted():
@@ -76,7 +76,7 @@ def test_the_interval_contains_the_gap_and_shrinks():
     assert (summary["high"].diff().dropna() <= 0).all()
 
 
-def test_interval_and_status_need_a_batch():
+def test_interval_and_verdict_need_a_batch():
     with pytest.raises(NotFittedError):
         GapMonitor("demographic_parity", 0.1).interval()
 
@@ -138,7 +138,7 @@ def test_small_batches_have_the_evidence_of_blocks_of_twenty(size):
         for start in range(0, 400, n_samples):
             rows = slice(start, start + n_samples)
             monitor.update(decisions[rows], sensitive_features=groups[rows])
-    assert small.status_ == "alarm"
+    assert small.verdict_ == "contradicted"
     assert small.evidence_against_ == blocks.evidence_against_
 
 
@@ -157,14 +157,14 @@ def test_inputs_of_unequal_lengths_are_refused_even_without_samples(y_pred, grou
     monitor = GapMonitor("demographic_parity", 0.1)
     with pytest.raises((ValueError, TypeError)):
         monitor.update(y_pred, sensitive_features=groups, sample_weight=weights)
-    assert not hasattr(monitor, "status_")
+    assert not hasattr(monitor, "verdict_")
 
 
 def test_a_large_first_batch_counts_as_its_samples_would_in_several():
     rng = np.random.default_rng(0)
     decisions, groups = draw(rng, 6000)
     monitor = GapMonitor("demographic_parity", 0.1)
-    assert monitor.update(decisions, sensitive_features=groups).status_ == "certified"
+    assert monitor.update(decisions, sensitive_features=groups).verdict_ == "shown"
 
 
 def test_a_change_raises_the_alarm_and_names_its_time():
@@ -172,7 +172,8 @@ def test_a_change_raises_the_alarm_and_names_its_time():
     alarms = []
     for time in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4 if time < 30 else 0.2))
-        if monitor.update(decisions, sensitive_features=groups, time=time).status_ == "alarm":
+        monitor.update(decisions, sensitive_features=groups, time=time)
+        if monitor.verdict_ == "contradicted":
             alarms.append(time)
             assert 28 <= monitor.since_ <= time
     assert alarms and 30 <= alarms[0] <= 40
@@ -188,7 +189,7 @@ def test_rates_that_change_together_are_no_alarm():
         rate = 0.5 + 0.4 * np.sin(time / 4)
         decisions, groups = draw(rng, 200 + 100 * (time % 3), (rate, rate))
         monitor.update(decisions, sensitive_features=groups)
-    assert monitor.status_ != "alarm"
+    assert monitor.verdict_ != "contradicted"
 
 
 def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_length():
@@ -196,7 +197,7 @@ def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_
     for _ in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4))
         monitor.update(decisions, sensitive_features=groups)
-    assert monitor.status_ == "certified" and not len(monitor.alarms_)
+    assert monitor.verdict_ == "shown" and not len(monitor.alarms_)
 
 
 def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
@@ -205,7 +206,7 @@ def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
         groups, y_true = rng.integers(3, size=600), rng.integers(2, size=600)
         rate = np.where(y_true == 1, 0.6, np.where(groups == 2, 0.5, 0.2))
         monitor.update((rng.random(600) < rate).astype(int), y_true, sensitive_features=groups)
-    assert monitor.status_ == "alarm"
+    assert monitor.verdict_ == "contradicted"
     rates = monitor.to_frame().groupby(["event", "group"])["estimate"].mean()
     assert rates["negatives", 2] > 0.4 > rates["negatives", 0]
 
@@ -217,7 +218,7 @@ def test_each_attribute_is_compared_by_itself():
         table = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "age": rng.integers(3, size=600)})
         rate = np.where(table["sex"] == "f", 0.5, 0.2)
         monitor.update((rng.random(600) < rate).astype(int), sensitive_features=table)
-    assert monitor.status_ == "alarm"
+    assert monitor.verdict_ == "contradicted"
     assert set(monitor.to_frame()["attribute"]) == {"sex", "age"}
     intersections = GapMonitor("demographic_parity", 0.1)
     intersections.update([0, 1], sensitive_features=[["f", 1], ["m", 2]])
@@ -229,7 +230,7 @@ def test_equal_attributes_without_times_raise_an_alarm_together():
     table = pd.DataFrame({"one": np.repeat(["a", "b"], 500), "two": np.repeat(["c", "d"], 500)})
     monitor = GapMonitor(DemographicParity(attributes="each"), 0.1)
     monitor.update(decisions, sensitive_features=table)
-    assert monitor.status_ == "alarm"
+    assert monitor.verdict_ == "contradicted"
     assert monitor.alarms_.to_dict("records") == [{"batch": 1, "time": None, "since": None}]
 
 
@@ -273,7 +274,7 @@ def test_strata_are_compared_within():
         rate = np.where(X[:, 0] == 0, 0.2, 0.6)
         decisions = (rng.random(800) < rate).astype(int)
         monitor.update(decisions, sensitive_features=groups, X=X)
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
     assert set(monitor.to_frame()["event"]) == {"stratum 0", "stratum 1"}
 
 
@@ -290,7 +291,7 @@ def test_bounded_losses_and_means_keep_their_units():
         predicted = y + rng.uniform(-1, 1, 500)
         monitor.update(predicted, y, sensitive_features=groups)
         means.update(predicted, sensitive_features=groups)
-    assert monitor.status_ == means.status_ == "certified"
+    assert monitor.verdict_ == means.verdict_ == "shown"
     assert monitor.interval().estimate == pytest.approx(1 / 3, abs=0.05)
     assert monitor.interval().high < 3.0 and means.interval().high < 2.5
     with pytest.raises(ValueError, match="value_range"):
@@ -354,7 +355,7 @@ def test_weights_count_samples_of_the_weighted_population():
         decisions, groups = draw(rng, 600, (0.4, 0.25))
         weights = np.where((groups == "a") & (decisions == 1), 0.5, 1.0)  # .2 / .8 = .25
         monitor.update(decisions, sensitive_features=groups, sample_weight=weights)
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
     assert monitor.interval().estimate < 0.06
     with pytest.raises(ValueError, match="max_weight"):
         monitor.update([1, 0], sensitive_features=["a", "b"], sample_weight=[3.0, 0.5])
@@ -373,17 +374,17 @@ def test_samples_of_weight_zero_and_empty_batches_are_absent():
 
 def test_the_first_batch_may_be_empty_or_without_a_group():
     monitor = GapMonitor("demographic_parity", 0.1)
-    assert monitor.update([], sensitive_features=[]).status_ == "monitoring"
+    assert monitor.update([], sensitive_features=[]).verdict_ == "open"
     monitor.update([1], sensitive_features=["a"])
-    assert monitor.status_ == "monitoring" and monitor.interval().high == 1.0
+    assert monitor.verdict_ == "open" and monitor.interval().high == 1.0
 
 
 def test_a_group_that_joins_is_named_and_a_missing_one_is_no_matter():
     monitor = make_monitor((0.3, 0.3), min_group_size=1)
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
     with pytest.warns(UserWarning, match="'c' did not occur"):
         monitor.update([1, 0, 1], sensitive_features=["a", "b", "c"])
-    assert monitor.status_ == "monitoring"  # nothing is known of c
+    assert monitor.verdict_ == "open"  # nothing is known of c
     monitor.update([1, 0], sensitive_features=["a", "a"])
     with pytest.raises(TypeError, match="one type|one kind"):
         monitor.update([1, 0], sensitive_features=[1, 2])
@@ -394,12 +395,12 @@ def test_a_mistyped_group_does_not_end_the_certificate_of_a_constraint_by_name()
     gap = monitor.interval()
     with pytest.warns(UserWarning, match="'s' did not occur .* once it has 30 samples"):
         monitor.update([1, 0, 1], sensitive_features=["s", "a", "b"])
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
     assert monitor.interval().high == gap.high
     assert np.isnan(monitor.summary()["batch_gap"].iloc[-1]) and monitor.left_out_ == ["s"]
     decisions, groups = draw(np.random.default_rng(0), 120, (0.3, 0.3, 0.9), "abs")
     monitor.update(decisions, sensitive_features=groups)
-    assert (groups == "s").sum() >= 30 and monitor.status_ == "monitoring"
+    assert (groups == "s").sum() >= 30 and monitor.verdict_ == "open"
 
 
 def test_small_groups_are_compared_when_they_have_enough_samples():
@@ -408,7 +409,7 @@ def test_small_groups_are_compared_when_they_have_enough_samples():
     for _ in range(6):
         decisions, groups = draw(rng, 500)
         monitor.update(np.append(decisions, [1]), sensitive_features=np.append(groups, ["z"]))
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
 
 
 def test_time_may_not_run_backwards_and_the_state_is_kept():
@@ -464,7 +465,7 @@ def test_parameters_are_checked_with_the_first_batch(params, match):
     monitor = GapMonitor("demographic_parity", 0.1).set_params(**params)
     with pytest.raises(ValueError, match=match):
         monitor.update([1, 0], sensitive_features=["a", "b"])
-    assert not hasattr(monitor, "status_")
+    assert not hasattr(monitor, "verdict_")
 
 
 def test_a_class_of_text_needs_a_positive_one():
@@ -496,7 +497,7 @@ def test_an_interval_begins_again_after_an_alarm():
 
 def test_without_run_length_nothing_restarts_and_the_lower_limit_remains_true():
     monitor = read_change()
-    assert monitor.status_ == "alarm" and len(monitor.alarms_) == 1
+    assert monitor.verdict_ == "contradicted" and len(monitor.alarms_) == 1
     assert monitor.interval().estimate == pytest.approx(0.125, abs=0.05)  # of all samples
     # The alarm contradicts the upper limit of the first half: rates have changed.
     assert monitor.summary()["high"].iloc[9] < 0.1
@@ -509,7 +510,7 @@ def test_the_first_alarm_and_its_date_stay(run_length):
     first = monitor.alarms_.iloc[0]
     assert 9 <= first["since"] <= 11 <= first["time"] <= 13
     assert monitor.since_ == first["since"]
-    assert (monitor.summary()["status"] == "alarm").sum() == len(monitor.alarms_)
+    assert (monitor.summary()["verdict"] == "contradicted").sum() == len(monitor.alarms_)
     again = GapMonitor.from_json(monitor.to_json())
     pd.testing.assert_frame_equal(again.alarms_, monitor.alarms_)
 
@@ -551,14 +552,14 @@ def test_the_interval_of_the_largest_gap_is_above_all_levels_that_are_rejected()
 
 @pytest.mark.slow
 def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level_allows():
-    n_streams, alarms, certified = 100, 0, 0
+    n_streams, alarms, shown = 100, 0, 0
     for seed in range(n_streams):
         rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", 0.05)
-        statuses = set()
+        verdicts = set()
         for _ in range(30):
             decisions, groups = draw(rng, int(rng.integers(20, 300)), (0.25, 0.2))
-            statuses.add(monitor.update(decisions, sensitive_features=groups).status_)
-        alarms, certified = alarms + ("alarm" in statuses), certified + ("certified" in statuses)
+            verdicts.add(monitor.update(decisions, sensitive_features=groups).verdict_)
+        alarms, shown = alarms + ("contradicted" in verdicts), shown + ("shown" in verdicts)
     # Binomial limit that is passed in one of 10,000 runs.
     limit = stats.binom.isf(1e-4, n_streams, 0.05)
-    assert alarms <= limit and certified <= limit
+    assert alarms <= limit and shown <= limit

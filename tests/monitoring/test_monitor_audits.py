@@ -99,7 +99,7 @@ def test_groups_that_are_modelled_counts_with_ids_and_scores_are_refused():
     audit = Audit.from_predictions(None, None, y_score=Y_PRED / 3, sensitive_features=TABLE)
     with pytest.raises(ValueError, match="scores without decisions"):
         monitor.update_from(audit)
-    assert not hasattr(monitor, "status_")
+    assert not hasattr(monitor, "verdict_")
 
 
 @pytest.mark.parametrize("size", [0, 2.5, True])

@@ -9,32 +9,32 @@ from skfair.monitoring import GapMonitor
 
 def read_equal_sizes(size, rng, n_batches=1):
     """Statuses of a monitor of two groups of this size whose gap equals the tolerance."""
-    monitor, statuses = GapMonitor("demographic_parity", 0.1), set()
+    monitor, verdicts = GapMonitor("demographic_parity", 0.1), set()
     decisions = (rng.random((2, size)) < [[0.5], [0.4]]).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
-        statuses.add(monitor.update(batch.ravel(), sensitive_features=groups).status_)
-    return statuses
+        verdicts.add(monitor.update(batch.ravel(), sensitive_features=groups).verdict_)
+    return verdicts
 
 
 @pytest.mark.parametrize("size", [2098, 2099, 2100, 5050, 5051, 5077, 5107])
 def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
     # If the order depended on sizes alone, .66 of draws at 2,099 would be certified.
     rng, n_draws = np.random.default_rng(size), 25
-    statuses = [read_equal_sizes(size, rng) for _ in range(n_draws)]
+    verdicts = [read_equal_sizes(size, rng) for _ in range(n_draws)]
     limit = stats.binom.isf(1e-4, n_draws, 0.05)
-    assert sum("certified" in one for one in statuses) <= limit
-    assert sum("alarm" in one for one in statuses) <= limit
+    assert sum("shown" in one for one in verdicts) <= limit
+    assert sum("contradicted" in one for one in verdicts) <= limit
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2099, 5051])
 def test_a_model_on_the_edge_is_rarely_certified_in_twelve_batches(size):
     rng, n_draws = np.random.default_rng(size), 100
-    statuses = [read_equal_sizes(size, rng, n_batches=12) for _ in range(n_draws)]
+    verdicts = [read_equal_sizes(size, rng, n_batches=12) for _ in range(n_draws)]
     limit = stats.binom.isf(1e-4, n_draws, 0.05)
-    assert sum("certified" in one for one in statuses) <= limit
-    assert sum("alarm" in one for one in statuses) <= limit
+    assert sum("shown" in one for one in verdicts) <= limit
+    assert sum("contradicted" in one for one in verdicts) <= limit
 
 
 def test_equal_rates_of_fixed_sizes_are_certified():
@@ -43,7 +43,7 @@ def test_equal_rates_of_fixed_sizes_are_certified():
         decisions = (rng.random(4000) < 0.45).astype(int)
         monitor = GapMonitor("demographic_parity", 0.1)
         monitor.update(decisions, sensitive_features=np.resize([0, 1], 4000))
-        certified += monitor.status_ == "certified"
+        certified += monitor.verdict_ == "shown"
     assert certified >= 18
 
 
@@ -62,7 +62,7 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_lengt
             decisions = (rng.random(n.sum()) < np.repeat(rates, n)).astype(int)
             monitor.update(decisions, sensitive_features=np.repeat([0, 1], n))
         summary = monitor.summary()
-        certified += (summary["status"] == "certified").any()
+        certified += (summary["verdict"] == "shown").any()
         wrong += ((summary["low"] > gap + 1e-9) | (summary["high"] < gap - 1e-9)).any()
         n_alarms += len(monitor.alarms_)
     limit = stats.binom.isf(1e-4, n_streams, 0.05)

@@ -128,7 +128,7 @@ def test_outcomes_of_several_months_are_bet_on_by_month():
         monitor.update(decisions, sensitive_features=groups, time=time, ids=ids[time])
     every = [one for time in ids for one in ids[time]]
     monitor.update_labels(every[::-1], np.ones(len(every), dtype=int), time=30)
-    assert monitor.status_ == "alarm" and 7 <= monitor.since_ <= 8
+    assert monitor.verdict_ == "contradicted" and 7 <= monitor.since_ <= 8
     assert len(monitor.summary()) == 21 and len(monitor.alarms_) == 1
     assert monitor.alarms_["time"].tolist() == [19]
 

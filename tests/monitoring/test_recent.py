@@ -49,7 +49,7 @@ def test_limits_of_a_window_are_those_of_its_pooled_counts():
     low, high = limits(230, 500, 1 / 200), limits(100, 500, 1 / 200)
     assert window["high"] == pytest.approx(0.26 + np.hypot(low[1] - 0.46, 0.2 - high[0]))
     # Each of the first batches alone raised an alarm; after it windows begin again.
-    assert window["verdict"] == "above" and monitor.alarms_["batch"].tolist() == [1, 2]
+    assert window["verdict"] == "contradicted" and monitor.alarms_["batch"].tolist() == [1, 2]
 
 
 def test_limits_of_a_largest_rate():
@@ -102,40 +102,43 @@ def test_a_window_raises_one_alarm_about_the_same_batches():
 
 
 def read_streams(rates, per_month, n_streams):
-    """Statuses and verdicts of windows by month, of streams of two groups."""
+    """Verdicts and those of windows by month, of streams of two groups."""
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
         monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH)
-        statuses, verdicts = [], []
+        verdicts, of_windows = [], []
         for month, (first, second) in enumerate(rates):
             n = rng.binomial(per_month, 0.5)
             hits = rng.binomial([n, per_month - n], [first, second])
             sizes = {"a": (n, hits[0]), "b": (per_month - n, hits[1])}
-            statuses.append(feed(monitor, sizes, month).status_)
-            verdicts.append(set(monitor.windows_["verdict"]))
-        yield statuses, verdicts
+            verdicts.append(feed(monitor, sizes, month).verdict_)
+            of_windows.append(set(monitor.windows_["verdict"]))
+        yield verdicts, of_windows
 
 
 @pytest.mark.slow
 def test_a_gap_that_appears_is_found_and_certificates_lapse():
     rates = [(0.35 if month < 12 else 0.15, 0.37) for month in range(24)]
-    months_until_alarm, certified = [], []
-    for statuses, _ in read_streams(rates, 165, 200):
-        assert "alarm" not in statuses[:12]
-        months_until_alarm.append(statuses.index("alarm") - 11 if "alarm" in statuses else np.inf)
-        certified.append(statuses[17] == "certified")
+    months_until_alarm, is_shown = [], []
+    for verdicts, _ in read_streams(rates, 165, 200):
+        assert "contradicted" not in verdicts[:12]
+        has_alarm = "contradicted" in verdicts
+        months_until_alarm.append(verdicts.index("contradicted") - 11 if has_alarm else np.inf)
+        is_shown.append(verdicts[17] == "shown")
     shares = [np.mean(np.array(months_until_alarm) <= months) for months in (3, 6, 12)]
     # Two standard errors below .35, .80 and .98.
     assert shares[0] > 0.28 and shares[1] > 0.74 and shares[2] > 0.96
-    assert np.mean(certified) <= 0.02
+    assert np.mean(is_shown) <= 0.02
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rates", [(0.27, 0.37), (0.02, 0.12)])
 def test_on_the_edge_false_statements_are_rare(rates):
-    pages = [verdicts for _, run in read_streams([rates] * 24, 165, 100) for verdicts in run[11:]]
-    assert np.mean(["above" in one for one in pages]) <= 0.0025
-    assert np.mean(["within" in one for one in pages]) <= 0.01
+    pages = [
+        of_windows for _, run in read_streams([rates] * 24, 165, 100) for of_windows in run[11:]
+    ]
+    assert np.mean(["contradicted" in one for one in pages]) <= 0.0025
+    assert np.mean(["shown" in one for one in pages]) <= 0.01
 
 
 # Decisions that come late, and the delay of alarms.
@@ -172,11 +175,11 @@ def test_a_certificate_lapses_by_late_decisions():
     monitor = late_monitor()
     for time in range(5, 20):
         feed(monitor, {"a": (500, 200), "b": (500, 200)}, time)
-    assert monitor.status_ == "certified"
+    assert monitor.verdict_ == "shown"
     labels, decisions = np.repeat(["a", "b"], 2000), np.repeat([0, 1], 2000)
     monitor.update_late(decisions, sensitive_features=labels, time=18)
-    assert monitor.status_ == "monitoring"
-    assert monitor.windows_.iloc[0]["verdict"] == "above"
+    assert monitor.verdict_ == "open"
+    assert monitor.windows_.iloc[0]["verdict"] == "contradicted"
 
 
 def test_late_decisions_are_early_and_complete():
@@ -239,4 +242,4 @@ def test_batches_of_equal_numbers_are_judged_as_pooled():
     monitor = GapMonitor(DemographicParity(), 0.1, run_length=RUN_LENGTH, windows=[2])
     for time, hits in enumerate((12_000, 8_000)):
         feed(monitor, {"a": (20_000, hits), "b": (40_000, 2 * hits)}, time)
-    assert monitor.windows_.iloc[0]["verdict"] == "within"
+    assert monitor.windows_.iloc[0]["verdict"] == "shown"

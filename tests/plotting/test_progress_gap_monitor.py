@@ -30,18 +30,18 @@ def test_gaps_certificate_and_alarm_are_where_the_monitor_reports_them(monitor):
     triangles = lines["gap above the tolerance"]
     np.testing.assert_array_equal(triangles.get_xdata(), above["time"].to_numpy())
     np.testing.assert_array_equal(triangles.get_ydata(), above["batch_gap"])
-    # The bands of the three statuses cover the months that have them.
+    # The bands of the three verdicts cover the months that have them.
     bands = {band.get_label(): band for band in display.ax_.collections}
-    assert set(bands) == {f"interval: {status}" for status in summary["status"]}
+    assert set(bands) == {f"interval: {verdict}" for verdict in summary["verdict"]}
     days = pd.date_range("2026-01-01", "2026-12-01", freq="MS")
-    for status in ("monitoring", "certified", "alarm"):
-        box = bands[f"interval: {status}"].get_paths()[0].get_extents()
-        first, last = (date2num(days[summary["status"] == status][end]) for end in (0, -1))
+    for verdict in ("open", "shown", "contradicted"):
+        box = bands[f"interval: {verdict}"].get_paths()[0].get_extents()
+        first, last = (date2num(days[summary["verdict"] == verdict][end]) for end in (0, -1))
         assert box.x0 < first and last < box.x1 and box.x1 - last <= 16
-        assert box.y1 == summary.loc[summary["status"] == status, "high"].max()
+        assert box.y1 == summary.loc[summary["verdict"] == verdict, "high"].max()
 
 
-def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
+def test_a_month_above_the_tolerance_is_not_drawn_as_shown():
     summary = pd.DataFrame(
         {
             "batch": [1, 2, 3],
@@ -50,7 +50,7 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
             "gap": [0.02, 0.05, 0.04],
             "low": 0.0,
             "high": [0.3, 0.09, 0.09],
-            "status": ["monitoring", "certified", "certified"],
+            "verdict": ["open", "shown", "shown"],
         }
     )
     ax = GapMonitorDisplay(summary, tolerance=0.1).plot().ax_
@@ -66,7 +66,7 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_certified():
         ("gap of the batch", 3.0),
         ("gap above the tolerance", 2.0),
     }
-    assert not any("certified" in line.get_label() for line in ax.lines)
+    assert not any("shown" in line.get_label() for line in ax.lines)
 
 
 def test_without_times_batches_are_numbered():
