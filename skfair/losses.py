@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
-from skfair.utils._parameters import Array, Share, validate_params
+from skfair.utils._parameters import Array, Share, make_constructor, validate_params
 from skfair.utils._sklearn import StrOptions
 
 __all__ = [
@@ -211,6 +211,7 @@ class SquaredHingeLoss(ScoreFunction):
         return Pointwise(shortfall**2 / (2 * self.width), slope, curvature)
 
 
+@make_constructor
 class HingeLoss(ScoreFunction):
     r"""Hinge loss, that of support vector machines, rounded near margin 1.
 
@@ -232,8 +233,7 @@ class HingeLoss(ScoreFunction):
 
     _code, targets = HINGE, ("classes",)
 
-    def __init__(self, width: float = 0.1):
-        self.width = width
+    width: float = 0.1
 
     def _evaluate(self, scores, target):
         shortfall = np.maximum(0.0, 1.0 - target * scores)
@@ -265,6 +265,7 @@ class SquaredLoss(ScoreFunction):
         return Pointwise(residual * slope / 2, slope, curvature)
 
 
+@make_constructor
 class AbsoluteLoss(ScoreFunction):
     r"""Absolute loss of regression, rounded near 0 as by Huber.
 
@@ -284,8 +285,7 @@ class AbsoluteLoss(ScoreFunction):
 
     _code, degree, targets = ABSOLUTE, 1, ("numbers",)  # a regressor's width is in units of its fit
 
-    def __init__(self, width: float = 0.1):
-        self.width = width
+    width: float = 0.1
 
     def _evaluate(self, scores, target):
         residual = scores - target
@@ -358,6 +358,7 @@ def is_pairwise(loss):
     return getattr(loss, "compares_pairs", False)
 
 
+@make_constructor
 class AUCLoss(BaseEstimator):
     r"""Ranking loss: positives should score above negatives, for a large area under the ROC.
 
@@ -419,15 +420,9 @@ class AUCLoss(BaseEstimator):
 
     compares_pairs, targets = True, ("classes",)
 
-    def __init__(
-        self,
-        interval: Array = (0.0, 1.0),
-        loss: Annotated[str, StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})] = "squared_hinge",
-        taper: Share = 0.1,
-    ):
-        self.interval = interval
-        self.loss = loss
-        self.taper = taper
+    interval: Array = (0.0, 1.0)
+    loss: Annotated[str, StrOptions({*_HINGE_TERMS, *_NON_HINGE_LOSSES})] = "squared_hinge"
+    taper: Share = 0.1
 
     def __call__(self, scores: np.ndarray, target: np.ndarray, weights: np.ndarray) -> Any:
         r"""Losses of samples with classes -1 and +1 and weights in the mean, as `Pointwise`.

@@ -6,6 +6,7 @@ classifiers of :mod:`skfair.classification` do.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from skfair.groups._samples import check_alignment, check_samples
 from skfair.groups._state import PlainStateMixin
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import check_column, join_names, validate_data, warn
-from skfair.utils._parameters import NonNegativeInt, Share, validate_params
+from skfair.utils._parameters import NonNegativeInt, Share, make_constructor, validate_params
 from skfair.utils._sklearn import (
     check_sample_weight,
     safe_indexing,
@@ -117,6 +118,7 @@ def _warn_of_absent_classes(totals, names):
         )
 
 
+@make_constructor
 class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Features that no group differs in by their means: a linear correlation remover.
 
@@ -188,13 +190,8 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__transform = {"sensitive_features": True}
 
-    def __init__(
-        self,
-        alpha: Share = 1.0,
-        handle_unknown: Literal["error", "overall"] = "error",
-    ):
-        self.alpha = alpha
-        self.handle_unknown = handle_unknown
+    alpha: Share = 1.0
+    handle_unknown: Literal["error", "overall"] = "error"
 
     def fit(
         self,
@@ -312,6 +309,7 @@ class CorrelationRemover(PlainStateMixin, OneToOneFeatureMixin, TransformerMixin
         return self.transform(X, sensitive_features=sensitive_features)
 
 
+@make_constructor
 class ScoreColumn(ClassifierMixin, BaseEstimator):
     """A column of X as the scores of a classifier, such as those of a vendor or an API.
 
@@ -362,14 +360,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        column: NonNegativeInt | str = 0,
-        *,
-        scale: Literal["log_odds", "probability"] = "log_odds",
-    ):
-        self.column = column
-        self.scale = scale
+    column: NonNegativeInt | str = 0
+    _: KW_ONLY
+    scale: Literal["log_odds", "probability"] = "log_odds"
 
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ from skfair.utils._parameters import (
     NonNegative,
     Share,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions, with_callbacks
@@ -52,6 +54,7 @@ _CONSTRAINTS_BY_NAME = {"ranking_parity": RankingParity}
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedRanker(ConstrainedLinearEstimator):
     r"""Linear ranker trained under ranking parity between groups of documents.
 
@@ -154,29 +157,19 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
 
     fit_intercept = group_interactions = False
 
-    def __init__(
-        self,
-        constraint: Annotated[str, StrOptions(_CONSTRAINTS_BY_NAME)]
-        | RankingParity
-        | list
-        | tuple
-        | None = "ranking_parity",
-        *,
-        tolerance: Share | None = None,
-        min_group_size: MinGroupSize = "auto",
-        enforcement: Literal["auto"] | None = "auto",
-        loss: LossName | Callable = "logistic",
-        alpha: NonNegative = 1e-4,
-        solver: SolverName | Solver = "sqp",
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.min_group_size = min_group_size
-        self.verbose = verbose
+    constraint: (
+        Annotated[str, StrOptions(_CONSTRAINTS_BY_NAME)] | RankingParity | list | tuple | None
+    ) = "ranking_parity"
+    _: KW_ONLY
+    tolerance: Share | None = None
+    min_group_size: MinGroupSize = "auto"
+    enforcement: Literal["auto"] | None = "auto"
+    loss: LossName | Callable = "logistic"
+    alpha: NonNegative = 1e-4
+    solver: SolverName | Solver = "sqp"
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -49,6 +50,7 @@ from skfair.utils._parameters import (
     ProbabilisticClassifier,
     Share,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import (
@@ -93,6 +95,7 @@ _CONSTRAINT_NAMES = [
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedERMRegressor(LinearRegressor):
     r"""Linear regressor trained under fairness constraints.
 
@@ -180,33 +183,21 @@ class ConstrainedERMRegressor(LinearRegressor):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    def __init__(
-        self,
-        constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        missing: MissingGroups = "error",
-        loss: LossName | Callable = "squared",
-        alpha: NonNegative = 1e-4,
-        fit_intercept: bool = True,
-        group_interactions: bool | Literal["intercept"] = False,
-        handle_unknown: Literal["error", "overall"] = "error",
-        enforcement: Literal["auto"] | None = "auto",
-        solver: SolverName | Solver = "sqp",
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.missing = missing
-        self.fit_intercept = fit_intercept
-        self.group_interactions = group_interactions
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    missing: MissingGroups = "error"
+    loss: LossName | Callable = "squared"
+    alpha: NonNegative = 1e-4
+    fit_intercept: bool = True
+    group_interactions: bool | Literal["intercept"] = False
+    handle_unknown: Literal["error", "overall"] = "error"
+    enforcement: Literal["auto"] | None = "auto"
+    solver: SolverName | Solver = "sqp"
+    warm_start: bool = False
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
@@ -271,6 +262,7 @@ def _check_constraint(constraint, estimator):
 
 
 @estimator_docs
+@make_constructor
 class PartialParityRegressor(LinearRegressor):
     """Linear regressor whose predictions are fair on an interval of percentiles.
 
@@ -357,37 +349,25 @@ class PartialParityRegressor(LinearRegressor):
     True
     """
 
-    def __init__(
-        self,
-        constraint: Annotated[
-            str, StrOptions({"partial_statistical_parity", "partial_demographic_parity"})
-        ]
+    constraint: (
+        Annotated[str, StrOptions({"partial_statistical_parity", "partial_demographic_parity"})]
         | PartialStatisticalParity
-        | PartialDemographicParity = "partial_statistical_parity",
-        *,
-        interval: Array | dict | None = None,
-        tolerance: Share | None = None,
-        group_interactions: bool | Literal["intercept"] = False,
-        handle_unknown: Literal["error", "overall"] = "error",
-        enforcement: Literal["auto"] | None = "auto",
-        loss: LossName | Callable = "squared",
-        alpha: NonNegative = 1e-4,
-        fit_intercept: bool = True,
-        solver: PercentileSolver | Solver = "sqp",
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.interval = interval
-        self.group_interactions = group_interactions
-        self.handle_unknown = handle_unknown
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        | PartialDemographicParity
+    ) = "partial_statistical_parity"
+    _: KW_ONLY
+    interval: Array | dict | None = None
+    tolerance: Share | None = None
+    group_interactions: bool | Literal["intercept"] = False
+    handle_unknown: Literal["error", "overall"] = "error"
+    enforcement: Literal["auto"] | None = "auto"
+    loss: LossName | Callable = "squared"
+    alpha: NonNegative = 1e-4
+    fit_intercept: bool = True
+    solver: PercentileSolver | Solver = "sqp"
+    warm_start: bool = False
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
@@ -433,6 +413,7 @@ class PartialParityRegressor(LinearRegressor):
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV):
     r"""Any regressor, with predictions that satisfy fairness constraints out of sample.
 
@@ -563,32 +544,18 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
     (2,)
     """
 
-    def __init__(
-        self,
-        estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None,
-        constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        confidence_level: OpenShare | None = None,
-        group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
-        handle_unknown: Literal["error", "overall"] = "error",
-        loss: LossName | Callable = "squared",
-        cv: Folds | None = None,
-        ensemble: bool = True,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        self.estimator = estimator
-        self.constraint = constraint
-        self.tolerance = tolerance
-        self.confidence_level = confidence_level
-        self.group_estimator = group_estimator
-        self.handle_unknown = handle_unknown
-        self.loss = loss
-        self.cv = cv
-        self.ensemble = ensemble
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
+    constraint: ConstraintName | Constraint | list | tuple | None = "mean_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    confidence_level: OpenShare | None = None
+    group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
+    handle_unknown: Literal["error", "overall"] = "error"
+    loss: LossName | Callable = "squared"
+    cv: Folds | None = None
+    ensemble: bool = True
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

@@ -31,7 +31,7 @@ from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.plotting._groups import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits, combine_margins
-from skfair.utils._checks import argument_error, is_int
+from skfair.utils._checks import argument_error, check_choice, is_int
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -535,7 +535,8 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level, missing = check_level(confidence_level), audit.known.treatment
     _check_numbers(max_conditions, n_bins, max_listed)
-    _check_choices(direction=(direction, _SIDES), missing=(missing, _MISSING_OPTIONS))
+    check_choice("direction", direction, _SIDES)
+    check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
     names = _check_metrics(metrics, audit.columns)
     columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
@@ -590,13 +591,6 @@ def _check_numbers(max_conditions, n_bins, max_listed):
             raise argument_error(
                 f"{name} must be a whole number from {low} {upper}; got {value!r}."
             )
-
-
-def _check_choices(**choices):
-    """Raise for an argument that is none of its choices."""
-    for name, (value, known) in choices.items():
-        if value not in [*known]:
-            raise argument_error(f"{name} must be one of {[*known]}; got {value!r}.")
 
 
 def _check_metrics(metrics, columns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -49,12 +49,14 @@ from skfair.utils._parameters import (
     OpenShare,
     ProbabilisticClassifier,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import HasMethods, with_callbacks
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, ConstrainedCV):
     r"""Any classifier, with decisions that satisfy fairness constraints out of sample.
 
@@ -255,38 +257,24 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     __metadata_request__decision_function = {"sensitive_features": True}
     __metadata_request__predict_proba = {"sensitive_features": True}
 
-    def __init__(
-        self,
-        estimator: ProbabilisticClassifier
+    estimator: (
+        ProbabilisticClassifier
         | Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
-        | None = None,
-        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        confidence_level: OpenShare | None = None,
-        missing: Literal["error", "exclude", "at_random"] = "error",
-        group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None,
-        handle_unknown: Literal["error", "overall"] = "error",
-        cv: Folds | None = None,
-        ensemble: bool = True,
-        class_weight: dict | Literal["balanced"] | None = None,
-        pos_label: Label | None = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        self.estimator = estimator
-        self.constraint = constraint
-        self.tolerance = tolerance
-        self.confidence_level = confidence_level
-        self.missing = missing
-        self.group_estimator = group_estimator
-        self.handle_unknown = handle_unknown
-        self.cv = cv
-        self.ensemble = ensemble
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        | None
+    ) = None
+    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    confidence_level: OpenShare | None = None
+    missing: Literal["error", "exclude", "at_random"] = "error"
+    group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
+    handle_unknown: Literal["error", "overall"] = "error"
+    cv: Folds | None = None
+    ensemble: bool = True
+    class_weight: dict | Literal["balanced"] | None = None
+    pos_label: Label | None = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from skfair.utils._parameters import (
     OpenShare,
     Share,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions, with_callbacks
@@ -187,6 +189,7 @@ class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinear
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedERMClassifier(LinearClassifier):
     r"""Linear classifier trained under fairness constraints.
 
@@ -264,39 +267,24 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     __metadata_request__fit = {"group_probabilities": True}
 
-    def __init__(
-        self,
-        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        confidence_level: OpenShare | None = None,
-        missing: MissingGroups = "error",
-        enforcement: Literal["auto"] | None = "auto",
-        loss: LossName | Callable = "logistic",
-        alpha: NonNegative = 1e-4,
-        fit_intercept: bool = True,
-        group_interactions: bool | Literal["intercept"] = False,
-        handle_unknown: Literal["error", "overall"] = "error",
-        solver: SolverName | Solver = "sqp",
-        class_weight: dict | Literal["balanced"] | None = None,
-        pos_label: Label | None = None,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.confidence_level = confidence_level
-        self.missing = missing
-        self.fit_intercept = fit_intercept
-        self.group_interactions = group_interactions
-        self.handle_unknown = handle_unknown
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    confidence_level: OpenShare | None = None
+    missing: MissingGroups = "error"
+    enforcement: Literal["auto"] | None = "auto"
+    loss: LossName | Callable = "logistic"
+    alpha: NonNegative = 1e-4
+    fit_intercept: bool = True
+    group_interactions: bool | Literal["intercept"] = False
+    handle_unknown: Literal["error", "overall"] = "error"
+    solver: SolverName | Solver = "sqp"
+    class_weight: dict | Literal["balanced"] | None = None
+    pos_label: Label | None = None
+    warm_start: bool = False
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks
@@ -345,6 +333,7 @@ class ConstrainedERMClassifier(LinearClassifier):
 
 
 @estimator_docs
+@make_constructor
 class PartialParityClassifier(LinearClassifier):
     r"""Linear classifier whose scores treat groups equally within an interval of percentiles.
 
@@ -451,40 +440,25 @@ class PartialParityClassifier(LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        constraint: Annotated[
-            str | Constraint, StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()
-        ] = "partial_statistical_parity",
-        *,
-        interval: Array | dict | None = None,
-        tolerance: Share | None = None,
-        confidence_level: OpenShare | None = None,
-        group_interactions: bool | Literal["intercept"] = False,
-        handle_unknown: Literal["error", "overall"] = "error",
-        enforcement: Literal["auto"] | None = "auto",
-        loss: Annotated[str, StrOptions({"logistic", "squared", "hinge", "auc"})]
-        | AUCLoss = "logistic",
-        alpha: NonNegative = 1e-4,
-        fit_intercept: bool = True,
-        solver: PercentileSolver | Solver = "sqp",
-        pos_label: Label | None = None,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.interval = interval
-        self.confidence_level = confidence_level
-        self.group_interactions = group_interactions
-        self.handle_unknown = handle_unknown
-        self.fit_intercept = fit_intercept
-        self.pos_label = pos_label
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    constraint: Annotated[
+        str | Constraint, StrOptions(PARTIAL_CRITERIA), *PARTIAL_CRITERIA.values()
+    ] = "partial_statistical_parity"
+    _: KW_ONLY
+    interval: Array | dict | None = None
+    tolerance: Share | None = None
+    confidence_level: OpenShare | None = None
+    group_interactions: bool | Literal["intercept"] = False
+    handle_unknown: Literal["error", "overall"] = "error"
+    enforcement: Literal["auto"] | None = "auto"
+    loss: Annotated[str, StrOptions({"logistic", "squared", "hinge", "auc"})] | AUCLoss = "logistic"
+    alpha: NonNegative = 1e-4
+    fit_intercept: bool = True
+    solver: PercentileSolver | Solver = "sqp"
+    pos_label: Label | None = None
+    warm_start: bool = False
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @classmethod
     def from_paper(

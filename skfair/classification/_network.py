@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Literal, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from skfair.utils._parameters import (
     OpenShare,
     PositiveInt,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import with_callbacks
@@ -78,6 +80,7 @@ def _describe(_, model, parameters, training):
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     r"""Multi-layer perceptron trained under fairness constraints.
 
@@ -169,39 +172,24 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     True
     """
 
-    def __init__(
-        self,
-        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        confidence_level: OpenShare | None = None,
-        enforcement: Literal["auto"] | None = "auto",
-        hidden_layer_sizes: Array | PositiveInt = (64, 32),
-        activation: Literal["relu", "tanh"] = "relu",
-        loss: LossName | Callable = "logistic",
-        alpha: NonNegative | None = None,
-        solver: SolverName | Solver = "adam-pd",
-        early_stopping: bool = False,
-        validation_fraction: OpenShare = 0.1,
-        n_iter_no_change: PositiveInt = 10,
-        class_weight: dict | Literal["balanced"] | None = None,
-        pos_label: Label | None = None,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: Verbose = 0,
-    ):
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.confidence_level = confidence_level
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.verbose = verbose
+    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    confidence_level: OpenShare | None = None
+    enforcement: Literal["auto"] | None = "auto"
+    hidden_layer_sizes: Array | PositiveInt = (64, 32)
+    activation: Literal["relu", "tanh"] = "relu"
+    loss: LossName | Callable = "logistic"
+    alpha: NonNegative | None = None
+    solver: SolverName | Solver = "adam-pd"
+    early_stopping: bool = False
+    validation_fraction: OpenShare = 0.1
+    n_iter_no_change: PositiveInt = 10
+    class_weight: dict | Literal["balanced"] | None = None
+    pos_label: Label | None = None
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

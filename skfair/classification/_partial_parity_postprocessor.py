@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -61,7 +62,13 @@ from skfair.postprocessing._rank_shift import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import OpenShare, ProbabilisticClassifier, Share, validate_params
+from skfair.utils._parameters import (
+    OpenShare,
+    ProbabilisticClassifier,
+    Share,
+    make_constructor,
+    validate_params,
+)
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     HasMethods,
@@ -74,6 +81,7 @@ _CRITERIA = {name for name in PARTIAL_CRITERIA if name != "partial_equalized_odd
 
 
 @estimator_docs
+@make_constructor
 class PartialParityPostprocessor(
     ConstraintReportMixin,
     CallbackSupportMixin,
@@ -222,30 +230,21 @@ class PartialParityPostprocessor(
     __metadata_request__predict = {"sensitive_features": True}
     __metadata_request__decision_function = {"sensitive_features": True}
 
-    def __init__(
-        self,
-        estimator: Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
+    estimator: (
+        Annotated[BaseEstimator, HasMethods(["fit", "decision_function"])]
         | ProbabilisticClassifier
-        | None = None,
-        *,
-        constraint: Annotated[
-            str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
-        ] = "partial_statistical_parity",
-        interval: Annotated[Sequence | dict | None, "no_validation"] = None,
-        tolerance: Share | None = None,
-        confidence_level: OpenShare | None = None,
-        handle_unknown: Literal["error", "overall"] = "error",
-        cv: Folds = 5,
-        pos_label: Label | None = None,
-    ):
-        self.estimator = estimator
-        self.constraint = constraint
-        self.interval = interval
-        self.tolerance = tolerance
-        self.confidence_level = confidence_level
-        self.handle_unknown = handle_unknown
-        self.cv = cv
-        self.pos_label = pos_label
+        | None
+    ) = None
+    _: KW_ONLY
+    constraint: Annotated[
+        str | Constraint, StrOptions(_CRITERIA), *map(PARTIAL_CRITERIA.get, sorted(_CRITERIA))
+    ] = "partial_statistical_parity"
+    interval: Annotated[Sequence | dict | None, "no_validation"] = None
+    tolerance: Share | None = None
+    confidence_level: OpenShare | None = None
+    handle_unknown: Literal["error", "overall"] = "error"
+    cv: Folds = 5
+    pos_label: Label | None = None
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

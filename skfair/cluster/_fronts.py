@@ -35,7 +35,7 @@ from skfair.metrics import hypervolume, non_dominated_mask
 from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._api import MatrixLike, Record
-from skfair.utils._checks import join_names, resolve_name, spelling_hint, warn
+from skfair.utils._checks import check_choice, join_names, resolve_name, warn
 from skfair.utils._fit import single_threaded_blas
 from skfair.utils._parameters import validate_params
 
@@ -463,11 +463,7 @@ def _compute_front(estimator, X, columns, n_levels, kind, metric):
     become fitted clones of the estimator, and the name of the cost.
     """
     algorithm, check, make_routes, cost_name = kind
-    if metric not in BALANCE_METRICS:
-        raise ValueError(
-            f"metric must be one of {BALANCE_METRICS}, got {metric!r}."
-            + spelling_hint(metric, BALANCE_METRICS)
-        )
+    check_choice("metric", metric, BALANCE_METRICS)
     if n_levels is not None and (not isinstance(n_levels, Integral) or n_levels < 1):
         raise ValueError(f"n_levels must be a positive int, got {n_levels!r}.")
     validate_params(estimator)

@@ -51,7 +51,7 @@ from skfair.groups._known import MISSING, fill_missing
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
-from skfair.utils._checks import join_names, resolve_name
+from skfair.utils._checks import check_choice, join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
@@ -793,11 +793,8 @@ def _check_state(options):
 def _feed_file(options):
     """Feed the file to a monitor; return it, the reading, and the number of samples left out."""
     check_level(options.confidence, "--confidence")
-    if options.constraint not in (None, *applicable_constraint_names("decisions")):
-        raise ValueError(
-            f"--constraint must be one of {applicable_constraint_names('decisions')}; got "
-            f"{options.constraint!r}."
-        )
+    if options.constraint is not None:
+        check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
     log, reading = read_log(options)
     monitor = _resume_or_start(options, log)
     return monitor, reading, feed(monitor, log, options.late)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -35,7 +36,13 @@ from skfair.losses import (
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import MatrixLike, RandomState, Reference
 from skfair.utils._checks import join_names, resolve_name
-from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveInt, PositiveShare
+from skfair.utils._parameters import (
+    MinGroupSize,
+    NonNegative,
+    PositiveInt,
+    PositiveShare,
+    make_constructor,
+)
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -57,6 +64,7 @@ class DecisionRateParity(Constraint):
 
 
 @constraint_docs
+@make_constructor
 class DemographicParity(DecisionRateParity):
     r"""Equal selection rates: every group is selected equally often (statistical parity).
 
@@ -120,26 +128,14 @@ class DemographicParity(DecisionRateParity):
     metric = "demographic_parity_difference"
     ratio_metric = "demographic_parity_ratio"
 
-    def __init__(
-        self,
-        *,
-        tolerance: NonNegative | None = None,
-        ratio: PositiveShare | None = None,
-        control_features: str | int | np.integer | list | Callable | None = None,
-        reference: Reference = "groups",
-        aggregate: Aggregate = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(
-            tolerance=tolerance,
-            ratio=ratio,
-            reference=reference,
-            aggregate=aggregate,
-            attributes=attributes,
-            min_group_size=min_group_size,
-        )
-        self.control_features = control_features
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    ratio: PositiveShare | None = None
+    control_features: str | int | np.integer | list | Callable | None = None
+    reference: Reference = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
     @property
     def uses_features(self) -> bool:

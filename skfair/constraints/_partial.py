@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -34,7 +35,7 @@ from skfair.metrics._partial import (
     partial_group_auc_gap,
     partial_statistical_parity_gap,
 )
-from skfair.utils._parameters import MinGroupSize, Positive, Share
+from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
@@ -74,12 +75,6 @@ class PartialParity(Constraint):
 
     ranks_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
-
-    def __init__(self, interval: Any, tolerance: Any, width: Any, min_group_size: Any):
-        self.interval = interval
-        self.tolerance = tolerance
-        self.width = width
-        self.min_group_size = min_group_size
 
     def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
         """Bind to groups that are large enough, and to the others for the report alone.
@@ -185,6 +180,7 @@ class PartialParity(Constraint):
 
 
 @partial_docs
+@make_constructor
 class PartialStatisticalParity(PartialParity):
     r"""Equal score distributions of the groups within an interval of percentiles.
 
@@ -239,21 +235,14 @@ class PartialStatisticalParity(PartialParity):
     cells = staticmethod(all_samples)
     adds_up = True
 
-    def __init__(
-        self,
-        interval: Percentiles = (0.0, 1.0),
-        *,
-        tolerance: Share | None = None,
-        scale: Literal["normalized", "raw"] = "normalized",
-        n_percentiles: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10,
-        width: Positive = 2.0,
-        surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(interval, tolerance, width, min_group_size)
-        self.scale = scale
-        self.surrogate = surrogate
-        self.n_percentiles = n_percentiles
+    interval: Percentiles = (0.0, 1.0)
+    _: KW_ONLY
+    tolerance: Share | None = None
+    scale: Literal["normalized", "raw"] = "normalized"
+    n_percentiles: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
+    width: Positive = 2.0
+    surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
+    min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):
         return partial_statistical_parity_gap(scored, self.scale)
@@ -284,6 +273,7 @@ class PartialStatisticalParity(PartialParity):
 
 
 @partial_docs
+@make_constructor
 class PartialGroupAUC(PartialParity):
     r"""Even odds that one group scores above another within an interval of percentiles.
 
@@ -309,15 +299,11 @@ class PartialGroupAUC(PartialParity):
     cells = staticmethod(all_samples)
     compares_pairs = True
 
-    def __init__(
-        self,
-        interval: Percentiles = (0.0, 1.0),
-        *,
-        tolerance: Share | None = None,
-        width: Positive = 2.0,
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(interval, tolerance, width, min_group_size)
+    interval: Percentiles = (0.0, 1.0)
+    _: KW_ONLY
+    tolerance: Share | None = None
+    width: Positive = 2.0
+    min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):
         return partial_group_auc_gap(scored)
@@ -390,6 +376,7 @@ class ThresholdParity(PartialParity):
 
 
 @partial_docs
+@make_constructor
 class PartialDemographicParity(ThresholdParity):
     r"""Equal selection rates of the groups within an interval of percentiles.
 
@@ -427,27 +414,21 @@ class PartialDemographicParity(ThresholdParity):
     )
     cells = staticmethod(all_samples)
 
-    def __init__(
-        self,
-        interval: Percentiles = (0.0, 1.0),
-        *,
-        tolerance: Share | None = None,
-        scale: Literal["normalized", "raw"] = "normalized",
-        threshold: Threshold | None = None,
-        width: Positive = 0.5,
-        surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(interval, tolerance, width, min_group_size)
-        self.scale = scale
-        self.threshold = threshold
-        self.surrogate = surrogate
+    interval: Percentiles = (0.0, 1.0)
+    _: KW_ONLY
+    tolerance: Share | None = None
+    scale: Literal["normalized", "raw"] = "normalized"
+    threshold: Threshold | None = None
+    width: Positive = 0.5
+    surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
+    min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):
         return partial_demographic_parity_gap(scored, self.decision_threshold, self.scale)
 
 
 @partial_docs
+@make_constructor
 class PartialEqualOpportunity(ThresholdParity):
     r"""Equal true positive rates of the groups within an interval of percentiles.
 
@@ -471,25 +452,18 @@ class PartialEqualOpportunity(ThresholdParity):
     """
 
     metric = "partial_equal_opportunity_difference"
-    rate_name: str | None = "true_positive_rate"
+    rate_name = "true_positive_rate"
     applies_to = ("scores",)
     cells = staticmethod(positives)
 
-    def __init__(
-        self,
-        interval: Percentiles = (0.0, 1.0),
-        *,
-        tolerance: Share | None = None,
-        scale: Literal["normalized", "raw"] = "normalized",
-        rank_within: Literal["group", "class"] = "group",
-        threshold: Threshold | None = None,
-        width: Positive = 0.5,
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(interval, tolerance, width, min_group_size)
-        self.scale = scale
-        self.rank_within = rank_within
-        self.threshold = threshold
+    interval: Percentiles = (0.0, 1.0)
+    _: KW_ONLY
+    tolerance: Share | None = None
+    scale: Literal["normalized", "raw"] = "normalized"
+    rank_within: Literal["group", "class"] = "group"
+    threshold: Threshold | None = None
+    width: Positive = 0.5
+    min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):
         options = self.decision_threshold, self.rank_within, self.scale

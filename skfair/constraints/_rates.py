@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
 from skfair.utils._api import Reference
-from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare
+from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, make_constructor
 
 if TYPE_CHECKING:
     from skfair.groups import Samples
@@ -92,6 +93,7 @@ def _denominator_cells(rate):
 
 
 @constraint_docs
+@make_constructor
 class RateParity(ConstraintOnRate):
     r"""Equal rates of any kind in every group, such as equal precision (predictive parity).
 
@@ -124,26 +126,14 @@ class RateParity(ConstraintOnRate):
     True
     """
 
-    def __init__(
-        self,
-        rate: str | Rate,
-        *,
-        tolerance: NonNegative | None = None,
-        ratio: PositiveShare | None = None,
-        reference: Reference = "groups",
-        aggregate: Aggregate = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        super().__init__(
-            tolerance=tolerance,
-            ratio=ratio,
-            reference=reference,
-            aggregate=aggregate,
-            attributes=attributes,
-            min_group_size=min_group_size,
-        )
-        self.rate = rate
+    rate: str | Rate
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    ratio: PositiveShare | None = None
+    reference: Reference = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
 
 class BoundedRate(ConstraintOnRate):

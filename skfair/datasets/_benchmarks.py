@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from skfair.datasets._census import fetch_a9a
-from skfair.datasets._fetch import check_choice
 from skfair.datasets._generators import fetch_mslr, make_elliptical, make_fair_synthetic
 from skfair.datasets._people import fetch_communities_crime
 from skfair.datasets._points import (
@@ -14,6 +13,7 @@ from skfair.datasets._points import (
     fetch_lastfm_asia,
     fetch_thyroid,
 )
+from skfair.utils._checks import check_choice
 
 BENCHMARKS: dict[str, Callable] = {
     "a9a": fetch_a9a,

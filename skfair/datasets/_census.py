@@ -9,12 +9,12 @@ from sklearn.utils import Bunch
 
 from skfair.datasets._fetch import (
     categorize_texts,
-    check_choice,
     dataset_docs,
     fetch_csv,
     make_bunch,
     select_sensitive,
 )
+from skfair.utils._checks import check_choice
 
 ADULT_COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex "

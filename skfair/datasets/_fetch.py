@@ -15,7 +15,7 @@ from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
 from skfair.utils._api import make_docstring_decorator
-from skfair.utils._checks import spelling_hint, warn
+from skfair.utils._checks import warn
 from skfair.utils._fit import write_bytes
 
 # The table of sources: every public file that data sets are read from, pinned by its digest.
@@ -274,15 +274,6 @@ def _sha256(body):
 
 
 # Bunches, the form in which every dataset is returned.
-
-
-def check_choice(name, value, choices):
-    """Raise ValueError unless ``value`` is one of the strings ``choices``."""
-    if value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(
-            f"{name} must be one of {listed}; got {value!r}." + spelling_hint(value, choices)
-        )
 
 
 def categorize_texts(table, target):

@@ -10,9 +10,10 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file, make_blobs
 from sklearn.utils import Bunch, check_random_state
 
-from skfair.datasets._fetch import cache_folder, check_choice, dataset_docs, user_folder
+from skfair.datasets._fetch import cache_folder, dataset_docs, user_folder
 from skfair.datasets._points import adjacency_matrix
 from skfair.utils._api import RandomState
+from skfair.utils._checks import check_choice
 
 # Random points and graphs with groups, and with clusters that are known.
 

@@ -12,7 +12,6 @@ from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
     SOURCES,
     categorize_texts,
-    check_choice,
     dataset_docs,
     fetch,
     fetch_csv,
@@ -20,6 +19,7 @@ from skfair.datasets._fetch import (
     make_bunch,
     select_sensitive,
 )
+from skfair.utils._checks import check_choice
 
 BANK_MARKETING_DESCR = """\
 Bank Marketing: did the client subscribe a term deposit?

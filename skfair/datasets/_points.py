@@ -14,13 +14,13 @@ from sklearn.utils import Bunch
 
 from skfair.datasets._fetch import (
     SOURCES,
-    check_choice,
     dataset_docs,
     fetch,
     fetch_csv,
     make_bunch,
     select_sensitive,
 )
+from skfair.utils._checks import check_choice
 
 # Data sets of measurements: points in the plane, researchers, patients.
 

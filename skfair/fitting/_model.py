@@ -43,7 +43,7 @@ class ConstraintReportMixin(PlainStateMixin):
 
 
 class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEstimator):
-    """Parameters of estimators that are trained under constraints."""
+    """Base of the estimators that are trained under constraints, which declare their parameters."""
 
     __metadata_request__fit = {"sensitive_features": True}
 
@@ -55,26 +55,6 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
     class_weight: Any = None
     """Weights of classes; a parameter of some classifiers."""
-
-    def __init__(
-        self,
-        constraint: Any,
-        tolerance: float | None,
-        enforcement: Any,
-        loss: Any,
-        alpha: float | None,
-        solver: Any,
-        warm_start: bool,
-        random_state: Any,
-    ):
-        self.constraint = constraint
-        self.tolerance = tolerance
-        self.enforcement = enforcement
-        self.loss = loss
-        self.alpha = alpha
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, spelling_hint
+from skfair.utils._checks import argument_error, check_choice
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -125,11 +125,7 @@ _STRATEGIES = ("uniform", "quantile")
 
 def make_bin_edges(probabilities, weights, n_bins, strategy):
     """Ascending ends of the bins; equal quantiles make one bin."""
-    if strategy not in _STRATEGIES:
-        raise ValueError(
-            f"strategy must be one of {list(_STRATEGIES)}; got {strategy!r}."
-            + spelling_hint(str(strategy), _STRATEGIES)
-        )
+    check_choice("strategy", strategy, _STRATEGIES)
     if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
         raise argument_error(f"n_bins must be a positive whole number, such as 10; got {n_bins!r}.")
     edges = np.linspace(0.0, 1.0, n_bins + 1)

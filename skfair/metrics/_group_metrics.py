@@ -36,7 +36,7 @@ from skfair.statistics import (
     estimate_by_bootstrap,
     estimate_means,
 )
-from skfair.utils._checks import argument_error, join_names, spelling_hint
+from skfair.utils._checks import argument_error, check_choice, join_names, spelling_hint
 
 RESPONSES = {"decisions": "y_pred", "scores": "y_score", "probabilities": "y_proba"}
 """What a metric takes of a model -> the argument that holds it."""
@@ -129,7 +129,7 @@ class GroupMetric:
                 "The metric of a GroupMetric must be callable, as metric(y_true, y_pred); got "
                 f"{self.metric!r}."
             )
-        check_response_method(self.response_method)
+        check_choice("response_method", self.response_method, RESPONSES_BY_METHOD)
         if self.name is None:
             object.__setattr__(self, "name", _function_name(self.metric))
 
@@ -205,15 +205,6 @@ class GroupMetric:
             for one in caught
         )
         return np.nan if undefined else float(value)
-
-
-def check_response_method(response_method):
-    """Raise unless it is one of scikit-learn's names of methods."""
-    if response_method not in RESPONSES_BY_METHOD:
-        raise ValueError(
-            f"response_method must be one of {join_names(map(repr, RESPONSES_BY_METHOD))}; got "
-            f"{response_method!r}." + spelling_hint(str(response_method), RESPONSES_BY_METHOD)
-        )
 
 
 def _function_name(function):

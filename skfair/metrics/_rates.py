@@ -20,10 +20,10 @@ from skfair.statistics import Estimates, estimate_means, estimate_quotients, mak
 from skfair.utils._api import Comparison
 from skfair.utils._checks import (
     argument_error,
+    check_choice,
     join_names,
     positive_class,
     resolve_name,
-    spelling_hint,
     warn,
 )
 
@@ -65,11 +65,7 @@ def ratio(cells, method="between_groups", agg="worst_case", names=("rate",)):
 
 def _extremes(rates, overall, method):
     """Higher and lower of the rates that `method` compares, in pairs."""
-    if method not in METHODS:
-        raise ValueError(
-            f"method must be one of {list(METHODS)}; got {method!r}."
-            + spelling_hint(method, METHODS)
-        )
+    check_choice("method", method, METHODS)
     known = rates[~np.isnan(rates)]
     if method == "between_groups":
         # A single group differs from none: the difference is 0, the ratio 1.

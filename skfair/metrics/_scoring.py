@@ -23,14 +23,13 @@ from skfair.metrics._group_metrics import (
     GroupComparison,
     GroupMetric,
     ResponseMethod,
-    check_response_method,
     find_group_metric,
 )
 from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
 from skfair.utils._api import Label
-from skfair.utils._checks import join_names, positive_class, spelling_hint
+from skfair.utils._checks import check_choice, join_names, positive_class, spelling_hint
 from skfair.utils._sklearn import error_that_stops_search, transform_before_last_step
 
 
@@ -594,7 +593,7 @@ def make_scorer(
     True
     """
     if response_method is not None:
-        check_response_method(response_method)
+        check_choice("response_method", response_method, RESPONSES_BY_METHOD)
     if confidence_level is not None:
         return FairnessScorer(make_limit_metric(metric, confidence_level), pos_label)
     if transform is not None or group is not None:
@@ -661,11 +660,8 @@ def _compare_groups(metric, transform, group, k):
             f"Pass transform or group, the group whose value is the score; got both, "
             f"transform={transform!r} and group={group!r}."
         )
-    if group is None and transform not in TRANSFORMS:
-        raise ValueError(
-            f"transform must be one of {[*TRANSFORMS]}; got {transform!r}."
-            + spelling_hint(str(transform), TRANSFORMS)
-        )
+    if group is None:
+        check_choice("transform", transform, TRANSFORMS)
     kind = "classification" if isinstance(metric, Rate) else _KIND_BY_RESPONSE[metric.response]
     if k is not None:
         if metric.response != "decisions":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -52,7 +52,7 @@ from skfair.statistics import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
 from skfair.utils._json import add_header, load_content
-from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
+from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
 from skfair.utils._sklearn import safe_indexing
 
 if TYPE_CHECKING:
@@ -205,6 +205,7 @@ _WINDOW_COLUMNS = ("n_batches", "start", "gap", "low", "high", "verdict", "extre
 _RATE_COLUMNS = ("batch", "time", "attribute", "event", "group", "n", "weight", "estimate")
 
 
+@make_constructor
 class GapMonitor(BaseEstimator):
     r"""Monitor whether a deployed model keeps a tolerance, with statements valid at every look.
 
@@ -370,30 +371,17 @@ class GapMonitor(BaseEstimator):
     7
     """
 
-    def __init__(
-        self,
-        constraint: str | Constraint,
-        tolerance: float | None = None,
-        *,
-        confidence_level: float = CONFIDENCE_LEVEL,
-        run_length: float | None = None,
-        pos_label: Label | None = None,
-        delay: Any = None,
-        value_range: tuple[float, float] = (0.0, 1.0),
-        max_weight: float = 1.0,
-        windows: tuple[int, ...] = (3, 6, 12),
-        min_group_size: int = MIN_AUDITED_GROUP,
-    ):
-        self.constraint = constraint
-        self.tolerance = tolerance
-        self.confidence_level = confidence_level
-        self.run_length = run_length
-        self.pos_label = pos_label
-        self.delay = delay
-        self.value_range = value_range
-        self.max_weight = max_weight
-        self.windows = windows
-        self.min_group_size = min_group_size
+    constraint: str | Constraint
+    tolerance: float | None = None
+    _: KW_ONLY
+    confidence_level: float = CONFIDENCE_LEVEL
+    run_length: float | None = None
+    pos_label: Label | None = None
+    delay: Any = None
+    value_range: tuple[float, float] = (0.0, 1.0)
+    max_weight: float = 1.0
+    windows: tuple[int, ...] = (3, 6, 12)
+    min_group_size: int = MIN_AUDITED_GROUP
 
     def update(
         self,

@@ -20,6 +20,7 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
+from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 @display_docs
+@make_constructor
 class GroupCalibrationDisplay(Display):
     """Observed against predicted frequency of the positive class, for each group.
 
@@ -60,8 +62,7 @@ class GroupCalibrationDisplay(Display):
     ['a', 'b', 'calibrated']
     """
 
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
+    table: pd.DataFrame
 
     @classmethod
     def from_estimator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +23,7 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
+from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 
 @display_docs
+@make_constructor
 class ClusterCompositionDisplay(Display):
     """Group composition of every cluster.
 
@@ -66,16 +69,10 @@ class ClusterCompositionDisplay(Display):
     ['cluster 0', 'cluster 1']
     """
 
-    def __init__(
-        self,
-        counts: ArrayLike,
-        *,
-        group_names: Sequence[str] | None = None,
-        cluster_names: Sequence[str] | None = None,
-    ):
-        self.counts = counts
-        self.group_names = group_names
-        self.cluster_names = cluster_names
+    counts: ArrayLike
+    _: KW_ONLY
+    group_names: Sequence[str] | None = None
+    cluster_names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -258,6 +255,7 @@ _METRIC_LABELS = {
 
 
 @display_docs
+@make_constructor
 class ParetoFrontDisplay(Display):
     """Pareto front of clustering cost against balance.
 
@@ -307,24 +305,14 @@ class ParetoFrontDisplay(Display):
 
     _gid = "skfair-pareto-front"
 
-    def __init__(
-        self,
-        cost: ArrayLike,
-        balance: ArrayLike,
-        *,
-        data_balance: float | None = None,
-        selected: int | None = None,
-        name: str | None = None,
-        cost_name: str = "cost",
-        metric: str = "balance",
-    ):
-        self.cost = cost
-        self.balance = balance
-        self.data_balance = data_balance
-        self.selected = selected
-        self.name = name
-        self.cost_name = cost_name
-        self.metric = metric
+    cost: ArrayLike
+    balance: ArrayLike
+    _: KW_ONLY
+    data_balance: float | None = None
+    selected: int | None = None
+    name: str | None = None
+    cost_name: str = "cost"
+    metric: str = "balance"
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the front.
@@ -393,6 +381,7 @@ class ParetoFrontDisplay(Display):
 
 
 @display_docs
+@make_constructor
 class TradeoffDisplay(Display):
     """Accuracy against the gap between groups, with confidence intervals.
 
@@ -429,9 +418,9 @@ class TradeoffDisplay(Display):
 
     _gid = "skfair-tradeoff"
 
-    def __init__(self, table: pd.DataFrame, *, name: str | None = None):
-        self.table = table
-        self.name = name
+    table: pd.DataFrame
+    _: KW_ONLY
+    name: str | None = None
 
     def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
         """Draw the points, with their intervals and tolerances.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from skfair.plotting._display import (
     write_legend,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._parameters import CONFIDENCE_LEVEL
+from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,7 @@ _OVERALL = "all samples"
 
 
 @display_docs
+@make_constructor
 class GroupRateDisplay(Display):
     """Rates of each group, with 95 % confidence intervals.
 
@@ -81,22 +83,13 @@ class GroupRateDisplay(Display):
     ['selection rate', 'true positive rate', 'false positive rate']
     """
 
-    def __init__(
-        self,
-        rates: Sequence[ArrayLike] | np.ndarray,
-        intervals: ArrayLike,
-        overall: ArrayLike,
-        *,
-        columns: Sequence[str],
-        group_names: Sequence[str] | None = None,
-        counts: Sequence[ArrayLike] | np.ndarray | None = None,
-    ):
-        self.rates = rates
-        self.intervals = intervals
-        self.overall = overall
-        self.columns = columns
-        self.group_names = group_names
-        self.counts = counts
+    rates: Sequence[ArrayLike] | np.ndarray
+    intervals: ArrayLike
+    overall: ArrayLike
+    _: KW_ONLY
+    columns: Sequence[str]
+    group_names: Sequence[str] | None = None
+    counts: Sequence[ArrayLike] | np.ndarray | None = None
 
     @classmethod
     def from_estimator(
@@ -292,6 +285,7 @@ _SIDES = {1: "higher", -1: "lower"}
 _LARGEST = "largest possible"
 
 
+@make_constructor
 class SubgroupDisplay(Display):
     """Forest plot of subgroups: the departure of each from the rest, with limits.
 
@@ -304,18 +298,11 @@ class SubgroupDisplay(Display):
     them.
     """
 
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        *,
-        metric: str,
-        largest_possible: float,
-        confidence_level: float = CONFIDENCE_LEVEL,
-    ):
-        self.table = table
-        self.metric = metric
-        self.largest_possible = largest_possible
-        self.confidence_level = confidence_level
+    table: pd.DataFrame
+    _: KW_ONLY
+    metric: str
+    largest_possible: float
+    confidence_level: float = CONFIDENCE_LEVEL
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the departures; a new figure has a height that follows the number of subgroups."""
@@ -374,6 +361,7 @@ _MAX_POINTS = 2000
 
 
 @display_docs
+@make_constructor
 class GroupRateCurveDisplay(Display):
     """Positive rate of one group against another's, over all thresholds.
 
@@ -418,20 +406,12 @@ class GroupRateCurveDisplay(Display):
 
     _gid = "skfair-group-rate-curve"
 
-    def __init__(
-        self,
-        rates: ArrayLike,
-        *,
-        reference: int = 0,
-        intervals: Sequence[ArrayLike] | None = None,
-        group_names: Sequence[str] | None = None,
-        name: str | None = None,
-    ):
-        self.rates = rates
-        self.reference = reference
-        self.intervals = intervals
-        self.group_names = group_names
-        self.name = name
+    rates: ArrayLike
+    _: KW_ONLY
+    reference: int = 0
+    intervals: Sequence[ArrayLike] | None = None
+    group_names: Sequence[str] | None = None
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -596,6 +576,7 @@ _N_POINTS = 512
 
 
 @display_docs
+@make_constructor
 class ScoreDistributionDisplay(Display):
     """Distribution of the scores in each group.
 
@@ -634,20 +615,12 @@ class ScoreDistributionDisplay(Display):
     ['men', 'women', 'in the interval']
     """
 
-    def __init__(
-        self,
-        scores: ArrayLike,
-        densities: Sequence[ArrayLike] | np.ndarray,
-        *,
-        inside: Sequence[ArrayLike] | np.ndarray | None = None,
-        group_names: Sequence[str] | None = None,
-        name: str = "score",
-    ):
-        self.scores = scores
-        self.densities = densities
-        self.inside = inside
-        self.group_names = group_names
-        self.name = name
+    scores: ArrayLike
+    densities: Sequence[ArrayLike] | np.ndarray
+    _: KW_ONLY
+    inside: Sequence[ArrayLike] | np.ndarray | None = None
+    group_names: Sequence[str] | None = None
+    name: str = "score"
 
     @classmethod
     def from_estimator(

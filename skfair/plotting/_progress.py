@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from skfair.plotting._display import (
     style,
     write_legend,
 )
+from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +37,7 @@ _SYMLOG_QUANTITIES = ("violation", "residual")
 
 
 @display_docs
+@make_constructor
 class ConvergenceDisplay:
     """Convergence of fits as recorded by :class:`skfair.callbacks.FitMonitor`.
 
@@ -77,16 +80,10 @@ class ConvergenceDisplay:
     ['objective', 'balance']
     """
 
-    def __init__(
-        self,
-        logs: dict[str, pd.DataFrame],
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-    ):
-        self.logs = logs
-        self.quantities = quantities
-        self.against = against
+    logs: dict[str, pd.DataFrame]
+    _: KW_ONLY
+    quantities: Sequence[str] | None = None
+    against: str = "iteration"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the quantities side by side.
@@ -200,6 +197,7 @@ _VERDICT_COLORS = {"open": COLORS[0], "shown": COLORS[2], "contradicted": COLORS
 """Colours of the band by verdict."""
 
 
+@make_constructor
 class GapMonitorDisplay(Display):
     """Gap of each batch and tolerance, and what is stated: interval of the gap so far and verdict.
 
@@ -210,9 +208,9 @@ class GapMonitorDisplay(Display):
     verdict (green: shown, orange: contradicted, blue: open).
     """
 
-    def __init__(self, summary: pd.DataFrame, *, tolerance: float):
-        self.summary = summary
-        self.tolerance = tolerance
+    summary: pd.DataFrame
+    _: KW_ONLY
+    tolerance: float
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time; afterwards `line_` has the gaps of the batches."""

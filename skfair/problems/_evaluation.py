@@ -16,6 +16,7 @@ from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._partial_rows import bucket_curvatures, place_buckets
 from skfair.constraints._values import block_diagonal
 from skfair.losses import Pointwise, kernel_rate_kind
+from skfair.utils._parameters import make_constructor
 
 # Objective and rows of a problem at a point, with their derivatives.
 
@@ -544,6 +545,7 @@ def _split_by_constraint(sums, events, axis):
 # Regions: closed convex sets to which parameters are restricted.
 
 
+@make_constructor
 class Box(BaseEstimator):
     """Parameters between bounds.
 
@@ -555,15 +557,15 @@ class Box(BaseEstimator):
     array([-1. ,  0.5])
     """
 
-    def __init__(self, lower: float | np.ndarray, upper: float | np.ndarray):
-        self.lower = lower
-        self.upper = upper
+    lower: float | np.ndarray
+    upper: float | np.ndarray
 
     def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""
         return np.clip(parameters, self.lower, self.upper)
 
 
+@make_constructor
 class Ball(BaseEstimator):
     """Parameters of bounded Euclidean norm.
 
@@ -575,8 +577,7 @@ class Ball(BaseEstimator):
     array([0.6, 0.8])
     """
 
-    def __init__(self, radius: float):
-        self.radius = radius
+    radius: float
 
     def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""

@@ -15,7 +15,13 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.optimize import minimize
 
 from skfair.solvers._solver import Iterate, Solver, kkt_residual
-from skfair.utils._parameters import AtLeastOne, NonNegative, Positive, PositiveInt
+from skfair.utils._parameters import (
+    AtLeastOne,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    make_constructor,
+)
 
 # Two-sided rows as one-sided ones, and the map of their multipliers.
 
@@ -373,6 +379,7 @@ _LEAST_DAMPING = 1e-4
 _LARGEST_DAMPING = 1e8
 
 
+@make_constructor
 class SQP(Solver):
     r"""Default solver of linear models: sequential quadratic programming (SQP).
 
@@ -439,16 +446,10 @@ class SQP(Solver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 200,
-        tol: NonNegative = 1e-6,
-        hessian: Literal["exact", "lbfgs", "secants"] = "exact",
-        memory: PositiveInt = 20,
-    ):
-        super().__init__(max_iter, tol)
-        self.hessian = hessian
-        self.memory = memory
+    max_iter: PositiveInt = 200
+    tol: NonNegative = 1e-6
+    hessian: Literal["exact", "lbfgs", "secants"] = "exact"
+    memory: PositiveInt = 20
 
     advice = "Raise max_iter or tol, or give the problem more curvature by a larger alpha."
 
@@ -601,6 +602,7 @@ def _merit(objective, excess, penalty):
 # Augmented Lagrangian method with inner problems solved by L-BFGS.
 
 
+@make_constructor
 class AugmentedLagrangian(Solver):
     r"""Solver that raises penalties and multipliers until the constraints hold.
 
@@ -650,18 +652,11 @@ class AugmentedLagrangian(Solver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 100,
-        tol: NonNegative = 1e-6,
-        rho: Positive = 10.0,
-        growth: AtLeastOne = 4.0,
-        inner_iter: PositiveInt = 1000,
-    ):
-        super().__init__(max_iter, tol)
-        self.rho = rho
-        self.growth = growth
-        self.inner_iter = inner_iter
+    max_iter: PositiveInt = 100
+    tol: NonNegative = 1e-6
+    rho: Positive = 10.0
+    growth: AtLeastOne = 4.0
+    inner_iter: PositiveInt = 1000
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)

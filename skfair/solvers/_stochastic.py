@@ -15,7 +15,7 @@ from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
 from skfair.utils._checks import warn
-from skfair.utils._parameters import NonNegative, Positive, PositiveInt
+from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 
 # Base of solvers on mini-batches: epochs, batches, and detection of divergence.
 
@@ -201,6 +201,7 @@ class Adam:
 # Stochastic gradient descent on the loss, alone or with a fairness penalty.
 
 
+@make_constructor
 class SGD(LoopSolver):
     r"""Baseline on mini-batches: stochastic gradient descent, alone or with a fairness penalty.
 
@@ -247,17 +248,11 @@ class SGD(LoopSolver):
 
     takes_last = True
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        learning_rate: Positive = 0.05,
-        batch_size: PositiveInt = 32,
-        rho: NonNegative = 0.0,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.learning_rate = learning_rate
-        self.rho = rho
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    learning_rate: Positive = 0.05
+    batch_size: PositiveInt = 32
+    rho: NonNegative = 0.0
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -301,6 +296,7 @@ class SGD(LoopSolver):
 # Primal-dual training with Adam, with multipliers that follow decisions.
 
 
+@make_constructor
 class AdamPrimalDual(LoopSolver):
     r"""Default solver of networks: Adam, with multipliers that grow while a gap is too large.
 
@@ -369,27 +365,16 @@ class AdamPrimalDual(LoopSolver):
 
     takes_last = True
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 8,
-        tol: NonNegative = 1e-3,
-        learning_rate: Positive = 2e-3,
-        dual_step: NonNegative = 0.5,
-        dual_updates: PositiveInt = 2,
-        batch_size: PositiveInt = 128,
-        count_decisions: bool = True,
-        optimizer: Callable | None = None,
-        scheduler: Callable | None = None,
-        epoch_steps: PositiveInt = 25,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.learning_rate = learning_rate
-        self.dual_step = dual_step
-        self.dual_updates = dual_updates
-        self.count_decisions = count_decisions
-        self.optimizer = optimizer
-        self.scheduler = scheduler
-        self.epoch_steps = epoch_steps
+    max_iter: PositiveInt = 8
+    tol: NonNegative = 1e-3
+    learning_rate: Positive = 2e-3
+    dual_step: NonNegative = 0.5
+    dual_updates: PositiveInt = 2
+    batch_size: PositiveInt = 128
+    count_decisions: bool = True
+    optimizer: Callable | None = None
+    scheduler: Callable | None = None
+    epoch_steps: PositiveInt = 25
 
     @property
     def requires(self) -> tuple[str, ...]:

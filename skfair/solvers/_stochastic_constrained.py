@@ -22,12 +22,14 @@ from skfair.utils._parameters import (
     Positive,
     PositiveInt,
     Share,
+    make_constructor,
 )
 from skfair.utils._sklearn import Interval
 
 # The stochastic smoothed and linearised augmented Lagrangian method, and the plain one.
 
 
+@make_constructor
 class SSLALM(LoopSolver):
     r"""Solver on mini-batches by an augmented Lagrangian, smoothed and linearised (SSL-ALM).
 
@@ -89,27 +91,16 @@ class SSLALM(LoopSolver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        mu: NonNegative = 2.0,
-        rho: NonNegative = 1.0,
-        tau: Positive = 0.01,
-        eta: NonNegative = 0.05,
-        beta: Share = 0.5,
-        u_max: Positive = 10.0,
-        beyond: Literal["clip", "reset"] = "clip",
-        batch_size: PositiveInt = 32,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.mu = mu
-        self.rho = rho
-        self.tau = tau
-        self.eta = eta
-        self.beta = beta
-        self.u_max = u_max
-        self.beyond = beyond
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    mu: NonNegative = 2.0
+    rho: NonNegative = 1.0
+    tau: Positive = 0.01
+    eta: NonNegative = 0.05
+    beta: Share = 0.5
+    u_max: Positive = 10.0
+    beyond: Literal["clip", "reset"] = "clip"
+    batch_size: PositiveInt = 32
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -270,6 +261,7 @@ So the expected cost would be infinite for p0 below 1/2; in the paper's setting 
 cut off."""
 
 
+@make_constructor
 class StochasticGhost(StochasticSolver):
     r"""Solver on mini-batches whose steps keep linearised constraints: stochastic ghost (StGh).
 
@@ -342,27 +334,16 @@ class StochasticGhost(StochasticSolver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        p0: OpenShare = 0.4,
-        alpha0: Positive = 0.05,
-        alpha_hat: NonNegative = 0.05,
-        rho: Positive = 0.8,
-        tau: Positive = 1.0,
-        beta: Positive = 10.0,
-        lambda_: Share = 0.5,
-        batch_size: PositiveInt = 8,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.p0 = p0
-        self.alpha0 = alpha0
-        self.alpha_hat = alpha_hat
-        self.rho = rho
-        self.tau = tau
-        self.beta = beta
-        self.lambda_ = lambda_
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    p0: OpenShare = 0.4
+    alpha0: Positive = 0.05
+    alpha_hat: NonNegative = 0.05
+    rho: Positive = 0.8
+    tau: Positive = 1.0
+    beta: Positive = 10.0
+    lambda_: Share = 0.5
+    batch_size: PositiveInt = 8
 
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
@@ -406,6 +387,7 @@ def _linearize(evaluation, one_sided):
 # The switching subgradient method on mini-batches.
 
 
+@make_constructor
 class StochasticSwitching(LoopSolver):
     r"""Solver on mini-batches that steps against the objective or a broken constraint (SSw).
 
@@ -462,23 +444,14 @@ class StochasticSwitching(LoopSolver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        epsilon: NonNegative | Callable = 1e-4,
-        objective_step: Positive = 0.05,
-        constraint_step: Positive = 0.05,
-        output: Literal["best", "drawn"] = "best",
-        first_recorded: NonNegativeInt = 0,
-        batch_size: PositiveInt = 32,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.epsilon = epsilon
-        self.objective_step = objective_step
-        self.constraint_step = constraint_step
-        self.output = output
-        self.first_recorded = first_recorded
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    epsilon: NonNegative | Callable = 1e-4
+    objective_step: Positive = 0.05
+    constraint_step: Positive = 0.05
+    output: Literal["best", "drawn"] = "best"
+    first_recorded: NonNegativeInt = 0
+    batch_size: PositiveInt = 32
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -556,6 +529,7 @@ def _mark_largest(G):
 # The inexact difference-of-convex algorithm on mini-batches.
 
 
+@make_constructor
 class StochasticIDCA(StochasticSolver):
     r"""Solver on mini-batches for percentile constraints: a sequence of convex problems.
 
@@ -618,17 +592,11 @@ class StochasticIDCA(StochasticSolver):
 
     requires = ("majorant", "drawn majorant")
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 30,
-        tol: NonNegative = 1e-3,
-        inner_iter: PositiveInt = 3,
-        step: Positive = 3.0,
-        batch_size: PositiveInt = 64,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.inner_iter = inner_iter
-        self.step = step
+    max_iter: PositiveInt = 30
+    tol: NonNegative = 1e-3
+    inner_iter: PositiveInt = 3
+    step: Positive = 3.0
+    batch_size: PositiveInt = 64
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -685,6 +653,7 @@ class StochasticIDCA(StochasticSolver):
 # PLADA on mini-batches.
 
 
+@make_constructor
 class StochasticPLADA(StochasticSolver):
     r"""Solver on mini-batches that updates parameters, slacks and multipliers in turn (PLADA).
 
@@ -743,27 +712,16 @@ class StochasticPLADA(StochasticSolver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        alpha: Positive = 2.0,
-        beta: NonNegative = 0.5,
-        eta: Positive = 0.05,
-        tau: Positive = 0.01,
-        gamma0: Positive = 0.1,
-        kappa: Positive = 1000.0,
-        u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
-        batch_size: PositiveInt = 32,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.alpha = alpha
-        self.beta = beta
-        self.eta = eta
-        self.tau = tau
-        self.gamma0 = gamma0
-        self.kappa = kappa
-        self.u_max = u_max
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    alpha: Positive = 2.0
+    beta: NonNegative = 0.5
+    eta: Positive = 0.05
+    tau: Positive = 0.01
+    gamma0: Positive = 0.1
+    kappa: Positive = 1000.0
+    u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf
+    batch_size: PositiveInt = 32
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -55,6 +56,7 @@ from skfair.utils._parameters import (
     OpenShare,
     PositiveInt,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import safe_indexing, with_callbacks
@@ -196,6 +198,7 @@ _LEAST_ALPHA = 1e-4
 
 
 @estimator_docs
+@make_constructor
 class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     r"""Network of PyTorch trained under fairness constraints.
 
@@ -336,39 +339,24 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     True
     """
 
-    def __init__(
-        self,
-        module: Callable | None = None,
-        constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity",
-        *,
-        tolerance: NonNegative | None = None,
-        confidence_level: OpenShare | None = None,
-        enforcement: Literal["auto"] | None = "auto",
-        loss: LossName | Callable = "logistic",
-        alpha: NonNegative | None = None,
-        solver: SolverName | Solver | None = "adam-pd",
-        early_stopping: bool = False,
-        validation_fraction: OpenShare = 0.1,
-        n_iter_no_change: PositiveInt = 10,
-        class_weight: dict | Literal["balanced"] | None = None,
-        pos_label: Label | None = None,
-        device: Any = "cpu",
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        verbose: Verbose = 0,
-    ):
-        self.module = module
-        super().__init__(
-            constraint, tolerance, enforcement, loss, alpha, solver, warm_start, random_state
-        )
-        self.confidence_level = confidence_level
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.device = device
-        self.verbose = verbose
+    module: Callable | None = None
+    constraint: ConstraintName | Constraint | list | tuple | None = "demographic_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    confidence_level: OpenShare | None = None
+    enforcement: Literal["auto"] | None = "auto"
+    loss: LossName | Callable = "logistic"
+    alpha: NonNegative | None = None
+    solver: SolverName | Solver | None = "adam-pd"
+    early_stopping: bool = False
+    validation_fraction: OpenShare = 0.1
+    n_iter_no_change: PositiveInt = 10
+    class_weight: dict | Literal["balanced"] | None = None
+    pos_label: Label | None = None
+    device: Any = "cpu"
+    warm_start: bool = False
+    random_state: RandomState = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

@@ -77,6 +77,14 @@ def closest_name_hint(name, known, cutoff=0.6):
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
+def check_choice(name, value, known):
+    """Raise unless an argument is one of the values that are known."""
+    if value not in [*known]:
+        names = join_names(map(repr, known))
+        hint = spelling_hint(value, known)
+        raise argument_error(f"{name} must be one of {names}; got {value!r}.{hint}")
+
+
 def resolve_name(registry, what, parameter, kind=object):
     """The object of a name in a registry, or the object passed if it is an instance of `kind`.
 

@@ -2,10 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -44,6 +55,24 @@ MIN_AUDITED_GROUP = 30
 
 _CONSTRAINTS = {bool: "boolean", int: Integral, float: Real, type(None): None}
 """What scikit-learn checks of values of these types; other types are checked by isinstance."""
+
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass_transform(eq_default=False)
+def make_constructor(cls: Class) -> Class:
+    """Give a class the constructor that stores the parameters which the hints in its body declare.
+
+    A decorator. Defaults are those of the constructor, not attributes of the class, and the class
+    is no dataclass afterwards: tools take a dataclass for its fields, so that Dask would name a
+    fitted estimator by its parameters alone. Parameters of bases are not inherited.
+    """
+    dataclass(eq=False, repr=False, match_args=False)(cls)
+    fields = vars(cls)["__dataclass_fields__"]
+    for name in {*fields, "__dataclass_fields__", "__dataclass_params__"} & {*vars(cls)}:
+        delattr(cls, name)
+    return cls
 
 
 @cache

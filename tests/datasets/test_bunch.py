@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.datasets._fetch import check_choice, make_bunch, select_sensitive
+from skfair.datasets._fetch import make_bunch, select_sensitive
+from skfair.utils._checks import check_choice
 
 TABLE = pd.DataFrame(
     {

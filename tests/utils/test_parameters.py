@@ -2,6 +2,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import KW_ONLY, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -32,6 +33,7 @@ from skfair.utils._parameters import (
     ProbabilisticClassifier,
     Share,
     Verbose,
+    make_constructor,
     parameter_constraints,
     validate_params,
 )
@@ -171,3 +173,43 @@ def test_a_criterion_is_a_name_or_a_constraint(cls):
     # Type checkers see a union with a constraint, whatever is checked of it at run time.
     types = get_args(get_args(hint)[0] if get_origin(hint) is Annotated else hint)
     assert any(issubclass(one if isinstance(one, type) else str, Constraint) for one in types)
+
+
+@make_constructor
+class _Scaler(BaseEstimator):
+    fold = 3
+
+    factor: Positive
+    _: KW_ONLY
+    shift: float = 0.5
+
+
+@make_constructor
+class _Mover(_Scaler):
+    shift: float = 1.5
+
+
+def test_a_constructor_is_made_of_the_declared_parameters():
+    parameters = inspect.signature(_Scaler).parameters.values()
+    assert [(one.name, one.kind, one.default) for one in parameters] == [
+        ("factor", inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty),
+        ("shift", inspect.Parameter.KEYWORD_ONLY, 0.5),
+    ]
+    assert vars(clone(_Scaler(2.0, shift=1.0))) == {"factor": 2.0, "shift": 1.0}
+    with pytest.raises(TypeError, match=r"_Scaler.__init__\(\) got an unexpected .*'scale'"):
+        _Scaler(2.0, scale=1.0)
+
+
+def test_defaults_are_no_attributes_and_parameters_of_bases_are_not_inherited():
+    assert not hasattr(_Scaler, "shift") and _Scaler.fold == 3
+    assert list(inspect.signature(_Mover).parameters) == ["shift"]
+    assert _Mover().shift == 1.5
+
+
+def test_estimators_are_no_dataclasses():
+    # Tools take a dataclass for its fields: Dask would give two fits of equal parameters one name.
+    assert not is_dataclass(_Scaler) and not is_dataclass(PartialParityClassifier)
+    tokenize = pytest.importorskip("dask.base").tokenize
+    models = [PartialParityClassifier(alpha=1.0) for _ in range(2)]
+    models[0].coef_ = np.zeros(2)
+    assert tokenize(models[0]) != tokenize(models[1])

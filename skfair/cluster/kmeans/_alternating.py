@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -17,7 +18,15 @@ from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
-from skfair.utils._parameters import Array, AtLeastOne, NonNegativeInt, PositiveInt, validate_params
+from skfair.utils._checks import check_choice
+from skfair.utils._parameters import (
+    Array,
+    AtLeastOne,
+    NonNegativeInt,
+    PositiveInt,
+    make_constructor,
+    validate_params,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -269,6 +278,7 @@ EXPERIMENTS: dict[str, dict[str, Any]] = {
 }
 
 
+@make_constructor
 class AlternatingSwaps(BaseEstimator):
     """A published algorithm for fair k-means, with its settings: alternating swaps.
 
@@ -319,22 +329,13 @@ class AlternatingSwaps(BaseEstimator):
     advice = "Alternating swaps do not aim at a balance: use algorithm='homotopy'."
     """What to do where the required balance is not reached."""
 
-    def __init__(
-        self,
-        n_kmeans_updates: NonNegativeInt = 20,
-        n_swap_updates: NonNegativeInt = 4,
-        *,
-        swap_target: Literal["local", "global"] = "local",
-        half_swaps: bool = False,
-        batch_growth: AtLeastOne = 1.003,
-        n_iter: NonNegativeInt = 2500,
-    ):
-        self.n_kmeans_updates = n_kmeans_updates
-        self.n_swap_updates = n_swap_updates
-        self.swap_target = swap_target
-        self.half_swaps = half_swaps
-        self.batch_growth = batch_growth
-        self.n_iter = n_iter
+    n_kmeans_updates: NonNegativeInt = 20
+    n_swap_updates: NonNegativeInt = 4
+    _: KW_ONLY
+    swap_target: Literal["local", "global"] = "local"
+    half_swaps: bool = False
+    batch_growth: AtLeastOne = 1.003
+    n_iter: NonNegativeInt = 2500
 
     @classmethod
     def from_paper(cls, n_kmeans_updates: int, n_swap_updates: int) -> Self:
@@ -378,6 +379,7 @@ class AlternatingSwaps(BaseEstimator):
         return point, self.n_iter, "feasible"
 
 
+@make_constructor
 class AlternatingFront(BaseEstimator):
     """A published algorithm for fronts of cost and balance, with its settings.
 
@@ -420,30 +422,17 @@ class AlternatingFront(BaseEstimator):
     AlternatingFront(init='random', n_iter=1500)
     """
 
-    def __init__(
-        self,
-        pairs: Array = REAL_DATA_PAIRS,
-        *,
-        n_starts: PositiveInt = 30,
-        n_iter: NonNegativeInt = 2500,
-        n_child_iter: PositiveInt = 1,
-        max_size: PositiveInt = 1500,
-        init: Literal["mixed", "random"] = "mixed",
-        keep_ties: bool = False,
-        swap_target: Literal["local", "global"] = "local",
-        half_swaps: bool = False,
-        batch_growth: AtLeastOne = 1.003,
-    ):
-        self.pairs = pairs
-        self.n_starts = n_starts
-        self.n_iter = n_iter
-        self.n_child_iter = n_child_iter
-        self.max_size = max_size
-        self.init = init
-        self.keep_ties = keep_ties
-        self.swap_target = swap_target
-        self.half_swaps = half_swaps
-        self.batch_growth = batch_growth
+    pairs: Array = REAL_DATA_PAIRS
+    _: KW_ONLY
+    n_starts: PositiveInt = 30
+    n_iter: NonNegativeInt = 2500
+    n_child_iter: PositiveInt = 1
+    max_size: PositiveInt = 1500
+    init: Literal["mixed", "random"] = "mixed"
+    keep_ties: bool = False
+    swap_target: Literal["local", "global"] = "local"
+    half_swaps: bool = False
+    batch_growth: AtLeastOne = 1.003
 
     @classmethod
     def from_paper(cls, name: str) -> Self:
@@ -470,8 +459,7 @@ class AlternatingFront(BaseEstimator):
         ValueError
             If there is no such experiment.
         """
-        if name not in EXPERIMENTS:
-            raise ValueError(f"name must be one of {sorted(EXPERIMENTS)}, got {name!r}.")
+        check_choice("name", name, EXPERIMENTS)
         return cls(init="random", **EXPERIMENTS[name])
 
     def _front(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from typing import Annotated, Literal, NamedTuple, Self
 
@@ -66,6 +66,7 @@ from skfair.utils._parameters import (
     PositiveInt,
     Share,
     Verbose,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import StrOptions, check_sample_weight, with_callbacks
@@ -341,6 +342,7 @@ ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
+@make_constructor
 class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClusterer):
     r"""k-means clustering with bounds on the groups in every cluster, and on its size.
 
@@ -551,46 +553,26 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True, "respect_sizes": True}
 
-    def __init__(
-        self,
-        n_clusters: PositiveInt = 8,
-        *,
-        min_balance: Share | None = 0.8,
-        min_share_ratio: Share | None = None,
-        min_group_share: Share | dict | Array | None = None,
-        max_group_share: Share | dict | Array | None = None,
-        attributes: Literal["intersections", "each"] = "intersections",
-        handle_unknown: Literal["error", "overall"] = "error",
-        min_cluster_size: PositiveInt | OpenShare | None = None,
-        max_cluster_size: PositiveInt | OpenShare | None = None,
-        init: Literal["k-means++", "random"] | Callable | Array = "k-means++",
-        n_init: PositiveInt | Literal["auto"] = "auto",
-        max_iter: PositiveInt = 300,
-        tol: NonNegative = 1e-5,
-        algorithm: Annotated[
-            str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
-        ] = "homotopy",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        self.n_clusters = n_clusters
-        self.min_balance = min_balance
-        self.min_share_ratio = min_share_ratio
-        self.min_group_share = min_group_share
-        self.max_group_share = max_group_share
-        self.attributes = attributes
-        self.handle_unknown = handle_unknown
-        self.min_cluster_size = min_cluster_size
-        self.max_cluster_size = max_cluster_size
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: PositiveInt = 8
+    _: KW_ONLY
+    min_balance: Share | None = 0.8
+    min_share_ratio: Share | None = None
+    min_group_share: Share | dict | Array | None = None
+    max_group_share: Share | dict | Array | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
+    handle_unknown: Literal["error", "overall"] = "error"
+    min_cluster_size: PositiveInt | OpenShare | None = None
+    max_cluster_size: PositiveInt | OpenShare | None = None
+    init: Literal["k-means++", "random"] | Callable | Array = "k-means++"
+    n_init: PositiveInt | Literal["auto"] = "auto"
+    max_iter: PositiveInt = 300
+    tol: NonNegative = 1e-5
+    algorithm: Annotated[
+        str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
+    ] = "homotopy"
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=True)
     @with_callbacks

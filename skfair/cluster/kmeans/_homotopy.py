@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +66,7 @@ from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
 from skfair.metrics import non_dominated_mask
 from skfair.partitions._partitions import n_threads_of
-from skfair.utils._parameters import PositiveInt, validate_params
+from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
 
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._partitioned import PartitionedClusteringProblem
@@ -417,6 +417,7 @@ BRANCHINGS_BY_SIZE = 30_000  # ... this divided by their number, if that is more
 BRANCH_LENGTH = 3  # steps of a branch
 
 
+@make_constructor
 class Homotopy(BaseEstimator):
     """The default algorithm of `FairKMeans` and `cluster_front`, with its settings.
 
@@ -455,9 +456,9 @@ class Homotopy(BaseEstimator):
     advice = "Ask for less balance or for fewer clusters, or pass more starts with n_init."
     """What to do where the required balance is not reached."""
 
-    def __init__(self, n_levels: PositiveInt = 4, *, max_samples: PositiveInt = 5000):
-        self.n_levels = n_levels
-        self.max_samples = max_samples
+    n_levels: PositiveInt = 4
+    _: KW_ONLY
+    max_samples: PositiveInt = 5000
 
     def _solve(
         self,

@@ -19,6 +19,7 @@ from skfair.utils._parameters import (
     OpenShare,
     Positive,
     PositiveInt,
+    make_constructor,
     validate_params,
 )
 from skfair.utils._sklearn import Interval
@@ -256,6 +257,7 @@ def _convert_rows(rows, stored, copy):
 LARGEST_ALPHA = 0.9  # Proposition 3.2 of the DC-ADMM paper requires a penalty alpha < 1
 
 
+@make_constructor
 class SFSC(BaseEstimator):
     r"""A published eigen-solver for spectral clustering, with its settings: s-FSC.
 
@@ -287,13 +289,8 @@ class SFSC(BaseEstimator):
     SFSC(ncv_per_pair=None, sigma='norm')
     """
 
-    def __init__(
-        self,
-        sigma: Annotated[float, Interval(Real, 2, None, closed="left")] | Literal["norm"] = 2.0,
-        ncv_per_pair: Annotated[int, Interval(Integral, 2, None, closed="left")] | None = 4,
-    ):
-        self.sigma = sigma
-        self.ncv_per_pair = ncv_per_pair
+    sigma: Annotated[float, Interval(Real, 2, None, closed="left")] | Literal["norm"] = 2.0
+    ncv_per_pair: Annotated[int, Interval(Integral, 2, None, closed="left")] | None = 4
 
     @classmethod
     def from_paper(cls) -> Self:
@@ -350,6 +347,7 @@ def norm_of_laplacian(operator):
     return float((1.0 - 2.0 * loops + sums).max())
 
 
+@make_constructor
 class DCADMM(BaseEstimator):
     r"""A published eigen-solver for spectral clustering, with its settings: DC-ADMM.
 
@@ -397,25 +395,14 @@ class DCADMM(BaseEstimator):
     DCADMM(alpha=0.01)
     """
 
-    def __init__(
-        self,
-        alpha: OpenShare = 0.005,
-        n_iter: PositiveInt = 10,
-        growth: AtLeastOne = 2.0,
-        imbalance: AtLeastOne = 10.0,
-        gtol: NonNegative = 1e-3,
-        ftol: NonNegative = 1e-4,
-        omega: Positive = 1e-3,
-        project_last: bool = False,
-    ):
-        self.alpha = alpha
-        self.n_iter = n_iter
-        self.growth = growth
-        self.imbalance = imbalance
-        self.gtol = gtol
-        self.ftol = ftol
-        self.omega = omega
-        self.project_last = project_last
+    alpha: OpenShare = 0.005
+    n_iter: PositiveInt = 10
+    growth: AtLeastOne = 2.0
+    imbalance: AtLeastOne = 10.0
+    gtol: NonNegative = 1e-3
+    ftol: NonNegative = 1e-4
+    omega: Positive = 1e-3
+    project_last: bool = False
 
     @classmethod
     def from_paper(cls) -> Self:

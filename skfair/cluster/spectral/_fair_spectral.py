@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Annotated, Self
 
 import numpy as np
@@ -23,10 +24,18 @@ from skfair.partitions._partitions import blocks
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import validate_data
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._parameters import Positive, PositiveInt, Share, Verbose, validate_params
+from skfair.utils._parameters import (
+    Positive,
+    PositiveInt,
+    Share,
+    Verbose,
+    make_constructor,
+    validate_params,
+)
 from skfair.utils._sklearn import StrOptions, with_callbacks
 
 
+@make_constructor
 class FairSpectralClustering(FairClusterer):
     r"""Spectral clustering of a graph or kernel into balanced clusters.
 
@@ -189,43 +198,26 @@ class FairSpectralClustering(FairClusterer):
     __metadata_request__fit = {"sensitive_features": True}
     __metadata_request__predict = {"sensitive_features": True}
 
-    def __init__(
-        self,
-        n_clusters: PositiveInt = 8,
-        *,
-        min_balance: Share | None = 0.8,
-        min_share_ratio: Share | None = None,
-        affinity: Annotated[str, StrOptions({"rbf", "nearest_neighbors", "precomputed"})]
-        | Callable = "rbf",
-        gamma: Positive = 1.0,
-        n_neighbors: PositiveInt = 10,
-        n_components: PositiveInt | None = None,
-        eigen_solver: Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))]
-        | SFSC
-        | DCADMM = "auto",
-        eigen_tol: Positive = 3e-5,
-        assign_labels: Annotated[str, StrOptions(ROUNDINGS)] = "ncut",
-        n_init: PositiveInt = 10,
-        n_landmarks: PositiveInt | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: Verbose = 0,
-    ):
-        self.n_clusters = n_clusters
-        self.min_balance = min_balance
-        self.min_share_ratio = min_share_ratio
-        self.affinity = affinity
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.eigen_solver = eigen_solver
-        self.eigen_tol = eigen_tol
-        self.assign_labels = assign_labels
-        self.n_init = n_init
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_clusters: PositiveInt = 8
+    _: KW_ONLY
+    min_balance: Share | None = 0.8
+    min_share_ratio: Share | None = None
+    affinity: Annotated[str, StrOptions({"rbf", "nearest_neighbors", "precomputed"})] | Callable = (
+        "rbf"
+    )
+    gamma: Positive = 1.0
+    n_neighbors: PositiveInt = 10
+    n_components: PositiveInt | None = None
+    eigen_solver: (
+        Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
+    ) = "auto"
+    eigen_tol: Positive = 3e-5
+    assign_labels: Annotated[str, StrOptions(ROUNDINGS)] = "ncut"
+    n_init: PositiveInt = 10
+    n_landmarks: PositiveInt | None = None
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    verbose: Verbose = 0
 
     @restore_on_failure(one_blas_thread=False)
     @with_callbacks

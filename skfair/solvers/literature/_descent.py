@@ -17,11 +17,19 @@ from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, StochasticSolver
 from skfair.utils._checks import resolve_name
-from skfair.utils._parameters import Array, NonNegative, Positive, PositiveInt, Share
+from skfair.utils._parameters import (
+    Array,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Share,
+    make_constructor,
+)
 
 # Gradient descent-ascent on the Lagrangian.
 
 
+@make_constructor
 class GDA(Solver):
     r"""Gradient descent in the parameters, and ascent in the multipliers of constraints (GDA).
 
@@ -73,18 +81,11 @@ class GDA(Solver):
     check_every = 10
     projects = True
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 10000,
-        tol: NonNegative = 1e-4,
-        eta: Positive | None = None,
-        sigma: Positive = 0.2,
-        extrapolation: Share = 1.0,
-    ):
-        super().__init__(max_iter, tol)
-        self.eta = eta
-        self.sigma = sigma
-        self.extrapolation = extrapolation
+    max_iter: PositiveInt = 10000
+    tol: NonNegative = 1e-4
+    eta: Positive | None = None
+    sigma: Positive = 0.2
+    extrapolation: Share = 1.0
 
     @property
     def requires(self):
@@ -126,6 +127,7 @@ class GDA(Solver):
 # The proxy-Lagrangian game: surrogate gradients against multipliers of the decisions.
 
 
+@make_constructor
 class ProxyLagrangian(GDA):
     r"""Gradient descent-ascent whose multipliers follow the decisions, not their surrogate.
 
@@ -172,15 +174,11 @@ class ProxyLagrangian(GDA):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 10000,
-        tol: NonNegative = 1e-4,
-        eta: Positive | None = None,
-        sigma: Positive = 0.2,
-        extrapolation: Share = 0.0,
-    ):
-        super().__init__(max_iter, tol, eta, sigma, extrapolation)
+    max_iter: PositiveInt = 10000
+    tol: NonNegative = 1e-4
+    eta: Positive | None = None
+    sigma: Positive = 0.2
+    extrapolation: Share = 0.0
 
     @property
     def requires(self):
@@ -326,6 +324,7 @@ class GeometricDecay(BaseEstimator):
         return self.start * self.factor ** max(0, k + 1 - self.hold)
 
 
+@make_constructor
 class SwitchingSubgradient(Solver):
     r"""Solver that steps against the objective, or against the worst constraint if one is broken.
 
@@ -385,20 +384,12 @@ class SwitchingSubgradient(Solver):
     one_row = True
     projects = True
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 10000,
-        tol: NonNegative = 1e-4,
-        epsilon: NonNegative | Callable | None = None,
-        objective_step: Positive | Literal["normalized"] | Callable | None = None,
-        constraint_step: Positive | Literal["polyak"] = "polyak",
-        output: Literal["best", "drawn"] = "best",
-    ):
-        super().__init__(max_iter, tol)
-        self.epsilon = epsilon
-        self.objective_step = objective_step
-        self.constraint_step = constraint_step
-        self.output = output
+    max_iter: PositiveInt = 10000
+    tol: NonNegative = 1e-4
+    epsilon: NonNegative | Callable | None = None
+    objective_step: Positive | Literal["normalized"] | Callable | None = None
+    constraint_step: Positive | Literal["polyak"] = "polyak"
+    output: Literal["best", "drawn"] = "best"
 
     @classmethod
     def from_paper(
@@ -531,6 +522,7 @@ _OUTPUT_OFFSET = -3.0
 """Added to the outputs of the network, so that multipliers start near 0."""
 
 
+@make_constructor
 class MultiplierModel(StochasticSolver):
     r"""Solver for very many constraints, whose multipliers are computed by a small network.
 
@@ -587,21 +579,13 @@ class MultiplierModel(StochasticSolver):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20,
-        tol: NonNegative = 1e-3,
-        descriptions: Array | None = None,
-        hidden_layer_sizes: list | tuple = (64, 64, 64),
-        learning_rate: Positive = 2e-3,
-        multiplier_rate: Positive = 2e-3,
-        batch_size: PositiveInt = 32,
-    ):
-        super().__init__(max_iter, tol, batch_size)
-        self.descriptions = descriptions
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.learning_rate = learning_rate
-        self.multiplier_rate = multiplier_rate
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    descriptions: Array | None = None
+    hidden_layer_sizes: list | tuple = (64, 64, 64)
+    learning_rate: Positive = 2e-3
+    multiplier_rate: Positive = 2e-3
+    batch_size: PositiveInt = 32
 
     def _steps(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)

@@ -15,7 +15,7 @@ from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.utils._checks import warn
-from skfair.utils._parameters import NonNegative, Positive, PositiveInt
+from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 from skfair.utils._sklearn import Interval
 
 # The proximal step of a piecewise linear constraint, by the duals of its pieces.
@@ -141,6 +141,7 @@ def _piece_coefficients(linear, gram, start):
 # The inexact difference-of-convex algorithm.
 
 
+@make_constructor
 class IDCA(Solver):
     r"""Solver for percentile constraints: a sequence of convex problems (IDCA).
 
@@ -194,16 +195,10 @@ class IDCA(Solver):
 
     requires = ("majorant",)
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 200,
-        tol: NonNegative = 1e-4,
-        inner: Solver | None = None,
-        cold_start: bool = False,
-    ):
-        super().__init__(max_iter, tol)
-        self.inner = inner
-        self.cold_start = cold_start
+    max_iter: PositiveInt = 200
+    tol: NonNegative = 1e-4
+    inner: Solver | None = None
+    cold_start: bool = False
 
     @property
     def projects(self) -> bool:
@@ -303,11 +298,6 @@ class _InexactProximalPoint(Solver):
     projects = True
     requires = ("linear",)
 
-    def __init__(self, max_iter: int, tol: float, rho: Positive, inner_iter: PositiveInt):
-        super().__init__(max_iter, tol)
-        self.rho = rho
-        self.inner_iter = inner_iter
-
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
         evaluation, duals = problem.evaluate(x), np.zeros(len(one_sided.rows))
@@ -323,6 +313,7 @@ class _InexactProximalPoint(Solver):
         """Yield the iterates of an inner loop; return the next centre and its multipliers."""
 
 
+@make_constructor
 class IPPSSG(_InexactProximalPoint):
     r"""Proximal point method, with steps against objective or constraint inside (IPP-SSG).
 
@@ -372,14 +363,10 @@ class IPPSSG(_InexactProximalPoint):
 
     one_row = True
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20000,
-        tol: NonNegative = 1e-4,
-        rho: Positive = 0.1,
-        inner_iter: PositiveInt = 100,
-    ):
-        super().__init__(max_iter, tol, rho, inner_iter)
+    max_iter: PositiveInt = 20000
+    tol: NonNegative = 1e-4
+    rho: Positive = 0.1
+    inner_iter: PositiveInt = 100
 
     def _solve_inner(self, proximal, evaluation, duals, smoothness):
         problem, one_sided = evaluation.problem, proximal.one_sided
@@ -409,6 +396,7 @@ class IPPSSG(_InexactProximalPoint):
         return evaluation, duals
 
 
+@make_constructor
 class IPPConEx(_InexactProximalPoint):
     r"""Proximal point method, with primal-dual steps inside (IPP-ConEx).
 
@@ -459,18 +447,12 @@ class IPPConEx(_InexactProximalPoint):
     0.0
     """
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 20000,
-        tol: NonNegative = 1e-4,
-        rho: Positive = 0.1,
-        inner_iter: PositiveInt = 20,
-        dual_step: Annotated[float, Interval(Real, 0, 0.3, closed="neither")] = 0.25,
-        dual_max: Annotated[float, Interval(Real, 0, None, closed="right")] = 10.0,
-    ):
-        super().__init__(max_iter, tol, rho, inner_iter)
-        self.dual_step = dual_step
-        self.dual_max = dual_max
+    max_iter: PositiveInt = 20000
+    tol: NonNegative = 1e-4
+    rho: Positive = 0.1
+    inner_iter: PositiveInt = 20
+    dual_step: Annotated[float, Interval(Real, 0, 0.3, closed="neither")] = 0.25
+    dual_max: Annotated[float, Interval(Real, 0, None, closed="right")] = 10.0
 
     def _solve_inner(self, proximal, evaluation, duals, smoothness):
         problem, one_sided = evaluation.problem, proximal.one_sided
@@ -507,6 +489,7 @@ def plada_update(solver, k, tau, u, lam, mu, G):
     return u, mu + rho * (G + u), mu
 
 
+@make_constructor
 class PLADA(Solver):
     r"""Solver that updates parameters, slacks and multipliers in turn (PLADA).
 
@@ -592,30 +575,17 @@ class PLADA(Solver):
 
     check_every = 10
 
-    def __init__(
-        self,
-        max_iter: PositiveInt = 10000,
-        tol: NonNegative = 1e-4,
-        alpha: Positive = 2.0,
-        beta: NonNegative = 0.9,
-        eta: Positive | None = None,
-        tau: Positive | None = None,
-        gamma0: Positive = 1.0,
-        kappa: Positive = 1000.0,
-        u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf,
-        inner: Literal["linearised", "exact"] = "linearised",
-        one_row: bool = False,
-    ):
-        super().__init__(max_iter, tol)
-        self.alpha = alpha
-        self.beta = beta
-        self.eta = eta
-        self.tau = tau
-        self.gamma0 = gamma0
-        self.kappa = kappa
-        self.u_max = u_max
-        self.inner = inner
-        self.one_row = one_row
+    max_iter: PositiveInt = 10000
+    tol: NonNegative = 1e-4
+    alpha: Positive = 2.0
+    beta: NonNegative = 0.9
+    eta: Positive | None = None
+    tau: Positive | None = None
+    gamma0: Positive = 1.0
+    kappa: Positive = 1000.0
+    u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf
+    inner: Literal["linearised", "exact"] = "linearised"
+    one_row: bool = False
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:

@@ -247,7 +247,7 @@ def test_missing_groups_warn(blobs):
     [
         ({"n_levels": 0}, "n_levels must be a positive int, got 0"),
         ({"n_levels": 2.5}, "n_levels must be a positive int, got 2.5"),
-        ({"metric": "shares"}, "metric must be one of .*, got 'shares'"),
+        ({"metric": "shares"}, "metric must be one of .*; got 'shares'"),
         ({"metric": "share_ratio", "algorithm": "alternating"}, "Use algorithm='homotopy'"),
         (
             {"algorithm": "alternating", "max_cluster_size": 90, "min_group_share": 0.2},
