@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial
 from os import PathLike
@@ -87,6 +87,7 @@ class AuditData:
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
+    _describe: Callable[[pd.DataFrame | None], Reading]
     unbinned: Groups
     bins: dict[int, Bins]
     model: FittedModel | None = None
