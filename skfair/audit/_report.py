@@ -51,7 +51,7 @@ from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, hide_groups, stratify
 from skfair.metrics._group_metrics import to_numbers
 from skfair.statistics import check_level, estimate_means
-from skfair.utils._checks import join_names
+from skfair.utils._checks import check_choice, join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
@@ -338,8 +338,7 @@ class FairnessReport(PageReport):
         text : str
             The section.
         """
-        if format not in ("markdown", "json"):
-            raise ValueError(f'format must be "markdown" or "json"; got {format!r}.')
+        check_choice("format", format, ("markdown", "json"))
         sections = model_card_sections(self)
         if format == "json":
             return write_text(sections_to_json(self.title, sections), path)

@@ -329,6 +329,7 @@ class MeanParity(Constraint):
 
 
 @constraint_docs
+@make_constructor
 class ConstraintOnLoss(Constraint):
     """Base of the constraints on mean losses; None is the loss that the estimator minimises."""
 
@@ -341,22 +342,13 @@ class ConstraintOnLoss(Constraint):
         has_numbers = self.loss is None or "numbers" in loss_targets(self.loss)
         return ("scores", "numbers") if has_numbers else ("scores",)
 
-    def __init__(
-        self,
-        *,
-        loss: LossName | Callable | None = None,
-        tolerance: NonNegative | None = None,
-        reference: Reference = "groups",
-        aggregate: Aggregate = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        self.loss = loss
-        self.tolerance = tolerance
-        self.reference = reference
-        self.aggregate = aggregate
-        self.attributes = attributes
-        self.min_group_size = min_group_size
+    _: KW_ONLY
+    loss: LossName | Callable | None = None
+    tolerance: NonNegative | None = None
+    reference: Reference = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
     def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
         """The loss of each sample.

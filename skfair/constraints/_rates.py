@@ -136,24 +136,18 @@ class RateParity(ConstraintOnRate):
     min_group_size: MinGroupSize | None = None
 
 
+@make_constructor
 class BoundedRate(ConstraintOnRate):
     """Base of the bounds on the rate of every group, which bind a single group too."""
 
     # No rate is compared with another one, so these are no parameters here.
     reference, aggregate = "groups", "max"
 
-    def __init__(
-        self,
-        rate: str | Rate,
-        bound: NonNegative,
-        *,
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        self.rate = rate
-        self.bound = bound
-        self.attributes = attributes
-        self.min_group_size = min_group_size
+    rate: str | Rate
+    bound: NonNegative
+    _: KW_ONLY
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
     def _check_parameters(self):
         super()._check_parameters()

@@ -107,10 +107,7 @@ def demographic_parity_difference(
         matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
         return rate_difference(matrices, "selection_rate", method=method)
     rows = y_true, y_pred, sensitive_features, control_features, sample_weight
-    cells = _strata_rates(*rows, pos_label)
-    # A stratum with a single group has no difference.
-    if method == "between_groups":
-        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    cells = _strata_rates(rows, pos_label, method)
     return gap(cells, method, agg) if cells else 0.0
 
 
@@ -302,13 +299,16 @@ def accuracy_score_difference(
 # Selection rates compared within strata.
 
 
-def _strata_rates(y_true, y_pred, sensitive_features, control_features, sample_weight, pos_label):
+def _strata_rates(rows, pos_label, method):
     """Check the input; selection rates of the groups, and of all samples, in each stratum."""
+    y_true, y_pred, sensitive_features, control_features, sample_weight = rows
     columns = {"y_true": y_true, "y_pred": y_pred, "control_features": control_features}
     groups, weights, columns = merge_duplicate_rows(sensitive_features, sample_weight, **columns)
     samples, (truth, predicted, levels) = check_metric_input(groups, weights, **columns)
     selected = predicted == find_positive(truth, predicted, pos_label=pos_label)
-    return _selection_rates(samples, selected, check_groups(levels, len(levels)))
+    cells = _selection_rates(samples, selected, check_groups(levels, len(levels)))
+    # A stratum with a single group has no difference.
+    return [one for one in cells if method != "between_groups" or (~np.isnan(one[0])).sum() > 1]
 
 
 def _selection_rates(samples, selected, strata):
@@ -390,9 +390,7 @@ def demographic_parity_ratio(
         matrices = confusion_matrices(y_true, y_pred, sensitive_features, sample_weight, pos_label)
         return rate_ratio(matrices, "selection_rate", method=method)
     rows = y_true, y_pred, sensitive_features, control_features, sample_weight
-    cells = _strata_rates(*rows, pos_label)
-    if method == "between_groups":
-        cells = [cell for cell in cells if (~np.isnan(cell[0])).sum() > 1]
+    cells = _strata_rates(rows, pos_label, method)
     return ratio(cells, method, names=["selection_rate"]) if cells else 1.0
 
 

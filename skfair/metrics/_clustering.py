@@ -21,6 +21,7 @@ from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Agg, MatrixLike
 from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
+from skfair.utils._checks import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +36,7 @@ def _composition_tables(labels, sensitive_features, sample_weight, attributes):
     A table has one row per cluster and one column per group. With ``attributes="each"`` there is
     one for each attribute, else one for their intersections.
     """
-    if attributes not in ("intersections", "each"):
-        raise ValueError(f'attributes must be "intersections" or "each"; got {attributes!r}.')
+    check_choice("attributes", attributes, ("intersections", "each"))
     group_columns, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, labels=labels
     )
@@ -308,8 +308,7 @@ def cluster_composition(
     """
     import pandas as pd
 
-    if normalize not in (None, "cluster", "group"):
-        raise ValueError(f'normalize must be None, "cluster" or "group"; got {normalize!r}.')
+    check_choice("normalize", normalize, (None, "cluster", "group"))
     clusters, names, tables = _composition_tables(
         labels, sensitive_features, sample_weight, attributes
     )

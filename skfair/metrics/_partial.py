@@ -13,7 +13,7 @@ from skfair.metrics._docstrings import partial_docs
 from skfair.metrics._rates import find_positive, warn_of_unknown_rates
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import to_floats, warn
+from skfair.utils._checks import check_choice, to_floats, warn
 
 # Scores ranked within groups, which the partial metrics share.
 
@@ -157,13 +157,6 @@ def warn_of_empty_groups(known, names, condition):
     return known
 
 
-def check_option(name, value, options):
-    """Raise for a value that is not among the options."""
-    if value not in options:
-        shown = " or ".join(f'"{option}"' for option in options)
-        raise ValueError(f"{name} must be {shown}; got {value!r}.")
-
-
 # Partial fairness metrics: groups compared on an interval of percentiles of the scores.
 
 
@@ -240,7 +233,7 @@ def partial_statistical_parity_difference(
     ... )
     0.25
     """
-    check_option("scale", scale, ("normalized", "raw"))
+    check_choice("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_statistical_parity_gap(scored, scale)
 
@@ -326,7 +319,7 @@ def partial_demographic_parity_difference(
     ... )
     0.25
     """
-    check_option("scale", scale, ("normalized", "raw"))
+    check_choice("scale", scale, ("normalized", "raw"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_demographic_parity_gap(scored, threshold, scale)
 
@@ -395,7 +388,7 @@ def partial_group_auc_difference(
     >>> partial_group_auc_difference(score, sensitive_features=group, interval=(0.0, 0.5))
     0.25
     """
-    check_option("ties", ties, ("half", "full"))
+    check_choice("ties", ties, ("half", "full"))
     scored, _ = check_scored_members(sensitive_features, sample_weight, interval, y_score=y_score)
     return partial_group_auc_gap(scored, {"half": 0.5, "full": 1.0}[ties])
 
@@ -499,13 +492,17 @@ def partial_equal_opportunity_difference(
     ... )
     0.5
     """
-    check_option("scale", scale, ("normalized", "raw"))
-    check_option("rank_within", rank_within, ("group", "class"))
-    scored, (y_true,) = check_scored_members(
-        sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
-    )
-    positive = y_true == find_positive(y_true, pos_label=pos_label)
+    check_choice("rank_within", rank_within, ("group", "class"))
+    members = sensitive_features, sample_weight, interval
+    scored, positive = _check_scored_classes(y_true, y_score, members, pos_label, scale)
     return partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale)
+
+
+def _check_scored_classes(y_true, y_score, members, pos_label, scale):
+    """Checked members of the groups, and the mask of the positives among them."""
+    check_choice("scale", scale, ("normalized", "raw"))
+    scored, (y_true,) = check_scored_members(*members, y_score=y_score, y_true=y_true)
+    return scored, y_true == find_positive(y_true, pos_label=pos_label)
 
 
 def partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
@@ -580,12 +577,9 @@ def partial_equalized_odds_difference(
     ... )
     0.5
     """
-    check_option("scale", scale, ("normalized", "raw"))
-    check_option("rank_within", rank_within, ("group", "class"))
-    scored, (y_true,) = check_scored_members(
-        sensitive_features, sample_weight, interval, y_score=y_score, y_true=y_true
-    )
-    positive = y_true == find_positive(y_true, pos_label=pos_label)
+    check_choice("rank_within", rank_within, ("group", "class"))
+    members = sensitive_features, sample_weight, interval
+    scored, positive = _check_scored_classes(y_true, y_score, members, pos_label, scale)
     return partial_equalized_odds_gap(scored, positive, threshold, rank_within, scale)
 
 

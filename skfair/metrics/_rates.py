@@ -87,8 +87,7 @@ UNKNOWN = np.array([np.nan])
 
 def find_aggregate(agg, worst):
     """Function that makes one number of several, by fairlearn's name."""
-    if agg not in ("worst_case", "mean"):
-        raise ValueError(f"agg must be 'worst_case' or 'mean'; got {agg!r}.")
+    check_choice("agg", agg, ("worst_case", "mean"))
     return worst if agg == "worst_case" else np.mean
 
 

@@ -18,6 +18,7 @@ from skfair.plotting._display import (
     style,
     write_legend,
 )
+from skfair.utils._checks import check_choice
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ class ConvergenceDisplay:
 
     def _check_quantities(self):
         """Quantities to draw: the requested ones, or those that were recorded."""
-        if self.against not in ("iteration", "seconds"):
-            raise ValueError(f'against must be "iteration" or "seconds"; got {self.against!r}.')
+        check_choice("against", self.against, ("iteration", "seconds"))
         if self.quantities is not None:
             unknown = [name for name in self.quantities if name not in _QUANTITIES]
             if unknown or not len(self.quantities):

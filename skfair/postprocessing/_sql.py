@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from skfair.utils._checks import check_choice
+
 
 def write_rule(score, intercept, factors, weights):
     """A sum as SQL: of a score times its coefficient, and of factors times weighted probabilities.
@@ -27,6 +29,5 @@ def write_number(number):
 
 def check_rule_format(format):
     """Whether a rule is exported as SQL; a ValueError for another format than that and a dict."""
-    if format not in ("dict", "sql"):
-        raise ValueError(f'format must be "dict" or "sql"; got {format!r}.')
+    check_choice("format", format, ("dict", "sql"))
     return format == "sql"

@@ -19,7 +19,7 @@ from skfair.statistics._estimates import (
 )
 from skfair.statistics._gaps import range_probability
 from skfair.statistics._pilots import FitPilot, find_size
-from skfair.utils._checks import argument_error, check_tolerance, join_names
+from skfair.utils._checks import argument_error, check_choice, check_tolerance, join_names
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 _NORMAL_COUNT = 40.0
@@ -203,8 +203,7 @@ def required_sample_size(
     fewest = 1 if is_one_sided else 2
     if not isinstance(n_groups, Integral) or n_groups < fewest:
         raise argument_error(f"n_groups must be a whole number from {fewest} on; got {n_groups!r}.")
-    if purpose not in ("certificate", "fit"):
-        raise argument_error(f"purpose must be 'certificate' or 'fit'; got {purpose!r}.")
+    check_choice("purpose", purpose, ("certificate", "fit"))
     level = check_level(confidence_level)
     if pilot is not None:
         if expected is not None:

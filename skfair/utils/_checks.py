@@ -73,7 +73,8 @@ def spelling_hint(name, known):
 
 def closest_name_hint(name, known, cutoff=0.6):
     """The question for the name of closest spelling, if it is as similar as the cutoff."""
-    close = get_close_matches(name, known, n=1, cutoff=cutoff) if isinstance(name, str) else []
+    names = [one for one in known if isinstance(one, str)]
+    close = get_close_matches(name, names, n=1, cutoff=cutoff) if isinstance(name, str) else []
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

@@ -214,5 +214,5 @@ def test_a_model_card_has_the_fields_of_the_template():
     value = rows.loc[(attribute, group, "selection_rate")]
     interval = Quantity("selection rate", "percent").interval(value["low"], value["high"])
     assert shown["Selection rate"] == f"{100 * value['estimate']:.3g} % {interval}"
-    with pytest.raises(ValueError, match='format must be "markdown" or "json"'):
+    with pytest.raises(ValueError, match="format must be one of 'markdown', 'json'"):
         report.to_model_card(format="html")

@@ -313,7 +313,7 @@ def test_one_group_is_the_overall_rate(method):
     "params, match",
     [
         ({"method": "to_overal"}, "method must be one of .*; got 'to_overal'.*to_overall"),
-        ({"agg": "max"}, "agg must be 'worst_case' or 'mean'; got 'max'"),
+        ({"agg": "max"}, "agg must be one of 'worst_case', 'mean'; got 'max'"),
     ],
 )
 def test_unknown_comparisons_are_refused(params, match):

@@ -374,9 +374,9 @@ def test_scores_must_be_finite_numbers_one_per_sample(function):
 
 def test_options_are_checked():
     params = {"sensitive_features": GROUP, "interval": (0, 1)}
-    with pytest.raises(ValueError, match='scale must be "normalized" or "raw"'):
+    with pytest.raises(ValueError, match="scale must be one of 'normalized', 'raw'"):
         partial_statistical_parity_difference(SCORE, **params, scale="absolute")
-    with pytest.raises(ValueError, match='ties must be "half" or "full"'):
+    with pytest.raises(ValueError, match="ties must be one of 'half', 'full'"):
         partial_group_auc_difference(SCORE, **params, ties=0.5)
 
 

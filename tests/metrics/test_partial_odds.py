@@ -199,9 +199,9 @@ def test_one_group_has_no_difference(function):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_bad_input_is_refused(function):
     data = {"sensitive_features": GROUP, "interval": (0, 1)}
-    with pytest.raises(ValueError, match='rank_within must be "group" or "class"'):
+    with pytest.raises(ValueError, match="rank_within must be one of 'group', 'class'"):
         function(TRUE, SCORE, **data, rank_within="all samples")
-    with pytest.raises(ValueError, match='scale must be "normalized" or "raw"'):
+    with pytest.raises(ValueError, match="scale must be one of 'normalized', 'raw'"):
         function(TRUE, SCORE, **data, scale=1)
     with pytest.raises(ValueError, match="two classes"):
         function(range(8), SCORE, **data)

@@ -114,5 +114,5 @@ def test_unknown_quantities_are_refused(monitor, quantities):
 
 
 def test_unknown_horizontal_axes_are_refused(monitor):
-    with pytest.raises(ValueError, match='"iteration" or "seconds"'):
+    with pytest.raises(ValueError, match="against must be one of 'iteration', 'seconds'"):
         draw(monitor, against="minutes")

@@ -366,7 +366,7 @@ def test_metrics_of_several_attributes_are_the_least_of_each():
     np.testing.assert_array_equal(table, np.hstack(tables(labels, groups)))
     shares = cluster_composition(labels, **each, normalize="cluster")
     np.testing.assert_allclose(shares[0].sum(axis=1), 1)
-    with pytest.raises(ValueError, match='attributes must be "intersections" or "each"'):
+    with pytest.raises(ValueError, match="attributes must be one of 'intersections', 'each'"):
         balance_score(labels, sensitive_features=groups, attributes="all")
 
 
