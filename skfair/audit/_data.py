@@ -32,12 +32,7 @@ from skfair.audit._reading import (
     read_outcomes,
     refuse_headings_and_totals,
 )
-from skfair.audit._report_input import (
-    check_group_size,
-    sums_suffice,
-    warn_of_counts,
-    warn_of_unknown,
-)
+from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
 from skfair.audit._tables import attribute_name
 from skfair.groups import Groups, Samples
@@ -137,7 +132,8 @@ class AuditData:
             # Numbers are divided into bins below.
             warnings.filterwarnings("ignore", "Attribute .* different numbers", UserWarning)
             if known.unknown and known.missing == "error":
-                check_metric_input(known.labels, sample_weight, **columns)  # none is missing else
+                with warnings.catch_warnings(action="ignore"):  # of what is named as unknown
+                    check_metric_input(known.labels, sample_weight, **columns)  # none is missing
             labels = known.fill(len(first))
             data.samples, arrays = check_metric_input(labels, sample_weight, **columns)
         data.columns = dict(zip(columns, arrays, strict=True))
@@ -160,7 +156,6 @@ class AuditData:
         if table is not None:  # nothing that is written is kept
             data.reading = data._describe(table)
         warn_of_counts(data.samples, data.columns)
-        warn_of_unknown(data.samples.groups)
         return data
 
     @cached_property
