@@ -20,8 +20,10 @@ from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import estimator_docs
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._events import DocumentPairs
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_lengths, check_samples
 from skfair.losses import LossName
+from skfair.models._model import moments
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
@@ -115,7 +117,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
-    {uncertified}
+    {without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
     {n_iter_}
@@ -314,6 +316,7 @@ def _check_documents(ranker, data, metadata, compares_groups):
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
+    moments(X[rows], np.full(len(rows), 1.0 / len(rows)))  # which raises for digits that are lost
     return X[rows], y[rows], _encode_queries(query_id, len(y)).take(rows), documents
 
 
@@ -326,7 +329,8 @@ def _make_training_pairs(X, y, query, documents, draw):
     is_large = dict(zip(documents.groups.names, documents.is_large(documents.groups), strict=True))
     large = [number for number, (_, a, b) in enumerate(groups.labels) if is_large[a] & is_large[b]]
     groups = groups if all(is_large.values()) else groups.select(np.array(large, dtype=np.intp))
-    weights = documents.weights[better] * documents.weights[worse]
+    shares = documents.weights / documents.weights.max()  # whose products are no underflow
+    weights = shares[better] * shares[worse]
     return TrainingData(X[better] - X[worse], None, Samples(np.ones(len(better)), groups, weights))
 
 
@@ -351,7 +355,7 @@ def _encode_queries(query_id, n_documents):
         )
         return Groups.single(n_documents)
     try:
-        return check_groups(query_id, n_documents)
+        queries = check_groups(query_id, n_documents)
     except (TypeError, ValueError) as error:
         if pd.isna(np.asarray(query_id, dtype=object)).any():
             raise argument_error(
@@ -359,6 +363,8 @@ def _encode_queries(query_id, n_documents):
                 "these documents out of all inputs, or give each a query_id of its own."
             ) from error
         raise ValueError(str(error).replace("sensitive_features", "query_id")) from error
+    warn_of_missing_marks(queries.labels.ravel(), "query_id")
+    return queries
 
 
 def _make_pairs(y, query):

@@ -153,7 +153,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         One row per mean that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
         number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
         ``tolerance`` of the constraint, in units of the target.
-    {uncertified}
+    {without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
         "max_iter": the solver stopped before its own test. Else "feasible": the bound is on losses,
@@ -312,7 +312,7 @@ class PartialParityRegressor(LinearRegressor):
     {multipliers_}
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.
-    {constraint_violation_, partial_report, uncertified}
+    {constraint_violation_, partial_report, without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
         "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
@@ -494,10 +494,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         to the solver's ``tol`` for means; nan without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        As in `ConstrainedERMRegressor`, for the final linear model. "uncertain": the population
-        keeps the tolerance with a smaller probability than ``confidence_level``.
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As in `ConstrainedERMRegressor`, for the final linear model.
     n_iter_ : int
         Iterations of the solver.
     {groups_}

@@ -7,18 +7,26 @@ public names.
 
 import inspect
 import re
+import warnings
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone, is_clusterer, is_regressor
+from sklearn.base import clone, is_regressor
 
 from skfair import metrics, preprocessing, statistics
 from skfair.audit import Audit
-from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
+from skfair.classification import (
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityClassifier,
+)
+from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity
+from skfair.ranking import ConstrainedRanker
+from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 from tests.test_common import ESTIMATORS, QUICK
 
 N_SAMPLES = 60
@@ -103,8 +111,8 @@ def list_fits():
         estimator = cls(**QUICK.get(cls.__name__, {}))
         names = inspect.signature(cls.fit).parameters
         columns = {name: COLUMNS[name] for name in names if name in COLUMNS}
-        if is_clusterer(estimator) or not estimator.__sklearn_tags__().target_tags.required:
-            columns.pop("y", None)
+        if "y" in names and names["y"].default is None:
+            columns.pop("y")
         elif is_regressor(estimator):
             columns["y"] = X[:, 0] + LABELS
         yield (
@@ -166,6 +174,36 @@ def test_functions_refuse_bad_input_in_terms_of_the_user(name, function, columns
     assert [*list_unclear_refusals(name, function, columns)] == []
 
 
+def list_labelled():
+    """Each call, and its arguments that hold labels: of groups, classes, strata or queries."""
+    for name, call, columns in [one.values for one in (*FITS, *SLOWLY)]:
+        of_labels = {"sensitive_features", "control_features", "query_id"} & columns.keys()
+        if name == "class_report":
+            of_labels.add("y_true")
+        for argument in sorted(of_labels):
+            yield pytest.param(call, argument, columns, id=f"{name}-{argument}")
+
+
+@pytest.mark.parametrize("call, argument, columns", list_labelled())
+def test_labels_that_look_like_missing_values_are_warned_of(call, argument, columns):
+    labels = np.where(columns[argument] == columns[argument][0], "NA", "")
+    classes = {"y", "y_true", "y_pred"} & columns.keys()
+    changed = dict.fromkeys(classes if argument in classes else {argument}, labels)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call(**columns | changed)
+    named = {str(one.message) for one in caught if "like missing values" in str(one.message)}
+    assert len(named) == len(changed)
+    assert all("'', 'NA'." in one or "'NA', ''." in one for one in named)
+
+
+def test_classes_that_look_like_missing_values_are_warned_of():
+    with pytest.warns(UserWarning, match="Labels of y look like missing values, .*: '', 'nan'"):
+        ConstrainedERMClassifier(pos_label="").fit(
+            X, np.where(LABELS == 1, "", "nan"), sensitive_features=GROUPS
+        )
+
+
 @pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
 def test_unknown_values_of_parameters_are_refused_by_their_name(cls):
     estimator = cls(**QUICK.get(cls.__name__, {}))
@@ -179,6 +217,35 @@ def test_unknown_values_of_parameters_are_refused_by_their_name(cls):
         assert not INTERNAL.search(str(caught.value))
 
 
+FAR = [
+    (ConstrainedERMClassifier(), 1e15),
+    (ConstrainedERMClassifier(group_interactions="intercept"), 1e15),
+    (ConstrainedERMClassifier(group_interactions=True), 1e15),
+    (PartialParityClassifier(), 1e15),
+    (ConstrainedERMRegressor(), 1e15),
+    (PartialParityRegressor(), 1e15),
+    (ConstrainedMLPClassifier(hidden_layer_sizes=(4,)), 1e11),
+    (ConstrainedRanker(), 1e11),
+]
+"""Models of X as passed, and a shift of its columns that leaves few digits of their products."""
+
+
+@pytest.mark.parametrize("model, shift", FAR, ids=str)
+def test_columns_that_predictions_would_round_are_refused(model, shift):
+    query = {"query_id": COLUMNS["query_id"]} if isinstance(model, ConstrainedRanker) else {}
+    with pytest.raises(ValueError, match=r"Columns of X must vary .* column \d"):
+        model.fit(X + shift, LABELS, sensitive_features=GROUPS, **query)
+
+
+@quiet
+@pytest.mark.parametrize("interactions", [False, "intercept", True])
+def test_columns_that_differ_by_rounding_alone_do_not_decide(interactions):
+    model = ConstrainedERMClassifier(group_interactions=interactions)
+    model.fit(np.c_[X[:, 0] + 1e17, X[:, 1]], LABELS, sensitive_features=GROUPS)
+    coef = model.group_coef_ if interactions is True else model.coef_
+    assert (coef[:, 0] == 0.0).all() and (coef[:, 1] != 0.0).all()
+
+
 def test_messages_say_where_the_entry_is():
     fit = ConstrainedERMClassifier().fit
     with pytest.raises(ValueError, match="sample_weight must hold numbers, .* 'one' in row 4;"):
@@ -190,6 +257,14 @@ def test_messages_say_where_the_entry_is():
     model = fit(X, LABELS, sensitive_features=GROUPS)
     with pytest.raises(ValueError, match=r"X has text in 1 column\(s\): 0"):
         model.predict(put("x", X))
+
+
+def test_weights_that_are_products_may_be_tiny_and_those_that_are_squared_not_huge():
+    tiny = {"sample_weight": np.full(N_SAMPLES, 1e-300), "sensitive_features": GROUPS}
+    ranker = ConstrainedRanker().fit(X, LABELS, query_id=COLUMNS["query_id"], **tiny)
+    assert ranker.constraint_violation_ == 0.0
+    with pytest.raises(ValueError, match="The squares of sample_weight must add up to a finite"):
+        FairKMeans(2).fit(X, sensitive_features=GROUPS, sample_weight=np.full(N_SAMPLES, 1e300))
 
 
 def test_constraints_are_named_where_users_find_them():

@@ -17,11 +17,10 @@ from skfair.audit._tables import (
     suppress_small_groups,
     tabulate,
 )
-from skfair.groups._known import is_like_unknown
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
-from skfair.utils._checks import argument_error, is_int, join_names, warn
+from skfair.utils._checks import argument_error, is_int, warn
 
 
 def check_share(min_share):
@@ -39,22 +38,6 @@ def check_group_size(min_group_size):
         raise argument_error(
             "min_group_size must be a positive whole number of samples, such as 30; got "
             f"{min_group_size!r}."
-        )
-
-
-def warn_of_unknown(groups):
-    """Warn of labels that look like the mark of an unknown group."""
-    named = []
-    for place, name in enumerate(groups.attributes or range(groups.labels.shape[1])):
-        labels = groups.labels[:, place]
-        for label in filter(is_like_unknown, dict.fromkeys(labels.tolist())):
-            n = int(groups.counts[labels == label].sum())
-            named.append(f"{label!r} ({n:,} samples) by {name_as_text(name)}")
-    if named:
-        warn(
-            f"These labels look like unknown groups, but count as groups: {join_names(named)}. "
-            "Pass these labels as 'unknown' of SensitiveFeatures, or --unknown to a "
-            "command, so that their samples count as samples of unknown group, or rename them."
         )
 
 

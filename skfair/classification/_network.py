@@ -137,8 +137,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     {multipliers_, objective_, constraint_violation_}
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.
     n_iter_ : int

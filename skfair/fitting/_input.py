@@ -9,11 +9,12 @@ from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
 from skfair.constraints import resolve_constraints
-from skfair.constraints._units import Unit, loss_in_unit
+from skfair.constraints._units import DecisionFunction, LogOdds, Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_alignment, check_lengths, check_samples
-from skfair.losses import LogisticLoss, is_pairwise, step_function
+from skfair.losses import LogisticLoss, gives_log_odds, is_pairwise, step_function
 from skfair.models._linear import LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitions
@@ -75,14 +76,14 @@ class TrainingData(NamedTuple):
     unit: Unit = Unit()
     lacks_groups: bool = False
 
-    @property
-    def target_unit(self):
-        """Units of a real target; classes have none."""
-        return self.unit if self.classes is None else Unit()
+    def score_unit(self, loss):
+        """Units of the scores of a fit by a loss, and of a real target."""
+        of_classes = LogOdds() if gives_log_odds(loss) else DecisionFunction()
+        return self.unit if self.classes is None else of_classes
 
     def loss_unit(self, loss):
         """One unit of the mean loss of a fit in the user's."""
-        return loss_in_unit(loss, self.target_unit)[1]
+        return loss_in_unit(loss, self.score_unit(loss))[1]
 
     @property
     def labels(self):
@@ -121,6 +122,7 @@ def check_classification_data(estimator, X, y, columns, compares_groups):
     classes = _find_classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
+        warn_of_missing_marks(classes.tolist(), "y")
         samples = samples._replace(target=np.searchsorted(classes, y).astype(np.float64))
         return TrainingData(X, classes, samples, lacks_groups=lacks_groups)
     if len(classes) < 2:
@@ -300,6 +302,7 @@ def _check_many_classes(estimator, classes):
 
 def choose_positive(classes, pos_label, is_compared):
     """The positive class; by default the second one where no groups are compared."""
+    warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
         return classes[1]
     positive = positive_class(set(classes.tolist()), pos_label)

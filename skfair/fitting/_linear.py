@@ -32,9 +32,8 @@ from skfair.groups._groups import (
     check_attribute_label_types,
     check_one_label_type,
     unique_inverse,
-    warn_of_similar_labels,
 )
-from skfair.groups._known import encode_groups_for_prediction
+from skfair.groups._known import encode_groups_for_prediction, warn_of_unclear_labels
 from skfair.groups._samples import (
     EncodedBlock,
     SampleSummary,
@@ -360,7 +359,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     groups = Groups(
         labels, codes=codes, attributes=summary.attributes, multiplicity=np.asarray(summary.counts)
     )
-    warn_of_similar_labels(groups)
+    warn_of_unclear_labels(groups)
     samples = Samples(
         np.zeros(len(codes)),
         groups,

@@ -21,6 +21,7 @@ from skfair.groups._groups import (
     is_encoded,
     normalize_label,
     refuse_continuous_attributes,
+    warn_of_similar_labels,
 )
 from skfair.partitions._collections import check_alignment, load_columns
 from skfair.utils._checks import argument_error, join_names, warn
@@ -35,7 +36,7 @@ MISSING = "(missing)"
 _UNKNOWN_PATTERN = re.compile(
     r"\b(unknown|undisclosed|unspecified|missing|decline[sd]?|prefers? not|not "
     r"(disclosed|stated|specified|reported|recorded|provided|given|known|available|applicable))\b"
-    r"|^\W*((n/a|nan|null)\W*)?$"
+    r"|^\W*((n/?a|nan|null)\W*)?$"
 )
 """Labels, in lower case, that look like the mark of an unknown group."""
 
@@ -44,6 +45,25 @@ def is_like_unknown(label):
     """Whether a label looks like the mark of an unknown group; `MISSING` itself does not."""
     is_text = isinstance(label, str) and label != MISSING
     return is_text and _UNKNOWN_PATTERN.search(normalize_label(label)) is not None
+
+
+def warn_of_missing_marks(labels, name):
+    """Warn of labels that look like missing values, but are groups, classes or queries."""
+    if marks := [repr(label) for label in labels if is_like_unknown(label)]:
+        warn(
+            f"Labels of {name} look like missing values, but count like any other: "
+            f"{', '.join(marks)}. If their values are not known, leave these samples out; or pass "
+            "None in their place, where there is an argument 'missing', or pass the labels of "
+            "groups as 'unknown' of SensitiveFeatures, or by --unknown to a command. If they are "
+            "known, rename the labels."
+        )
+
+
+def warn_of_unclear_labels(groups):
+    """Warn of labels of attributes that may be one, and of those that look like missing values."""
+    warn_of_similar_labels(groups)
+    for name, column in zip(groups.attributes, groups.labels.T, strict=False):
+        warn_of_missing_marks(dict.fromkeys(column), f"attribute {name!r} of sensitive_features")
 
 
 def fill_missing(sensitive_features, unknown=()):

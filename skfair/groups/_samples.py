@@ -21,12 +21,13 @@ from skfair.groups._groups import (
     check_one_label_type,
     refuse_continuous_attributes,
     warn_of_continuous_attributes,
-    warn_of_similar_labels,
 )
 from skfair.groups._known import (
     check_group_probabilities,
     check_recorded_groups,
     make_probable_groups,
+    warn_of_missing_marks,
+    warn_of_unclear_labels,
 )
 from skfair.partitions._collections import changed_partition_message, check_alignment, load_columns
 from skfair.partitions._partitions import warn_of_small_partitions
@@ -291,11 +292,12 @@ def check_samples(
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
         _check_number_of_groups(all_groups, len(weights))
-    warn_of_similar_labels(all_groups)
     # Leave out samples of zero weight, and warn of groups that vanish with them.
     if len(rows) == len(weights):
+        warn_of_unclear_labels(all_groups)
         return Samples(None, all_groups, weights, **extra), rows
     present_groups = all_groups.take(rows)
+    warn_of_unclear_labels(present_groups)
     present = set(present_groups.names)
     dropped = [name for name in all_groups.names if name not in present]
     if dropped:
@@ -355,7 +357,10 @@ def check_labels(name, column):
     check_column(name, column)
     if np.asarray(column).dtype == object:
         check_one_label_type(np.asarray(column).ravel(), name)
-    return column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+    labels = column_or_1d(check_array(column, ensure_2d=False, dtype=None, input_name=name))
+    if labels.dtype.kind not in "biuf":
+        warn_of_missing_marks(dict.fromkeys(labels.tolist()), name)
+    return labels
 
 
 def check_lengths(**columns):
@@ -410,12 +415,12 @@ def _drop_zero_weights(sensitive_features, sample_weight, data):
         sensitive_features = sparse.csc_array(sensitive_features)[:, occurring]
     groups = check_groups(sensitive_features, len(weights), overlapping=True)
     warn_of_continuous_attributes(groups)
-    warn_of_similar_labels(groups)
     if occurring is not None:
         groups = Groups(occurring.astype(object)[:, np.newaxis], matrix=groups.matrix)
     rows = np.flatnonzero(weights > 0)
     if len(rows) < len(weights):
         groups, weights = groups.take(rows), weights[rows]
+    warn_of_unclear_labels(groups)
     if len(groups.labels) == 0:
         raise argument_error(
             "sensitive_features puts no sample of positive weight into a group; a sparse matrix "

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import unique_labels
 from skfair.groups import Groups, check_groups
 from skfair.groups._duplicates import merge_duplicate_rows_with_sizes
 from skfair.groups._groups import attribute_names
+from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import (
     check_alignment,
     check_labels,
@@ -240,9 +241,11 @@ def check_strata(control_features, column):
     """Groups of the samples by control features, which are aligned with the samples of a column."""
     check_alignment(control_features=control_features, predictions=column)
     try:
-        return check_groups(control_features, count_samples(column))
+        strata = check_groups(control_features, count_samples(column))
     except ValueError as error:
         raise ValueError(str(error).replace("sensitive_features", "control_features")) from error
+    warn_of_missing_marks(strata.labels.ravel(), "control_features")
+    return strata
 
 
 def _is_count_based(metric):

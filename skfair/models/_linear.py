@@ -27,7 +27,7 @@ from skfair.utils._api import MatrixLike, RandomState
 # Linear scores of standardised columns.
 
 
-_ROUNDING = 1e-13
+_ROUNDING = 5e-14
 """Standard deviation, relative to the mean, below which a column is constant up to rounding."""
 
 _MAX_KERNEL_COLUMNS = 64
@@ -133,7 +133,7 @@ class LinearModel:
         if not sparse.issparse(X) and X.shape[1] <= _MAX_KERNEL_COLUMNS:
             X = np.ascontiguousarray(X)  # kernels are compiled for one layout
         normalized = weights / weights.sum()
-        mean, variance = moments(X, normalized, n_jobs)
+        mean, variance = moments(X, normalized, n_jobs, fit_intercept * _ROUNDING)
         model = cls.from_moments(mean, variance, fit_intercept)
         origin = model.origin
         if np.any(origin):
@@ -167,9 +167,9 @@ class LinearModel:
             return cls(
                 no_samples, np.zeros_like(mean), replace_zeros(np.sqrt(second_moment)), False
             )
-        # A column that is constant up to rounding is zero once it is centred.
+        # A column that is constant up to rounding counts as zero, and has the coefficient 0.
         constant = variance <= _ROUNDING**2 * second_moment
-        scale = replace_zeros(np.sqrt(np.where(constant, second_moment, variance)))
+        scale = np.sqrt(np.where(constant, np.inf, variance))
         # Columns far from 0 are stored without their mean, as products would lose its digits.
         origin = np.where(~constant & (np.abs(mean) > _LARGE_MEAN_RATIO * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)
@@ -216,9 +216,10 @@ class LinearModel:
         parameters : ndarray of shape (n_parameters,)
         """
         coef = np.asarray(coef, dtype=np.float64)
+        scaled = coef * np.where(np.isinf(self.scale), 0.0, self.scale)
         if not self.fit_intercept:
-            return coef * self.scale
-        return np.append(coef * self.scale, intercept + coef @ (self.origin + self.center))
+            return scaled
+        return np.append(scaled, intercept + coef @ (self.origin + self.center))
 
     def take(self, rows: np.ndarray) -> LinearModel:
         """The same model of a subset of the samples.

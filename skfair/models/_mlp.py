@@ -152,7 +152,7 @@ class MLPModel:
         has_two_values = variance >= (1.0 - 1e-9) * (high - center) * (center - low)
         # Dummies are scaled to half their range, so that rare categories do not get huge columns.
         scale = np.where(has_two_values, (high - low) / 2.0, np.sqrt(variance))
-        scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, 0.0))
+        scale = replace_zeros(np.where(np.sqrt(variance) > rounding, scale, np.abs(center)))
         X = X if sparse.issparse(X) else (X - center) / scale
         return cls(X.astype(dtype), hidden_layer_sizes, activation, center, scale)
 

@@ -390,11 +390,19 @@ def _compress(X):
     return sparse.csr_array(compressed_rows(X), shape=X.shape)
 
 
-def moments(X, weights, n_jobs=None):
+_NOISE = 4 * np.finfo(np.float64).eps
+"""Standard deviation, relative to the mean, up to which numbers differ by rounding alone."""
+
+MIN_SPREAD = 1e-10
+"""Standard deviation, relative to the mean, that leaves predictions enough digits."""
+
+
+def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
 
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
-    lose digits of columns with a large mean.
+    lose digits of columns with a large mean. Raises ValueError for a column that varies by less
+    than `min_spread` of its mean: decisions of rounded predictions are not those that a fit counts.
 
     Examples
     --------
@@ -414,7 +422,21 @@ def moments(X, weights, n_jobs=None):
         parts = make_partitions([(X[rows], weights[rows]) for rows in blocks(len(weights))], n_jobs)
         mean = parts.reduce(_sums)
         residual, squares = parts.reduce(_sum_deviations, mean)
-    return mean + residual, np.maximum(0.0, squares - residual**2)
+    mean, variance = mean + residual, np.maximum(0.0, squares - residual**2)
+    _check_spread(mean, variance, min_spread)
+    return mean, variance
+
+
+def _check_spread(mean, variance, min_spread):
+    """Raise for columns that vary, by more than rounding, but so little that products lose it."""
+    spread = np.sqrt(variance)
+    is_lost = (spread > _NOISE * np.abs(mean)) & (spread < min_spread * np.abs(mean))
+    for column in np.flatnonzero(is_lost)[:1]:
+        raise ValueError(
+            f"Columns of X must vary by {min_spread:g} of their mean, or be constant, but column "
+            f"{column} has mean {mean[column]:g} and standard deviation {spread[column]:.2g}: "
+            "predictions would be rounded to a few values. Subtract its mean from it."
+        )
 
 
 def _sums(block):

@@ -672,7 +672,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
     weights = np.tile(weights, len(per_class))
-    loss, _ = loss_in_unit(loss, per_class[0].target_unit)
+    loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
@@ -705,7 +705,7 @@ def _bind(per_class, constraints, settings):
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
-    samples, unit = [one.samples for one in per_class], per_class[0].target_unit
+    samples, unit = [one.samples for one in per_class], per_class[0].score_unit(settings[1])
     bound = bind_all(constraints, samples, *settings, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
-from skfair.utils._checks import check_finite_squares, explain_conversion, warn
+from skfair.utils._checks import explain_conversion, warn
 from skfair.utils._copies import (
     check_disjoint_folds,
     hash_rows,
@@ -270,7 +270,6 @@ def _finite_output(estimator, method, X):
             f"{estimator_noun(estimator)} for overflow, and X for values far outside its training "
             "data."
         )
-    check_finite_squares(scores, f"the values of {name}")
     return scores
 
 

@@ -278,8 +278,8 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     constraint_report_ : DataFrame
         One row per rate that is compared, as in
         :class:`~skfair.classification.ConstrainedERMClassifier`.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in :class:`~skfair.classification.ConstrainedMLPClassifier`.
     n_iter_ : int
         Epochs.

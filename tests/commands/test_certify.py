@@ -330,7 +330,7 @@ def test_json_on_standard_output_is_ascii_and_alone(path, capsys):
 def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
     options = ["--sensitive", "some", "--tolerance", "0.2"]
     run("certify", path, *options)
-    assert re.search("look like unknown groups.*'Unknown'.*--unknown", capsys.readouterr().err)
+    assert re.search("look like missing values.*'Unknown'.*--unknown", capsys.readouterr().err)
     for missing in ([], ["--missing", "exclude"]):
         assert run("certify", path, *options, "--unknown", "Unknown", *missing) == 0
         assert "40 samples of unknown group are left out" in capsys.readouterr().out

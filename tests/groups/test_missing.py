@@ -10,7 +10,19 @@ from tests.audit.doors import report_predictions
 @pytest.mark.parametrize(
     "label",
     ["unknown", "Not Disclosed", "DECLINE", "Declined to state", "n/a", "N/A ", "missing"]
-    + ["Other/Unknown", "unknown race", "Prefer not to say", "not stated", "", " ? ", "null", "-"],
+    + [
+        "Other/Unknown",
+        "unknown race",
+        "Prefer not to say",
+        "not stated",
+        "",
+        " ? ",
+        "null",
+        "-",
+        "NA",
+        "<NA>",
+        "nan",
+    ],
 )
 def test_labels_like_unknown(label):
     assert is_like_unknown(label)
@@ -18,7 +30,7 @@ def test_labels_like_unknown(label):
 
 @pytest.mark.parametrize(
     "label",
-    ["f", "male", "White", "Two or more", "NA", "None", "Other", "Not Hispanic", "n", "1", MISSING]
+    ["f", "male", "White", "Two or more", "None", "Other", "Not Hispanic", "n", "1", MISSING]
     + ["Naples", "Dismissing", "knowns", "没有", 0, None, True, 3.5, ("unknown",)],
 )
 def test_labels_not_like_unknown(label):

@@ -232,6 +232,7 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     check_finite_squares(X, "X")
     missing = missing_groups_message(estimator) if sensitive_features is None else None
     samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
+    check_finite_squares(samples.weights, "sample_weight")
     refuse_continuous_attributes(samples.groups)
     n_samples, n_rows = len(present), X.shape[0]
     if n_samples < estimator.n_clusters:

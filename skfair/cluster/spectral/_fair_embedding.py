@@ -20,6 +20,7 @@ from skfair.cluster.spectral._eigen_solvers import (
     solve_in_nullspace,
 )
 from skfair.groups import check_groups
+from skfair.groups._known import warn_of_unclear_labels
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._arrays import group_constraint_basis
@@ -147,6 +148,7 @@ def fair_embedding(
         )
     operator = NormalizedAffinity(check_affinity(affinity, n_jobs), n_jobs)
     groups = check_groups(sensitive_features, operator.n_nodes)
+    warn_of_unclear_labels(groups)
     random_state = check_random_state(random_state)
     return embed(operator, groups, n_components, eigen_solver, tol, random_state)
 
