@@ -320,6 +320,11 @@ def loss_targets(loss):
     return getattr(loss, "targets", ScoreFunction.targets)
 
 
+def gives_log_odds(loss):
+    """Whether scores of the least loss, passed by name or itself, are log-odds."""
+    return loss == "logistic" or type(loss) is LogisticLoss
+
+
 def averaged_loss(loss, is_smooth=False):
     """The loss that constraints and metrics average, from one that fits minimise.
 

@@ -118,7 +118,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     constraint_report_ : DataFrame
         One row per rate that is compared; its group is (query, group of the more relevant, group of
         the less relevant), where the query is "all" for rates over all queries.
-    {uncertified}
+    {without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As of :class:`skfair.classification.ConstrainedERMClassifier`.
     {n_iter_}
@@ -223,11 +223,9 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
             resolve_name(_CONSTRAINTS_BY_NAME, one, "constraint", RankingParity)
             for one in constraints
         ]
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        X_, y_, query, documents = _check_documents(
-            self, X, y, query_id, metadata, request if constraints else None
-        )
+        data = X, y, query_id
+        X_, y_, query, documents = _check_documents(self, data, metadata, bool(constraints))
         # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
@@ -299,8 +297,9 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         return float(np.average(scores[better] > scores[worse], weights=weights))
 
 
-def _check_documents(ranker, X, y, query_id, metadata, request):
+def _check_documents(ranker, data, metadata, compares_groups):
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
+    X, y, query_id = data
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     check_lengths(X=X, y=y)
@@ -310,9 +309,12 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=ranker)
     check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
-    missing = request and (
-        f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
-        "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
+    missing = (
+        f"constraint={ranker.constraint!r} compares groups, but fit got no sensitive_features: all "
+        "documents are one group and the fit is unconstrained. Pass "
+        "fit(X, y, query_id=..., sensitive_features=...)."
+        if compares_groups
+        else None
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()

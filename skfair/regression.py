@@ -153,7 +153,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         One row per mean that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
         number of samples; ``estimate`` of the mean and its ``standard_error``; and ``gap`` and
         ``tolerance`` of the constraint, in units of the target.
-    {uncertified}
+    {without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the bound is not met. Else
         "max_iter": the solver stopped before its own test. Else "feasible": the bound is on losses,
@@ -243,8 +243,7 @@ class ConstrainedERMRegressor(LinearRegressor):
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"group_probabilities": group_probabilities}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
 def _check_constraint(constraint, estimator):
@@ -313,7 +312,7 @@ class PartialParityRegressor(LinearRegressor):
     {multipliers_}
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.
-    {constraint_violation_, partial_report, uncertified}
+    {constraint_violation_, partial_report, without_guarantee}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
         "max_iter": the solver stopped before its own test. Else "feasible": none of the problems
@@ -405,8 +404,7 @@ class PartialParityRegressor(LinearRegressor):
         constraints = [make_partial_parity(self)]
         check_applies_to_numbers(constraints[0], type(self).__name__)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.
@@ -496,10 +494,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         to the solver's ``tol`` for means; nan without groups.
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        As in `ConstrainedERMRegressor`, for the final linear model. "uncertain": the population
-        keeps the tolerance with a smaller probability than ``confidence_level``.
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        As in `ConstrainedERMRegressor`, for the final linear model.
     n_iter_ : int
         Iterations of the solver.
     {groups_}

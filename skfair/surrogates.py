@@ -31,7 +31,7 @@ class Sigmoid(ScoreFunction):
     def __init__(self, temperature: float = 1.0):
         self.temperature = temperature
 
-    def _evaluate(self, scores):
+    def _evaluate(self, scores, *target):
         scaled = scores / self.temperature
         decay = np.exp(-np.abs(scaled))
         value = np.where(scaled > 0, 1.0, decay) / (1.0 + decay)

@@ -328,7 +328,7 @@ def check_monitor(kind, by_hand, folder):
     columns, target, group = draw_samples()
     scores = np.clip(fit_plain(columns).decision_function(columns.X), -3.0, 3.0)
     monitor = GapMonitor(kind(), tolerance=0.5, value_range=(0.0, 9.0))
-    monitor.update(scores, columns.y, sensitive_features=group)
+    monitor.update(columns.y, scores, sensitive_features=group)
     return np.isclose(monitor.summary()["gap"].item(), by_hand.gap(scores, target, group))
 
 

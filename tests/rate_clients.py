@@ -139,7 +139,7 @@ def give_certificate(rate, columns, model):
 def monitor(rate, columns, model):
     """A monitor of decisions."""
     watch = GapMonitor(RateParity(rate), tolerance=0.9)
-    watch.update(model.predict(columns.X), columns.y, sensitive_features=columns.group)
+    watch.update(columns.y, model.predict(columns.X), sensitive_features=columns.group)
     return watch.summary()["gap"]
 
 

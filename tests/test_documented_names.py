@@ -49,7 +49,7 @@ def fit(model, target=Y):
 
 def make_monitor():
     return GapMonitor("demographic_parity", tolerance=0.05, windows=(1,)).update(
-        DECISIONS, sensitive_features=GROUPS
+        None, DECISIONS, sensitive_features=GROUPS
     )
 
 

@@ -51,7 +51,7 @@ def read_groups_of_equal_size(size, rates, n_batches, rng):
     decisions = (rng.random((2, size)) < np.reshape(rates, (2, 1))).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
-        verdicts.add(monitor.update(batch.ravel(), sensitive_features=groups).verdict_)
+        verdicts.add(monitor.update(None, batch.ravel(), sensitive_features=groups).verdict_)
     return verdicts
 
 
@@ -103,7 +103,7 @@ def count_restarts(case, n_streams, rng):
         for _ in range(n_batches):
             n = rng.integers(20, 41, size=2)
             decisions = rng.random(n.sum()) < np.repeat(rates, n)
-            monitor.update(decisions.astype(int), sensitive_features=np.repeat([0, 1], n))
+            monitor.update(None, decisions.astype(int), sensitive_features=np.repeat([0, 1], n))
         summary, alarms = monitor.summary(), monitor.alarms_["batch"].tolist()
         is_right = (summary["low"] <= gap + 1e-9) & (gap - 1e-9 <= summary["high"])
         errors["certificates"] += bool((summary["verdict"] == "shown").any())

@@ -503,7 +503,7 @@ def cost(n_batches, n_samples=1000, n_groups=6):
     monitor = GapMonitor("demographic_parity", 0.05)
     start = process_time()
     for decisions in batches:
-        monitor.update(decisions, sensitive_features=groups)
+        monitor.update(None, decisions, sensitive_features=groups)
     seconds = process_time() - start
     tracemalloc.start()
     copy = GapMonitor.from_json(monitor.to_json())

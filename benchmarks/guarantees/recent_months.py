@@ -25,7 +25,9 @@ def read_stream(rates, per_month, seed):
         hits = rng.binomial(sizes, pair)
         decisions = [np.arange(n) < k for n, k in zip(sizes, hits, strict=True)]
         groups = np.repeat(["a", "b"], sizes)
-        monitor.update(np.concatenate(decisions).astype(int), sensitive_features=groups, time=month)
+        monitor.update(
+            None, np.concatenate(decisions).astype(int), sensitive_features=groups, time=month
+        )
         verdicts.append(monitor.verdict_)
         of_windows.append(set(monitor.windows_["verdict"]))
     return verdicts, of_windows

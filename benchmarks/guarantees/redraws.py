@@ -344,7 +344,7 @@ def _fit(name, samples, rows, level):
     gaps = np.array([part.value(scores) for part in bound(name)])
     return {
         "probability": model.guarantee_probability_,
-        "guaranteed": model.status_ not in ("uncertain", "infeasible"),
+        "guaranteed": model.verdict_ == "shown",
         "kept": bool((gaps <= [part.tolerance for part in bound(name)]).all()),
         "limit kept": bool((gaps <= model.guaranteed_tolerances_).all()),
         "accuracy": float(np.average(decisions == (samples.target > 0), weights=samples.weights)),

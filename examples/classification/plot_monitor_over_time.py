@@ -55,7 +55,7 @@ months = pd.date_range("2025-01-01", periods=24, freq="MS")
 for month, start in zip(months, range(0, 24 * N_PER_MONTH, N_PER_MONTH), strict=True):
     batch = deployed[start : start + N_PER_MONTH]
     model = fair_model if month.year == 2025 else retrained_model
-    monitor.update(model.predict(X[batch]), sensitive_features=groups[batch], time=month)
+    monitor.update(None, model.predict(X[batch]), sensitive_features=groups[batch], time=month)
 
 summary = monitor.summary()
 columns = ["time", "gap", "low", "high", "verdict"]

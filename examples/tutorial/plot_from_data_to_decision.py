@@ -211,7 +211,7 @@ monitor = GapMonitor("demographic_parity", tolerance=0.08, run_length=100)
 months = pd.date_range("2026-01-01", periods=10, freq="MS")
 for month, rows in zip(months, np.array_split(np.arange(len(X_later)), 10), strict=True):
     decisions = fair.predict(X_later.iloc[rows])
-    monitor.update(decisions, sensitive_features=sex_later.iloc[rows], time=month)
+    monitor.update(None, decisions, sensitive_features=sex_later.iloc[rows], time=month)
 monitor.summary().set_index("time")[["gap", "low", "high", "verdict"]].round(3)
 
 # %%

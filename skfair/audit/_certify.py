@@ -121,9 +121,12 @@ def _arrange_columns(audit, constraint):
         check_applies_to_numbers(constraint, "a model of real targets")
     compares_scores = not constraint.counts_decisions and not is_real
     columns = audit.columns if compares_scores else audit.rows()[1]
-    y_true, predicted = columns.get("y_true"), columns.get("y_score")
-    if not compares_scores or predicted is None:
-        predicted = audit.find_decisions(columns)
+    y_true = columns.get("y_true")
+    predicted = columns.get("y_score") if compares_scores else audit.find_decisions(columns)
+    if predicted is None:
+        raise argument_error(
+            f"y_score must be scores, which {constraint.name} compares, but got None: pass some."
+        )
     check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
@@ -287,7 +290,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
         bool(is_shown),
-        bound.value(scores),
+        bound.reported_value(scores),
         limit,
         gap_lower_limit(*smallest, excess_level),
         is_exact,
@@ -316,7 +319,7 @@ def _combine_classes(limits):
 
     return limits[0]._replace(
         is_shown=not failed,
-        gap=max(one.gap for one in limits),
+        gap=float(np.fmax.reduce([one.gap for one in limits])),
         limit=max(one.limit for one in limits),
         lower_limit=max(one.lower_limit for one in limits),
         is_exact=all(one.is_exact for one in limits),
@@ -435,7 +438,7 @@ def _required_size(bound, estimates, gap, tolerance, level):
     estimates = estimates.estimates if isinstance(estimates, ComplementEstimates) else estimates
     if (
         not isinstance(estimates, Rates | LogRates | RatesAgainstBound)
-        or tolerance - gap <= _NEGLIGIBLE_MARGIN
+        or not tolerance - gap > _NEGLIGIBLE_MARGIN
     ):
         return None
     n_groups = len({group for _, group in bound.sums.cells.labels})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from math import isclose, isfinite
+from math import isclose, isfinite, isnan, nan
 from os import PathLike
 from typing import Any, Self
 
@@ -44,7 +44,7 @@ class Claim(PageReport):
         The bound, such as the largest gap or the smallest ratio allowed.
     estimate, low, high : float
         The gap, ratio or rate of the worst group here, and its limits in the population, each
-        at the confidence level.
+        at the confidence level. A ratio of rates that are all 0 is nan.
     confidence_level : float
         Confidence of this claim alone.
     is_exact : bool
@@ -150,7 +150,8 @@ class Claim(PageReport):
         """
         content = read_document(source, "Claim", (*cls._settings, *cls._results))
         _check_fields(content)
-        content |= {name: float(content[name]) for name in ("estimate", "low", "high")}
+        numbers = {name: content[name] for name in ("estimate", "low", "high")}
+        content |= {name: nan if one is None else float(one) for name, one in numbers.items()}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
         content["reading"] = Reading.from_dict(content["reading"])
         return cls(**{name: content[name] for name in cls._settings})
@@ -266,7 +267,11 @@ class Claim(PageReport):
                 f"have {confidence_text(together)}"
             )
         level = confidence_text(self.confidence_level)
-        return f"Observed: {quantity.gap(self.estimate)}, {known} with {level}{method}, {reading}."
+        is_known = not isnan(self.estimate)
+        observed = (
+            quantity.gap(self.estimate) if is_known else f"no {self.form}, as all values are 0"
+        )
+        return f"Observed: {observed}, {known} with {level}{method}, {reading}."
 
     def _advise(self):
         """Sentence on what would suffice; empty where it is shown or contradicted."""
@@ -359,13 +364,14 @@ def read_filed_claim(claim):
 _FIELD_TYPES = {
     **dict.fromkeys(("verdict", "form", "metric", "unit", "counted", "assumption", "text"), str),
     **dict.fromkeys(("threshold", "confidence_level"), (int, float)),
-    **dict.fromkeys(("estimate", "low", "high"), (int, float, str)),
+    **dict.fromkeys(("low", "high"), (int, float, str)),
+    "estimate": (int, float, str, type(None)),
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
     **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
 }
-"""Types of the fields of a filed claim; infinite numbers are text."""
+"""Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""
 
 
 def _check_fields(content):
@@ -439,7 +445,8 @@ def _is_same(first, second):
     if isinstance(first, Reading):
         return first.agrees(second)
     if isinstance(first, float) and isinstance(second, float):
-        return first == second or isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+        is_close = isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
+        return is_close or (isnan(first) and isnan(second))
     return first == second
 
 

@@ -166,9 +166,7 @@ def _largest_gap_with_limits(per_class, constraint, tested, level):
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
-        # A ratio of rates that are all 0 is 0 / 0.
-        is_known = not bound.gap.is_ratio or bound.sums.measure(scores).any()
-        gaps.append(interval._replace(estimate=bound.value(scores) if is_known else np.nan))
+        gaps.append(interval._replace(estimate=bound.reported_value(scores)))
     return np.max(gaps, axis=0)
 
 

@@ -74,7 +74,7 @@ def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabil
         return constraint, "units of what is averaged"
     if is_real:
         return constraint, "units of the target"
-    if has_probabilities and metric_kind(constraint) == "score":
+    if has_probabilities and constraint.compares_predictions:
         return constraint, PROBABILITY_UNIT
     return constraint, "units of the decision function"
 
@@ -225,18 +225,17 @@ def predict_columns(estimator, X, y, sensitive_features, pos_label):
 
 
 def predict_for_metric(estimator, constraint, X, y, sensitive_features, pos_label):
-    """Arguments of the constraint's metric, a list of (positional, keyword) arguments.
+    """Arguments of the metric of a classifier's constraint: pairs of positional and keyword ones.
 
     For decisions about more than two classes it has one entry for each class against the rest.
     """
     kind = metric_kind(constraint)
     classes = getattr(estimator, "classes_", ())
-    if not is_regressor(estimator) and (len(classes) <= 2 or kind != "classification"):
+    if len(classes) <= 2 or kind != "classification":
         return [ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, pos_label)]
     (predicted,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](estimator, X, y, sensitive_features)
     check_alignment(X=X, y=y, sensitive_features=sensitive_features)
-    task = "regression" if is_regressor(estimator) else "classification"
-    return arrange_for_metric(constraint, y, predicted, task, pos_label, classes)
+    return arrange_for_metric(constraint, y, predicted, "classification", pos_label, classes)
 
 
 def arrange_for_metric(constraint, y_true, y_pred, task, pos_label, classes=()):

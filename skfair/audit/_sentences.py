@@ -4,13 +4,14 @@ They say, in this order: verdict, groups, bound, what is observed, what would su
 assumed, and which groups are left out.
 """
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from math import isinf, isnan
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
+from math import isnan
 from typing import NamedTuple
 
 from skfair.audit._tables import group_text
 from skfair.metrics import RATES
 from skfair.utils._checks import join_names
+from skfair.utils._numbers import bound_text, number_text
 
 # What is compared: its noun, its unit, and the samples that its denominator counts.
 
@@ -119,7 +120,7 @@ class Quantity(NamedTuple):
     def bound(self, bound):
         """A bound as text, as it was passed."""
         scale = 100 if self.is_share else 1
-        return f"{scale * bound:.12g} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
+        return f"{bound_text(scale * bound)} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
     def limit(self, limit, is_lower=False, n_digits=3):
         """A limit as text, rounded outwards."""
@@ -127,21 +128,11 @@ class Quantity(NamedTuple):
         return f"{text} {_UNIT_TEXTS.get(self.unit, self.unit)}".strip()
 
     def number(self, number, n_digits=3, rounding=ROUND_HALF_EVEN, sign=""):
-        """A value or a gap as text without its unit; no zero has a sign.
-
-        It has three digits, or all before the point. Only numbers from a million on, and below
-        .0001, have an exponent.
-        """
+        """A value or a gap as text without its unit."""
         if number is None or isnan(number):
             return "–"
-        number = round(100 * number, 6) + 0.0 if self.is_share else number + 0.0
-        if isinf(number):
-            return format(number, f"{sign}g")
-        exact = Decimal(f"{number:.12g}")
-        n_digits = n_digits if abs(number) >= 1e6 else max(n_digits, exact.adjusted() + 1)
-        last = Decimal(1).scaleb(exact.adjusted() + 1 - n_digits)
-        # One digit more, as 99.96 may become 100.
-        return format(float(exact.quantize(last, rounding)), f"{sign}.{n_digits + 1}g")
+        number = round(100 * number, 6) if self.is_share else number
+        return number_text(number, n_digits, rounding, sign)
 
     def difference(self, difference):
         """A difference as text, with its sign and without its unit."""

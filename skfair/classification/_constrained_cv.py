@@ -178,8 +178,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
     multipliers_ : ndarray of shape (n_rows,)
         Multipliers of the constraint's rows: the decrease of the objective per unit of tolerance.
         With joint probabilities the objective is twice the expected share of wrong decisions.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in `ConstrainedERMClassifier`, for the final linear model; those of more than two classes
         are never certified to be optimal.
     n_iter_ : int
@@ -398,6 +398,8 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         A decision between two classes means that :math:`\eta(x)` is above a threshold t(x). The
         probability is :math:`\eta`, stretched on both sides of t such that t becomes 1/2. With more
         classes the predicted one, and those that are likelier, get the mean of their probabilities.
+        Under constraints on means, losses or ranks it is the sigmoid of ``decision_function``, in
+        which the constraints hold.
 
         They are calibrated overall, but not by group: in the guide's example the mean is .482 for
         women, while .429 of them pay back, and .523 for men, while .559 of them do.
@@ -420,10 +422,12 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         odds, scores = self._columns_and_scores(X, sensitive_features)
         if len(self.classes_) > 2:
             return make_predicted_class_likeliest(expit(odds), scores.argmax(axis=1))
-        # Two classes: stretch the probability such that the sample's threshold is at 1/2.
         odds, scores = odds[:, 0], scores[:, 0]
-        thresholds = self._event_features.sample_thresholds(odds, scores, self.rule_coef_)
-        success = match_probabilities_to_decisions(expit(odds), thresholds, scores)
+        if self._event_features.compares_scores:  # log-odds, of which constraints are
+            success = expit(scores)
+        else:  # stretch the probability such that the sample's threshold is at 1/2
+            thresholds = self._event_features.sample_thresholds(odds, scores, self.rule_coef_)
+            success = match_probabilities_to_decisions(expit(odds), thresholds, scores)
         pair = np.column_stack((1.0 - success, success))
         return pair if self.pos_label_ == self.classes_[1] else pair[:, ::-1]
 

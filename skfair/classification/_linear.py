@@ -22,7 +22,7 @@ from skfair.fitting._linear import (
     make_partial_parity,
 )
 from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
-from skfair.losses import AUCLoss, LossName
+from skfair.losses import AUCLoss, LossName, gives_log_odds
 from skfair.partitions._collections import row_by_row
 from skfair.solvers import IDCA, Solver, SolverName
 from skfair.utils._api import Label, MatrixLike, RandomState
@@ -44,7 +44,7 @@ from skfair.utils._sklearn import StrOptions, with_callbacks
 
 def check_logistic_loss(estimator):
     """Whether scores are log-odds, for `available_if`, which shows the error otherwise."""
-    if estimator.loss == "logistic":
+    if gives_log_odds(estimator.loss):
         return True
     raise AttributeError(
         "predict_proba needs loss='logistic', whose scores are log-odds, but this "
@@ -176,7 +176,7 @@ class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinear
         from sklearn.svm import LinearSVC
 
         # Fitted attributes are set: scikit-learn's fit would move the coefficients.
-        classifier = LogisticRegression() if self.loss == "logistic" else LinearSVC()
+        classifier = LogisticRegression() if gives_log_odds(self.loss) else LinearSVC()
         names = ("classes_", "coef_", "intercept_", "n_features_in_", "feature_names_in_")
         fitted = {name: getattr(self, name) for name in names if hasattr(self, name)}
         vars(classifier).update({name: np.array(value) for name, value in fitted.items()})
@@ -236,14 +236,14 @@ class ConstrainedERMClassifier(LinearClassifier):
         and ``tolerance`` of the constraint, of a ratio or floor the smallest ratio or value and its
         bound. It is empty if nothing was constrained. Groups that are not compared come last, with
         nan for gap and tolerance.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": groups were to be compared, but there are no two. Else "infeasible": the
-        bound is not met. Else "uncertain": the population keeps it with a smaller probability than
-        ``confidence_level``. Else "max_iter": the solver stopped before its own test. Else
-        "feasible": the bound is kept, as by most good fits, by a model that exact searches have
-        moved away from the point that the solver certified, to one with fewer errors; or the bound
-        is on losses, and six starts of the solver ended at different objectives. Else "optimal".
+        bound is not met. Else "max_iter": the solver stopped before its own test. Else "feasible":
+        the bound is kept, as by most good fits, by a model that exact searches have moved away from
+        the point that the solver certified, to one with fewer errors; or the bound is on losses,
+        and six starts of the solver ended at different objectives. Else "optimal". It is about the
+        training data; the population has ``verdict_``.
     {assumption_, n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also
@@ -325,8 +325,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups, "group_probabilities": group_probabilities}
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_classification_data, X, y, columns, constraints)
 
 
 # Linear classifiers under fairness constraints on an interval of percentiles.
@@ -403,10 +402,9 @@ class PartialParityClassifier(LinearClassifier):
     ----------
     {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, thresholds_}
     {multipliers_, objective_, constraint_violation_, partial_report, guarantee_probability_}
-    {tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
-        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept. Else
-        "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
+    {tolerances_, verdict_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
+        "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept.
         Else "max_iter": the solver stopped before its own test. Else "feasible": none of the
         problems solved kept the tolerance, and a random search on the difference itself found
         coefficients that do. Else "optimal": the last problem solved is certified.
@@ -555,5 +553,4 @@ class PartialParityClassifier(LinearClassifier):
         constraints = [make_partial_parity(self)]
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_classification_data, X, y, columns, constraints)

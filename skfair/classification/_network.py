@@ -137,8 +137,8 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     {multipliers_, objective_, constraint_violation_}
     constraint_report_ : DataFrame
         One row per rate that is compared, as in :class:`ConstrainedERMClassifier`.
-    {guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    {tolerances_, verdict_, guarantee_probability_, tightened_tolerances_, guaranteed_tolerances_}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         As in :class:`ConstrainedERMClassifier`, of the last layer: no method certifies the others.
         With ``enforcement=None`` it is that of the training.
     n_iter_ : int
@@ -226,8 +226,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training = check_classification_data(self, X, y, columns, request if constraints else None)
+        training = check_classification_data(self, X, y, columns, bool(constraints))
         model, loss = _make_model(self, training), make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe)

@@ -24,8 +24,9 @@ from skfair.fitting._outcome import (
     REPORT_ATTRIBUTE,
     Subtask,
     compares_nothing,
-    describe_uncertainty,
+    describe_open_verdict,
     guarantee_attributes,
+    lacks_guarantee,
     store_fit,
     unconstrained_fit_attributes,
     warn_of_moved_decisions,
@@ -37,9 +38,9 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions._collections import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing._events import (
     check_training_without_features,
-    feature_attributes,
     route_metadata,
     stratify,
+    wrapped_feature_attributes,
 )
 from skfair.postprocessing._oof import (
     Folds,
@@ -62,6 +63,7 @@ from skfair.postprocessing._rank_shift import (
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._numbers import bound_text, limit_text
 from skfair.utils._parameters import (
     OpenShare,
     ProbabilisticClassifier,
@@ -163,13 +165,12 @@ class PartialParityPostprocessor(
         without groups.
     constraint_report_ : DataFrame
         One row per group and threshold, as in `PartialParityClassifier`; empty without groups.
-    {guarantee_probability_}
+    {tolerances_, verdict_, guarantee_probability_}
     tightened_tolerances_ : ndarray of shape (1,)
         Tolerance that the training data was held to.
     {guaranteed_tolerances_}
-    status_ : {"optimal", "feasible", "max_iter", "uncertain", "infeasible", "unconstrained"}
+    status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. "infeasible": the tolerance is exceeded.
-        "uncertain": the population keeps it with a smaller probability than ``confidence_level``.
         "max_iter": a callback stopped the search. "optimal": no other rates that keep it make fewer
         errors. "feasible": the same, except for rates that are closer to each other than 6e-5.
     n_iter_ : int
@@ -318,7 +319,7 @@ class PartialParityPostprocessor(
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
         fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
-        store_fit(self, fitted | feature_attributes(estimator))
+        store_fit(self, fitted | wrapped_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -506,8 +507,7 @@ def _make_criterion(estimator):
 
 def _check_input(estimator, X, y, metadata):
     """Training data of positive weight, without features; positions of the samples."""
-    request = f"constraint={estimator.constraint!r} compares groups"
-    training, rows = check_training_without_features(estimator, X, y, metadata, request)
+    training, rows = check_training_without_features(estimator, X, y, metadata, True)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features is a sparse matrix, which means groups that may overlap, but "
@@ -541,6 +541,7 @@ def _outcome_attributes(estimator, ranked, guarantee, fitted):
     # Rates at the first gap are the best of all; a search stopped by a callback is incomplete.
     status = {1: "optimal", MAX_TRIES: "feasible"}.get(best.n_tries, "max_iter")
     outcome = {REPORT_ATTRIBUTE: report, "constraint_violation_": excess}
+    guarantee = guarantee._replace(tolerances=np.array([bound.tolerance]))
     outcome |= guarantee_attributes(estimator, guarantee, "infeasible" if excess else status)
     if compares_nothing(ranked.training, [bound]):
         warn_of_one_group(ranked.training, [bound])
@@ -555,16 +556,16 @@ def _warn_after_fit(estimator, guarantee, ranked):
         warn_of_moved_decisions(samples.weights, guarantee.candidate.scores, samples.y_score)
     if estimator.status_ == "infeasible":
         warn(
-            f"The difference exceeds the tolerance of {bound.tolerance:g} by at least "
-            f"{estimator.constraint_violation_:.4f} on the training data. Tied scores "
-            "cannot be separated, and groups of different size never have quite the same "
+            f"The difference exceeds the tolerance of {bound_text(bound.tolerance)} by at least "
+            f"{limit_text(estimator.constraint_violation_, True)} on the training data. Tied "
+            "scores cannot be separated, and groups of different size never have quite the same "
             "distribution: raise the tolerance, widen the interval, or use a classifier whose "
             "scores have fewer ties.",
             InfeasibleConstraintWarning,
         )
-    elif estimator.status_ == "uncertain":
+    elif lacks_guarantee(estimator):
         system = ConstraintSystem((bound,))
-        warn(describe_uncertainty(estimator, guarantee, system), InfeasibleConstraintWarning)
+        warn(describe_open_verdict(estimator, guarantee, system), InfeasibleConstraintWarning)
     elif estimator.status_ == "max_iter":
         warn(
             f"A callback stopped the search after {estimator.n_iter_} gaps: there may be rates "

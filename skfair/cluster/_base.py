@@ -169,15 +169,15 @@ def check_requirements(estimator, total, is_count):
         attainable, units = (total // n_clusters, -(-total // n_clusters)), "samples"
     if smallest > attainable[0] * (1 + ROUNDING):
         raise ValueError(
-            f"min_cluster_size={estimator.min_cluster_size} requires {smallest:g} {units} in each "
-            f"of {n_clusters} clusters, but there are {total:g}: {attainable[0]:g} is the maximum "
-            "that all clusters can have. Lower it, or use fewer clusters."
+            f"min_cluster_size={estimator.min_cluster_size} requires {smallest:.12g} {units} in "
+            f"each of {n_clusters} clusters, but there are {total:.12g}: {attainable[0]:.12g} is "
+            "the maximum that all clusters can have. Lower it, or use fewer clusters."
         )
     if largest < attainable[1] * (1 - ROUNDING):
         raise ValueError(
-            f"max_cluster_size={estimator.max_cluster_size} allows {largest:g} {units} in each of "
-            f"{n_clusters} clusters, but there are {total:g}: {attainable[1]:g} is the minimum "
-            "bound with which all fit. Raise it, or use more clusters."
+            f"max_cluster_size={estimator.max_cluster_size} allows {largest:.12g} {units} in each "
+            f"of {n_clusters} clusters, but there are {total:.12g}: {attainable[1]:.12g} is the "
+            "minimum bound with which all fit. Raise it, or use more clusters."
         )
     least, most = estimator.min_group_share, estimator.max_group_share
     shares = (0.0 if least is None else least, 1.0 if most is None else most)
@@ -251,15 +251,15 @@ def list_shortfalls(attributes, requirements, largest_weight):
     if not keeps_balances:
         relative = attributes["relative_balance_"]
         sentence = (
-            f"min_balance={requirements.balance:g} is not reached: the relative balance of the "
+            f"min_balance={requirements.balance:.12g} is not reached: the relative balance of the "
             f"fit is {relative:.4f} ({_balance_details(attributes, tables)})."
         )
         shortfalls.append((requirements.balance - relative, sentence))
     if not keeps_share_ratios:
         share_ratio = attributes["share_ratio_"]
         sentence = (
-            f"min_share_ratio={requirements.share_ratio:g} is not reached: the ratio of shares of "
-            f"the fit is {share_ratio:.4f}."
+            f"min_share_ratio={requirements.share_ratio:.12g} is not reached: the ratio of shares "
+            f"of the fit is {share_ratio:.4f}."
         )
         shortfalls.append((requirements.share_ratio - share_ratio, sentence))
     sizes = attributes["cluster_sizes_"]
@@ -290,11 +290,11 @@ def _describe_size_violations(sizes, requirements, largest_weight):
     rounding, total = largest_weight * (1 - 1e-9), float(sizes.sum())
     too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest
     if too_small > rounding:
-        sentence = f"A cluster size of {requirements.smallest:g} is not reached by all clusters: "
-        yield too_small / total, f"{sentence}the minimum is {sizes.min():g}."
+        sentence = f"A cluster size of {requirements.smallest:.12g} is not reached by all clusters"
+        yield too_small / total, f"{sentence}: the minimum is {sizes.min():.12g}."
     if too_large > rounding:
-        sentence = f"A cluster size of {requirements.largest:g} is exceeded: the maximum is "
-        yield too_large / total, f"{sentence}{sizes.max():g}."
+        sentence = f"A cluster size of {requirements.largest:.12g} is exceeded: the maximum is "
+        yield too_large / total, f"{sentence}{sizes.max():.12g}."
 
 
 def status_attributes(attributes, search, lacks_groups):

@@ -328,8 +328,8 @@ def _refuse_late_periods(late):
 def _feed_decisions(update, log, rows, time):
     """Let a monitor read decisions, with their outcomes if none comes later."""
     update(
-        log.y_pred[rows],
         None if log.y_true is None or log.ids is not None else log.y_true[rows],
+        log.y_pred[rows],
         sensitive_features=log.groups[rows],
         sample_weight=None if log.weights is None else log.weights[rows],
         ids=None if log.ids is None else log.ids[rows],

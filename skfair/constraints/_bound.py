@@ -78,6 +78,11 @@ class BoundConstraint:
         """The gap by the public metric; nan where it is unknown."""
         return float(self.gap(self.sums.measure(scores)))
 
+    def reported_value(self, scores):
+        """The gap as reports state it: nan for a ratio of rates that are all 0, which is 0 / 0."""
+        is_known = not self.gap.is_ratio or self.sums.measure(scores).any()
+        return self.value(scores) if is_known else np.nan
+
     def estimates(self, scores):
         """Estimates of what is compared in the population, and forms whose largest is the gap.
 

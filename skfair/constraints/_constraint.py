@@ -14,10 +14,10 @@ from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._gap import Gap, RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._sums import Sums
-from skfair.constraints._units import USER_UNIT, make_terms
+from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair.groups._events import Events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
-from skfair.losses import DecisionRate, LogisticLoss, step_function
+from skfair.losses import DecisionRate, LogisticLoss, pointwise_score, step_function
 from skfair.metrics import METRICS, RATES
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
@@ -484,6 +484,12 @@ class Constraint(BaseEstimator):
         """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
 
+    @property
+    def compares_predictions(self) -> bool:
+        """Whether the public metric averages predictions: of a classifier its probabilities."""
+        kind = getattr(METRICS.get(self.metric), "kind", None)
+        return kind == "score" and self.terms(step_function, LogisticLoss()) == (pointwise_score,)
+
     @abstractmethod
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:
         """Sets of samples whose rates are compared between groups.
@@ -569,7 +575,7 @@ class Constraint(BaseEstimator):
         # reference.
         large, small = groups
         terms = make_terms(self, surrogate, loss, samples, unit)
-        tolerance = resolve_tolerance(self, tolerance, terms[-1].spread)
+        tolerance = resolve_tolerance(self, tolerance, terms[-1])
         of_user = samples._replace(target=unit.from_unit(samples.target))
         cells = check_cells(self.cells(of_user), samples, self)
         events = cell_events(cells, samples, large, self.gap.compares == "overall")
@@ -725,16 +731,22 @@ def find_tolerance(constraint, default):
     return default if constraint.tolerance is None else constraint.tolerance
 
 
-def resolve_tolerance(constraint, tolerance, size=1.0):
+def resolve_tolerance(constraint, tolerance, unit=USER_UNIT):
     """The tolerance of a constraint, or the one passed if it has none, checked.
 
-    It is in units of a fit then, of which one is of this size in the user's.
+    It is in units of a fit then, and `unit` is that of its rates.
     """
     tolerance = find_tolerance(constraint, tolerance)
+    if tolerance is None and isinstance(unit, DecisionFunction):
+        raise argument_error(
+            f"tolerance of {constraint.name} must be a number in units of the decision function, "
+            "since this loss gives no probabilities; got None. Pass one, or loss='logistic'."
+        )
     if tolerance is None:
         return DEFAULT_TOLERANCE
-    size = 1.0 if constraint.gap.is_ratio else size
-    return check_tolerance(tolerance, constraint.largest_gap, of=constraint.name) / size
+    size = 1.0 if constraint.gap.is_ratio else unit.spread
+    largest = 1.0 if isinstance(unit, LogOdds) else constraint.largest_gap
+    return check_tolerance(tolerance, largest, of=constraint.name) / size
 
 
 def _make_sums(constraint, events, samples, smooth, exact, unit):

@@ -279,17 +279,17 @@ class ErrorRateParity(DecisionRateParity):
 
 @constraint_docs
 class MeanParity(Constraint):
-    r"""Equal mean scores of all groups; for a regressor, equal mean predictions.
+    r"""Equal mean predictions of all groups: numbers, or probabilities of the positive class.
 
-    :math:`E[s \mid g]` is the same for all groups g. Decisions and ranks may differ all the same.
+    :math:`E[s \mid g]` is the same for all groups g, with s what a regressor predicts, or
+    ``predict_proba`` of the positive class. Of a classifier without probabilities, such as one of
+    another loss than the logistic, s is the decision function. Decisions and ranks may differ.
 
     Parameters
     ----------
     tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's. Of a regressor it is in units of the
-        target, in a fit of a classifier in units of the decision function.
-        :meth:`skfair.audit.Audit.certify` reads that of a classifier in units of its predicted
-        probability, if it has one.
+        Largest gap allowed; None takes the estimator's. It is in units of s: those of the target,
+        a probability, or values of the decision function, which need a number.
     {options}
 
     Examples

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skfair.losses import Pointwise, as_pointwise, pointwise_score, step_function
+from skfair.surrogates import Sigmoid
 
 
 class Unit(NamedTuple):
@@ -27,6 +28,18 @@ class Unit(NamedTuple):
 
 USER_UNIT = Unit()
 """Units of classes, and of real targets as they are."""
+
+
+class LogOdds(Unit):
+    """Units of a classifier's scores that are log-odds: users see their probabilities."""
+
+
+class DecisionFunction(Unit):
+    """Units of a classifier's scores of which no probabilities follow."""
+
+
+PROBABILITY = Sigmoid()
+"""The probability of the positive class, of log-odds."""
 
 
 class ConvertedTerm(NamedTuple):
@@ -52,8 +65,11 @@ def make_terms(constraint, surrogate, loss, samples, unit):
 
     Terms of one's own are functions of scores and targets in the user's units.
     """
+    if isinstance(unit, LogOdds | DecisionFunction) and constraint.compares_predictions:
+        terms = (PROBABILITY if isinstance(unit, LogOdds) else pointwise_score,)
+        return terms, terms, unit
     if unit == USER_UNIT:
-        return constraint.terms(surrogate, loss), constraint.terms(step_function, loss), unit
+        return constraint.terms(surrogate, loss), constraint.terms(step_function, loss), USER_UNIT
     # A surrogate has the width of its transition in units of the fit.
     surrogate = ConvertedTerm(surrogate, Unit(0.0, 1.0 / unit.spread))
     smooth, exact = constraint.terms(surrogate, loss), constraint.terms(step_function, loss)

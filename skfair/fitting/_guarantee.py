@@ -44,10 +44,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from skfair.constraints._bound import make_posterior
+from skfair.constraints._units import PROBABILITY
 from skfair.fitting._planes import PlainFit, find_planes
 from skfair.losses import pointwise_score
 
 N_FOLDS = 5
+"""Folds without which models of a guarantee are fitted."""
 
 _N_BISECTIONS = 7
 """Points of a plane that are evaluated, at most, by bisection of their margin."""
@@ -125,6 +127,8 @@ class Guarantee(NamedTuple):
     limits : ndarray of shape (n_constraints,) or None
         The smallest tolerances that this fit keeps with the requested probability; None where none
         was requested.
+    tolerances : ndarray of shape (n_constraints,) or None
+        Requested tolerances as reports state them; None before they are in the user's units.
     """
 
     candidate: object
@@ -132,6 +136,7 @@ class Guarantee(NamedTuple):
     probability: float = np.nan
     size_factor: float = 1.0
     limits: np.ndarray | None = None
+    tolerances: np.ndarray | None = None
 
 
 def fit_with_guarantee(
@@ -212,8 +217,8 @@ def _slopes(rounds):
 
 def _first_slope(sums):
     """Fall of an out-of-fold gap of such sums per unit of the training gap, before it is known."""
-    # Means of scores are linear in the scores, and fall by as much as those in training.
-    is_loss = sums.metric_input == "values" and sums.exact != (pointwise_score,)
+    # Means of predictions fall by as much as those in training.
+    is_loss = sums.metric_input == "values" and sums.exact[0] not in (pointwise_score, PROBABILITY)
     return _FIRST_SLOPE_OF_LOSSES if is_loss else 1.0
 
 

@@ -71,14 +71,14 @@ def make_problem(estimator, model, training, constraints, loss=None):
     """The problem of a model with smooth rates."""
     loss = make_loss(estimator) if loss is None else loss
     settings = estimator.surrogate, loss, estimator.tolerance
-    (bound,) = bind_all(constraints, [training.samples], *settings, training.target_unit)
+    (bound,) = bind_all(constraints, [training.samples], *settings, training.score_unit(loss))
     if training.lacks_groups:  # not even bounds that hold for one group
         bound = [one for one in bound if not len(one.rows.lower)]
     if is_pairwise(loss):
         _refuse_threshold_criteria(loss, bound)
     # Class weights count in the loss; rates of groups keep the sample weights.
     weights, system = loss_weights(estimator.class_weight, training), ConstraintSystem(tuple(bound))
-    loss, _ = loss_in_unit(loss, training.target_unit)
+    loss, _ = loss_in_unit(loss, training.score_unit(loss))
     return ConstrainedProblem(
         model, loss, training.samples.target, weights, estimator.alpha, system
     )
@@ -179,7 +179,7 @@ tolerance : float or None, default=None
     others of their own.
 confidence_level : float between 0 and 1, or None, default=None
     Of repeated samples from one population, at most a share of ``1 - confidence_level`` lead to a
-    fit that is guaranteed (``status_`` is not "uncertain") and breaks a tolerance in this
+    fit that is guaranteed (``verdict_`` is "shown") and breaks a tolerance in this
     population. The training data is held to a smaller tolerance, which is checked by
     cross-validation: of linear models by leaving each sample out to first order. So of the
     guaranteed fits, at most ``1 - confidence_level`` over the share that is guaranteed are false:
@@ -271,10 +271,17 @@ constraint_violation_ : float
     tolerances are kept. It is nan if groups were to be compared, but there are no two, and if a
     gap is unknown, because nothing counts in the denominator of a group's rate: the status is then
     "infeasible".
+verdict_ : {"shown", "open"}
+    Whether the population is shown to keep the tolerance, with a probability of
+    ``confidence_level``, in the words of a claim. It is open without that, too.
 guarantee_probability_ : float
     Probability, estimated from decisions about samples left out, with which the population keeps
     the tolerance; nan where ``confidence_level`` is None. Where it is less than that, it is a lower
     bound, for which standard errors are 1.3 times as large.
+tolerances_ : ndarray of shape (n_constraints,)
+    Tolerance of each constraint that was used, its own, that of the estimator or the default, as
+    ``constraint_report_`` states it: of a regressor in units of the target, of a ratio or floor the
+    ratio or the smallest value.
 tightened_tolerances_ : ndarray of shape (n_constraints,)
     Tolerance that the training data was held to, for each constraint: less than was requested where
     ``confidence_level`` is given. That of a ratio or floor is the ratio or the smallest value: more
@@ -342,12 +349,16 @@ estimator_docs = make_docstring_decorator(
         ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
         between the groups' own percentiles are shown.
     """,
-    uncertified="""
+    without_guarantee="""
+    verdict_ : {"open"}
+        Nothing is shown of the population: certify the model on held-out data.
     guarantee_probability_ : float
         nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
         on the training data alone.
     guaranteed_tolerances_ : ndarray of shape (n_constraints,)
         nan, likewise.
+    tolerances_ : ndarray of shape (n_constraints,)
+        Tolerance of each constraint that was used, of a regressor in units of the target.
     tightened_tolerances_ : ndarray of shape (n_constraints,)
         Tolerance that the training data was held to: the requested one.
     """,

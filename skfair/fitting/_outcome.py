@@ -15,6 +15,8 @@ from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
 from skfair.solvers import SQP
 from skfair.utils._checks import join_names, warn
+from skfair.utils._numbers import bound_text, limit_text, number_text
+from skfair.utils._verdicts import find_verdict
 
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 
@@ -54,6 +56,7 @@ def to_user_units(guarantee, constraint, loss_unit):
         candidate=candidate,
         training_tolerances=state(guarantee.training_tolerances),
         limits=None if limits is None else state(limits),
+        tolerances=state(constraint.tolerances),
     )
 
 
@@ -77,16 +80,18 @@ def status_of(candidate, enforcement):
 def guarantee_attributes(estimator, guarantee, status):
     """Fitted attributes of a guarantee for the population.
 
-    The status is "uncertain" where the training data keeps the bound and new data may not.
+    The verdict is "shown" where new data keep the bound, too, with the requested probability.
     """
-    confidence = estimator.confidence_level
-    is_short = confidence is not None and guarantee.probability < confidence
-    limits, n_constraints = guarantee.limits, len(guarantee.training_tolerances)
+    level, limits = estimator.confidence_level, guarantee.limits
+    is_shown = level is not None and guarantee.probability >= level
+    n_constraints = len(guarantee.training_tolerances)
     return {
+        "tolerances_": guarantee.tolerances,
         "tightened_tolerances_": guarantee.training_tolerances,
         "guaranteed_tolerances_": np.full(n_constraints, np.nan) if limits is None else limits,
         "guarantee_probability_": guarantee.probability,
-        "status_": "uncertain" if is_short and status != "infeasible" else status,
+        "status_": status,
+        "verdict_": find_verdict(is_shown and status != "infeasible"),
     }
 
 
@@ -134,6 +139,7 @@ def unconstrained_fit_attributes(report):
     return {
         REPORT_ATTRIBUTE: {name: values[:0] for name, values in report.items()},
         "status_": "unconstrained",
+        "verdict_": "open",
         "guarantee_probability_": np.nan,
         "guaranteed_tolerances_": np.empty(0),
         "constraint_violation_": np.nan,
@@ -148,8 +154,8 @@ def warn_of_outcome(estimator, constraint, guarantee):
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = _describe_violation if is_enforced else _describe_smooth_violation
         warn(describe(constraint, candidate), InfeasibleConstraintWarning)
-    elif estimator.status_ == "uncertain":
-        warn(describe_uncertainty(estimator, guarantee, constraint), InfeasibleConstraintWarning)
+    elif lacks_guarantee(estimator):
+        warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
         warn(candidate.result.message, ConvergenceWarning)
     # Constant decisions are worth a warning only if the constraint has caused them.
@@ -178,8 +184,9 @@ def _warn_of_tiny_tolerances(constraints):
     for one, unit in zip(constraints, constraints.units, strict=True):
         if unit != 1.0 and one.gap.form != "ceiling" and 0.0 < one.tolerance < _TINY_TOLERANCE:
             warn(
-                f"tolerance={one.tolerance * unit:.3g} of {one.name} is in units of the target, "
-                f"and less than .1 % of the default, {DEFAULT_TOLERANCE * unit:.3g}. Pass "
+                f"tolerance={bound_text(one.tolerance * unit)} of {one.name} is in units of the "
+                "target, and less than .1 % of the default, "
+                f"{number_text(DEFAULT_TOLERANCE * unit)}. Pass "
                 "tolerance=None for the default, 0 for equality, or a number in these units."
             )
 
@@ -192,7 +199,13 @@ def advise_relaxation(constraints):
     return " or ".join(sorted(changes)).capitalize()
 
 
-def describe_uncertainty(estimator, guarantee, constraints):
+def lacks_guarantee(estimator):
+    """Whether the probability of a guarantee is known, and less than was requested."""
+    level = estimator.confidence_level
+    return level is not None and estimator.guarantee_probability_ < level
+
+
+def describe_open_verdict(estimator, guarantee, constraints):
     """Message for a bound that cannot be guaranteed: what can be, and how many samples it needs."""
     # The smallest group that is compared limits what can be guaranteed.
     report = estimator.constraint_report_.dropna(subset="tolerance")
@@ -205,11 +218,10 @@ def describe_uncertainty(estimator, guarantee, constraints):
         else f"about {times:.1f} times as many samples would be enough, "
         f"{np.ceil(times * n):.0f} of it"
     )
-    # Rounded down, so that it never seems to be enough.
-    probability = np.floor(1e3 * guarantee.probability) / 1e3
     return (
         "The population keeps the bound with a probability of at least "
-        f"{probability:.3g}, but confidence_level={estimator.confidence_level:g}. "
+        f"{limit_text(guarantee.probability, is_lower=True)}, but "
+        f"confidence_level={bound_text(estimator.confidence_level)}. "
         f"At this level the model keeps {_describe_limits(constraints, guarantee.limits)}. "
         f"The smallest group that is compared, {where}group {group!r}, has n={n}; {enough}. "
         f"{advise_relaxation(constraints)}, lower confidence_level, or merge or leave out small "
@@ -220,10 +232,9 @@ def describe_uncertainty(estimator, guarantee, constraints):
 def _describe_limits(constraints, limits):
     """The strictest bound of each constraint that the population keeps."""
     texts = []
-    for one, limit, unit in zip(constraints, limits, constraints.units, strict=True):
-        round_outwards = np.ceil if one.gap.bounded == "tolerance" else np.floor
-        rounded = round_outwards(1e3 * limit / unit) / 1e3 * unit
-        texts.append(f"a {one.gap.bounded} of {rounded:.3g} ({one.name})")
+    for one, limit in zip(constraints, limits, strict=True):
+        text = limit_text(limit, is_lower=one.gap.bounded != "tolerance")
+        texts.append(f"a {one.gap.bounded} of {text} ({one.name})")
     return ", ".join(texts)
 
 
@@ -243,13 +254,14 @@ def _describe_violation(constraint, candidate):
             )
         return f"The gap of {one.name} cannot be measured on the training data. {remedy}{also}."
     excess = (
-        f"The tolerance is exceeded by {candidate.violation:.2g} on the training data: the gap of "
-        f"{one.name} is {gap:.4g}, its tolerance {tolerances[worst]:g}."
+        f"The tolerance is exceeded by {number_text(candidate.violation, 2)} on the training data: "
+        f"the gap of {one.name} is {limit_text(gap, n_digits=4)}, its tolerance "
+        f"{bound_text(tolerances[worst])}."
     )
     if one.gap.bounded != "tolerance":
         excess = (
-            f"The {one.gap.bounded} of {one.name} is {one.gap.state(gap):.4g} on the training "
-            f"data, less than {one.gap.state(one.tolerance):g}."
+            f"The {one.gap.bounded} of {one.name} is {limit_text(one.gap.state(gap), True, 4)} on "
+            f"the training data, less than {bound_text(one.gap.state(one.tolerance))}."
         )
     return (
         f"{excess} See constraint_report_ for the groups that exceed it. "
@@ -345,7 +357,7 @@ class FitProgressCallback:
             objective, violation = self._measure(progress.evaluation)
             print(
                 f"{self.prefix}problem {self.n_problems}, iteration {progress.n_iter}: "
-                f"objective {objective:.6g}, violation {violation:.2g}, "
+                f"objective {objective:.6g}, violation {number_text(violation, 2)}, "
                 f"residual {progress.residual:.2g}"
             )
         task = self.context.subcontext(task_name="iteration")
@@ -621,11 +633,11 @@ def _describe_largest_violation(constraint, scores):
     cell, group = (report[name][bounded[row]] for name in ("event", "group"))
     where = "" if cell == "all" else f"{cell} of "
     tolerance = part.tolerance * constraint.units[worst]
-    bound, advice = f"tolerance of {tolerance:g}", "Raise the tolerance"
+    bound, advice = f"tolerance of {bound_text(tolerance)}", "Raise the tolerance"
     if part.gap.is_ratio:
-        bound, advice = f"ratio of {1.0 - part.tolerance:g}", "Lower the ratio"
+        bound, advice = f"ratio of {bound_text(1.0 - part.tolerance)}", "Lower the ratio"
     return (
         f"Without constraint, {part.name} is farthest from its {bound}, "
-        f"with {where}group {group!r} (n={n[row]}) at {rates[row]:.3g} where the mean of all "
-        f"groups is {mean[row]:.3g}. {advice}"
+        f"with {where}group {group!r} (n={n[row]}) at {number_text(rates[row])} where the mean "
+        f"of all groups is {number_text(mean[row])}. {advice}"
     )

@@ -42,11 +42,8 @@ def merge_duplicate_rows(sensitive_features, sample_weight, **columns):
     >>> groups.to_list(), weights, columns["decided"]
     (['f', 'f', 'm'], array([1., 2., 1.]), array([0, 1, 1]))
     """
-    try:
-        groups, sums, columns = _merge_rows(sensitive_features, sample_weight, columns)
-    except _NotMergeableError:
-        return sensitive_features, sample_weight, columns
-    return groups, sums[:, 1], columns
+    merged = merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns)
+    return *merged[:2], {name: merged[2][name] for name in columns}
 
 
 def merge_duplicate_rows_with_sizes(sensitive_features, sample_weight, **columns):

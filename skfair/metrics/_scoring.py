@@ -553,7 +553,8 @@ def make_scorer(
         The positive class, as in :func:`get_scorer`.
     confidence_level : float, default=None
         Probability with which the limit of the gap of a constraint holds, for a model that does not
-        depend on the samples scored. The gap of a constraint with a ratio is 1 minus the ratio.
+        depend on the samples scored. The gap of a constraint with a ratio is 1 minus the ratio, and
+        that of a floor 1 minus the smallest rate: -0.2 says that the ratio is at least 0.8.
     **params
         Parameters of a metric that compares groups, such as ``interval=(0.0, 0.2)``.
 

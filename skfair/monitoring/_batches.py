@@ -14,8 +14,10 @@ import pandas as pd
 from sklearn.utils import check_consistent_length
 
 from skfair.audit import Audit
+from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
+from skfair.constraints._held_out import metric_kind
 from skfair.constraints._outcomes import evaluate_cells, outcome_use
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._groups import check_attribute_label_types
@@ -273,7 +275,7 @@ class Batch(NamedTuple):
     has_outcomes: bool
 
 
-def make_audit(settings, y_pred, y_true, sensitive_features, sample_weight):
+def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
     """The audit of a batch, of which at least one sample has a positive weight."""
     return Audit.from_columns(
         {"y_pred": y_pred, "y_true": y_true},
@@ -331,6 +333,11 @@ def read_batch(settings, row, attributes, audit, ids, X):
     constraint, y_true = settings.constraint, columns.get("y_true")
     y_pred = None if constraint.counts_decisions else columns.get("y_score")
     y_pred = audit.find_decisions(columns) if y_pred is None else y_pred
+    # Losses are of the decision function, where an audit has probabilities.
+    if metric_kind(constraint) == "labelled_margin" and audit.model and "y_score" in columns:
+        estimator, *of_model = audit.model
+        (((_, y_pred), _),) = predict_for_metric(estimator, constraint, *of_model, audit.pos_label)
+        y_pred = y_pred[audit.is_used][rows]
     scores = to_scores(constraint, y_pred, y_true, settings.pos_label)
     is_known, target = y_true is not None, np.ones(len(scores))
     if is_known:

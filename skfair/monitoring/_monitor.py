@@ -362,8 +362,8 @@ class GapMonitor(BaseEstimator):
     ...     group = rng.choice(["a", "b"], size=1000)
     ...     rate = np.where((group == "b") & (month > 6), 0.2, 0.4)
     ...     decisions = (rng.random(1000) < rate).astype(int)
-    ...     verdict = monitor.update(decisions, sensitive_features=group, time=month).verdict_
-    ...     print(month, verdict, end="; " if month % 4 else "\n")
+    ...     monitor = monitor.update(None, decisions, sensitive_features=group, time=month)
+    ...     print(month, monitor.verdict_, end="; " if month % 4 else "\n")
     1 open; 2 open; 3 shown; 4 shown
     5 shown; 6 shown; 7 shown; 8 contradicted
     9 contradicted; 10 contradicted; 11 contradicted; 12 contradicted
@@ -385,8 +385,8 @@ class GapMonitor(BaseEstimator):
 
     def update(
         self,
+        y_true: ArrayLike | None,
         y_pred: Any,
-        y_true: ArrayLike | None = None,
         *,
         sensitive_features: MatrixLike,
         sample_weight: ArrayLike | None = None,
@@ -398,12 +398,12 @@ class GapMonitor(BaseEstimator):
 
         Parameters
         ----------
+        y_true : array-like of shape (n_samples,) or None
+            Outcomes. Constraints on predictions alone need none; of others outcomes may come later,
+            by `update_labels`, if `ids` are passed.
         y_pred : array-like of shape (n_samples,)
             Decisions of a classifier as its constraint compares them, or scores or predicted
             numbers; of any number of samples. Data of Dask are loaded.
-        y_true : array-like of shape (n_samples,), default=None
-            Outcomes. Constraints on predictions alone need none; of others outcomes may come later,
-            by `update_labels`, if `ids` are passed.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
             Groups, with the same attributes in all batches. A group that was not in earlier
             batches joins with a warning.
@@ -437,12 +437,12 @@ class GapMonitor(BaseEstimator):
             If groups join, or outcomes are missing when the delay of their cohort has passed.
         """
         settings = _check_settings(self)
-        y_pred, y_true, sensitive_features, sample_weight, ids, X = map(
-            load_rows, (y_pred, y_true, sensitive_features, sample_weight, ids, X)
+        y_true, y_pred, sensitive_features, sample_weight, ids, X = map(
+            load_rows, (y_true, y_pred, sensitive_features, sample_weight, ids, X)
         )
         if is_empty(y_pred, sensitive_features, sample_weight):
             return self._read(settings, None, None, None, time)
-        audit = make_audit(settings, y_pred, y_true, sensitive_features, sample_weight)
+        audit = make_audit(settings, y_true, y_pred, sensitive_features, sample_weight)
         if X is not None:
             check_consistent_length(audit.is_used, X)
             X = safe_indexing(X, np.flatnonzero(audit.is_used))
@@ -507,8 +507,8 @@ class GapMonitor(BaseEstimator):
 
     def update_late(
         self,
+        y_true: ArrayLike | None,
         y_pred: ArrayLike,
-        y_true: ArrayLike | None = None,
         *,
         sensitive_features: MatrixLike,
         sample_weight: ArrayLike | None = None,
@@ -522,7 +522,7 @@ class GapMonitor(BaseEstimator):
 
         Parameters
         ----------
-        y_pred, y_true, sensitive_features, sample_weight
+        y_true, y_pred, sensitive_features, sample_weight
             As in `update`; outcomes that the constraint needs must be known.
         ids : None
             Late decisions do not wait for outcomes.
@@ -548,7 +548,7 @@ class GapMonitor(BaseEstimator):
                 f"without delay and ids; got time={time!r}, delay={settings.delay!r}, and the last "
                 f"batch has {state.time!r}. Pass others to update."
             )
-        columns = map(load_rows, (y_pred, y_true, sensitive_features, sample_weight))
+        columns = map(load_rows, (y_true, y_pred, sensitive_features, sample_weight))
         row, audit = replace(state.rows[-1], time=time), make_audit(settings, *columns)
         batch = read_batch(settings, row, state.attributes, audit, None, None)
         state = state.with_groups(settings, batch.cohort.samples.groups)
@@ -725,7 +725,7 @@ class GapMonitor(BaseEstimator):
         --------
         >>> from skfair.monitoring import GapMonitor
         >>> monitor = GapMonitor("demographic_parity", tolerance=0.1)
-        >>> monitor = monitor.update([1, 0, 1, 0], sensitive_features=["a", "a", "b", "b"])
+        >>> monitor = monitor.update(None, [1, 0, 1, 0], sensitive_features=[*"aabb"])
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """

@@ -672,7 +672,7 @@ def _make_fitter(request, temperature=_TEMPERATURES[0]):
     solver = _ARGMAX_SOLVER if len(per_class) > 1 else solver
     target = np.concatenate([one.samples.target for one in per_class])
     weights = np.tile(weights, len(per_class))
-    loss, _ = loss_in_unit(loss, per_class[0].target_unit)
+    loss, _ = loss_in_unit(loss, per_class[0].score_unit(loss))
     problem = ConstrainedProblem(model, loss, target, weights, _ALPHA, system)
     return Fitter(problem, model.initial(), solver, {"callback": request.callback})
 
@@ -705,7 +705,7 @@ def _bind(per_class, constraints, settings):
     """Bind every constraint to each of the training data, as a function of the scores of all."""
     n_samples = len(per_class[0].samples.target)
     n_scores = len(per_class) * n_samples
-    samples, unit = [one.samples for one in per_class], per_class[0].target_unit
+    samples, unit = [one.samples for one in per_class], per_class[0].score_unit(settings[1])
     bound = bind_all(constraints, samples, *settings, unit)
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
@@ -751,10 +751,10 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
 # Input of estimators that wrap another one, whose features only that one checks.
 
 
-def check_training_without_features(estimator, X, y, metadata, request):
+def check_training_without_features(estimator, X, y, metadata, compares_groups):
     """Training data whose features are left out, and the positions of positive weight.
 
-    ``request`` is as in `check_classification_data`.
+    ``compares_groups`` is as in `check_classification_data`.
     """
     check_alignment(X=X, y=y, **metadata)
     check_column("y", y)
@@ -763,7 +763,7 @@ def check_training_without_features(estimator, X, y, metadata, request):
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
     check = check_classification_data if is_classifier(estimator) else check_regression_data
-    training = check(estimator, positions, y, metadata, request)
+    training = check(estimator, positions, y, metadata, compares_groups)
     return training, training.X[:, 0].astype(np.intp)
 
 
@@ -797,7 +797,7 @@ def route_metadata(estimator, base, metadata, params):
     return accepted | params, {}
 
 
-def feature_attributes(base):
+def wrapped_feature_attributes(base):
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(base, name) for name in names if hasattr(base, name)}

@@ -20,6 +20,7 @@ from skfair.fitting._fitter import search_lines
 from skfair.fitting._guarantee import Guarantee
 from skfair.postprocessing._events import group_codes, make_fitter, sums_and_changes
 from skfair.utils._checks import join_names, warn
+from skfair.utils._numbers import limit_text
 
 _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""
@@ -59,7 +60,8 @@ class Conflict(NamedTuple):
 
     def describe(self):
         """Sentences that name the bounds, and by how much each would have to be relaxed."""
-        ways = [f"{name} by {by:.2g}" for name, by in self.relaxations.items() if by < np.inf]
+        relaxations = {name: by for name, by in self.relaxations.items() if by < np.inf}
+        ways = [f"{name} by {limit_text(by, n_digits=2)}" for name, by in relaxations.items()]
         one = "it" if len(self.relaxations) == 1 else "one of them"
         condition = (
             ", unless denominators of the compared quotients fall below a quarter of the usual ones"

@@ -13,6 +13,7 @@ import numpy as np
 
 from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
+from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
@@ -331,7 +332,8 @@ def _bind_constraints(setting, labels, occupied):
 def _bind_to_cells(constraint, samples, surrogate, tolerance, present, n_cells):
     """The function of scores and cells that gives the value of a constraint, and its slopes."""
     try:
-        ((bound,),) = bind_all([constraint], [samples], surrogate, LogisticLoss(), tolerance)
+        settings = surrogate, LogisticLoss(), tolerance, LogOdds()
+        ((bound,),) = bind_all([constraint], [samples], *settings)
     except NothingToCompareError:
         _warn_of_small_groups()
         return _EmptyConstraint(resolve_tolerance(constraint, tolerance))

@@ -421,7 +421,7 @@ def test_tables_have_one_name_for_each_fact():
     scores = table["s"] / table["s"].max()
     audit = Audit.from_predictions(table["y"], table["d"], y_score=scores, **data)
     report, subgroups = audit.report(), audit.subgroups()
-    monitor = GapMonitor("demographic_parity", tolerance=0.1).update(table["d"], **data)
+    monitor = GapMonitor("demographic_parity", tolerance=0.1).update(None, table["d"], **data)
     tables = [
         *(report.frame, report.gaps, report.adverse_impact(), report.reliability),
         *(subgroups.flagged, subgroups.searches, monitor.summary(), monitor.to_frame()),

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from skfair.audit import Audit, _certify, fairness_front
+from skfair.audit import Audit, Claim, _certify, fairness_front
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import (
     CONSTRAINTS,
@@ -367,6 +367,9 @@ def test_nothing_is_certified_without_a_selection():
         *data, sensitive_features=groups, constraint=DemographicParity(ratio=0.8)
     )
     assert failed.shown_threshold is None and "What is shown" not in str(failed)
+    assert np.isnan(failed.estimate) and failed.required_sample_size is None
+    assert "Observed: no ratio, as all values are 0, at least 0 with" in str(failed)
+    assert failed.find_differences(Claim.from_json(failed.to_json())) == []
 
 
 def test_a_gap_at_the_tolerance_has_no_required_sample_size():

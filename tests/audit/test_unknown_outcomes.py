@@ -377,7 +377,7 @@ def test_monitors_read_unknown_outcomes_later():
     monitor = GapMonitor("equal_opportunity", 0.2)
     with pytest.raises(ValueError, match=f"or be None, but {np.sum(~KNOWN)} are missing"):
         monitor.update_from(audit)
-    monitor.update(DECISIONS, sensitive_features=SEX.to_numpy(), ids=np.arange(N))
+    monitor.update(None, DECISIONS, sensitive_features=SEX.to_numpy(), ids=np.arange(N))
     monitor.update_labels(np.flatnonzero(KNOWN), TRUTH[KNOWN])
     assert len(monitor.outstanding_ids_) == audit.n_without_outcome
 

@@ -53,7 +53,7 @@ def test_a_monitor_of_many_streams_agrees_with_one_of_each():
         for start in range(0, 400, 10):
             rows = slice(start, start + 10)
             monitor.update(
-                decisions[rows].astype(int), sensitive_features=group_codes[rows].astype(int)
+                None, decisions[rows].astype(int), sensitive_features=group_codes[rows].astype(int)
             )
             if monitor.verdict_ == "contradicted":
                 break

@@ -112,5 +112,5 @@ def test_reports_and_warnings_name_the_side(constraint, name):
     model = ConstrainedERMClassifier(constraint.set_params(tolerance=0.01), confidence_level=0.99)
     with pytest.warns(UserWarning, match=r"tolerance of [.\d]+ \(" + re.escape(name) + r"\)"):
         model.fit(X, y, sensitive_features=groups)
-    assert model.status_ == "uncertain"
+    assert model.verdict_ == "open"
     assert model.constraint_report_["constraint"].unique().tolist() == [name]

@@ -127,7 +127,7 @@ def test_guarantee_needs_samples(n_samples, is_guaranteed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the status says it
         model.fit(X, y, sensitive_features=groups)
-    assert (model.status_ != "uncertain") is is_guaranteed
+    assert (model.verdict_ == "shown") is is_guaranteed
     assert (model.guarantee_probability_ >= 0.9) is is_guaranteed
 
 

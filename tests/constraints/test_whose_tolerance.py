@@ -116,18 +116,18 @@ def test_the_own_tolerance_is_the_bound_of_a_fit_and_a_claim(data):
 
 def test_a_monitor_takes_the_tolerance_of_its_constraint(data):
     _, y, group = data
-    monitor = GapMonitor(DemographicParity(tolerance=0.1)).update(y, sensitive_features=group)
-    same = GapMonitor("demographic_parity", 0.1).update(y, sensitive_features=group)
+    monitor = GapMonitor(DemographicParity(tolerance=0.1)).update(None, y, sensitive_features=group)
+    same = GapMonitor("demographic_parity", 0.1).update(None, y, sensitive_features=group)
     assert monitor.summary().equals(same.summary())
     assert monitor.evidence_for_ == same.evidence_for_
     assert monitor.batches_to_alarm_ == same.batches_to_alarm_
     # The parameter stays None, and is still no other one with the next batch.
-    assert monitor.update(y, sensitive_features=group).n_batches_ == 2
+    assert monitor.update(None, y, sensitive_features=group).n_batches_ == 2
     ceiling = MaximumRate("false_positive_rate", 0.01)
     with pytest.raises(ValueError, match=OTHER):
         GapMonitor(ceiling, 0.5).update(y, y, sensitive_features=group)
     with pytest.raises(ValueError, match=r"tolerance must .*; got None"):
-        GapMonitor("demographic_parity").update(y, sensitive_features=group)
+        GapMonitor("demographic_parity").update(None, y, sensitive_features=group)
 
 
 def test_a_search_over_tolerances_raises(data):

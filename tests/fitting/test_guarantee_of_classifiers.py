@@ -61,7 +61,7 @@ def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
             with warnings.catch_warnings():  # of a few samples, that they are too small
                 warnings.simplefilter("ignore", InfeasibleConstraintWarning)
                 model.fit(X, y, sensitive_features=groups)
-            is_guaranteed = confidence is None or model.status_ != "uncertain"
+            is_guaranteed = confidence is None or model.verdict_ == "shown"
             n_violations[confidence] += is_guaranteed and gap_on(model, population) > 0.1
             guaranteed += is_guaranteed and confidence is not None
     assert n_violations[None] >= stats.binom.ppf(0.01, 20, 0.5)
@@ -106,7 +106,7 @@ def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_most_certa
     _, plain = largest_loss(5.0)
     model, guaranteed = largest_loss(plain + 0.001, confidence_level=0.95)
     largest_loss(0.8 * plain)
-    assert model.status_ == "uncertain"
+    assert model.verdict_ == "open"
     assert guaranteed <= plain + 0.001
     # The plain solver goes on with penalties up to the largest one.
     assert iterations[1] < 0.7 * iterations[2]
@@ -178,7 +178,7 @@ def test_the_warning_about_a_small_sample_names_the_required_number():
     stated = float(re.search(r"keeps a tolerance of ([.\d]+) \(DemographicParity\)", message)[1])
     assert 0.05 < model.guaranteed_tolerances_[0] <= stated < 1.0
     assert stated == pytest.approx(model.guaranteed_tolerances_[0], abs=1.1e-3)
-    assert model.status_ == "uncertain"
+    assert model.verdict_ == "open"
     assert model.guarantee_probability_ < 0.95
     assert model.predict(X).shape == (300,)
 
@@ -330,7 +330,7 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
     model = PartialParityPostprocessor(tolerance=0.1, confidence_level=0.95)
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
         model.fit(X, y, sensitive_features=groups)
-    assert model.status_ == "uncertain"
+    assert model.verdict_ == "open"
 
 
 def test_pairs_of_samples_have_no_guarantee():

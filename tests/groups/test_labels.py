@@ -174,7 +174,9 @@ def rank(place, groups):
 
 
 def monitor_ids(place, ids):
-    GapMonitor("demographic_parity", tolerance=0.1).update(Y, sensitive_features=CODES, ids=ids)
+    GapMonitor("demographic_parity", tolerance=0.1).update(
+        None, Y, sensitive_features=CODES, ids=ids
+    )
 
 
 def fit_classes(place, y):

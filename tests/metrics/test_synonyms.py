@@ -210,7 +210,9 @@ def test_everything_that_takes_a_constraint_knows_synonyms():
     with pytest.raises(ValueError, match=r"Did you mean 'mean_parity'\?$"):
         ConstrainedERMRegressor("mean_score_parity").fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"Did you mean 'demographic_parity'\?$"):
-        GapMonitor("statistical_parity", tolerance=0.1).update([0, 1], sensitive_features=[0, 1])
+        GapMonitor("statistical_parity", tolerance=0.1).update(
+            None, [0, 1], sensitive_features=[0, 1]
+        )
 
 
 @pytest.mark.parametrize(

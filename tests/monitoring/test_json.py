@@ -19,7 +19,7 @@ def stored_monitor():
     for month in range(1, 4):
         table = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "age": rng.integers(2, size=300)})
         decisions = (table["sex"] == "f").astype(int)
-        monitor.update(decisions, sensitive_features=table, time=f"2026-{month:02d}-01")
+        monitor.update(None, decisions, sensitive_features=table, time=f"2026-{month:02d}-01")
     assert len(monitor.alarms_)
     return json.loads(monitor.to_json())
 
@@ -28,8 +28,8 @@ def outstanding_monitor():
     """A monitor of cohorts with and without outcomes, as parsed JSON."""
     monitor = GapMonitor("equalized_odds", 0.1, delay=pd.Timedelta("90 days"))
     call = {"sensitive_features": list("ab"), "time": pd.Timestamp("2026-01-01")}
-    monitor.update([1, 0], ids=["u", "v"], **call)
-    monitor.update([1, 0], [1, 1], **call)
+    monitor.update(None, [1, 0], ids=["u", "v"], **call)
+    monitor.update([1, 1], [1, 0], **call)
     return json.loads(monitor.to_json())
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_field_is_named(old, new, match):
     if match is None:
         monitor = GapMonitor.from_json(seal_text(text.replace(old, new, 1)))
         with pytest.raises(ValueError, match="constraint must be"):
-            monitor.update([1, 0], sensitive_features=[["f", 0], ["m", 1]])
+            monitor.update(None, [1, 0], sensitive_features=[["f", 0], ["m", 1]])
         return
     with pytest.raises(ValueError, match=match):
         GapMonitor.from_json(seal_text(text.replace(old, new, 1)))
@@ -176,10 +176,10 @@ def test_a_callable_has_no_json():
 @pytest.mark.parametrize("unit", [pd.Timedelta, np.timedelta64])
 def test_json_keeps_a_delay_that_is_a_time_span(unit):
     monitor = GapMonitor("error_rate_parity", 0.2, delay=unit(90, "D"))
-    monitor.update([1, 0], [1, 1], sensitive_features=list("ab"), time="2026-01-01")
+    monitor.update([1, 1], [1, 0], sensitive_features=list("ab"), time="2026-01-01")
     monitor = GapMonitor.from_json(monitor.to_json())
     assert monitor.delay == unit(90, "D")
-    assert monitor.update([], sensitive_features=[], time="2026-04-01").n_outstanding_ == 0
+    assert monitor.update(None, [], sensitive_features=[], time="2026-04-01").n_outstanding_ == 0
 
 
 def test_objects_have_the_fields_that_are_written():
@@ -187,7 +187,7 @@ def test_objects_have_the_fields_that_are_written():
     monitor = GapMonitor(BoundedGroupLoss(0.5, loss="absolute"), 0.5)
     rng = np.random.default_rng(0)
     monitor.update(
-        rng.random(100), rng.integers(2, size=100), sensitive_features=rng.integers(2, size=100)
+        rng.integers(2, size=100), rng.random(100), sensitive_features=rng.integers(2, size=100)
     )
     comparison = monitor._state.comparisons["group"]
     for one in (comparison, comparison.gap, comparison.cells["all"], monitor._state.outstanding):

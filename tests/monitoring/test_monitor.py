@@ -36,7 +36,7 @@ def make_monitor(rates, n_batches=8, n=500, tolerance=0.1, seed=0, **params):
     monitor.set_params(**params)
     for _ in range(n_batches):
         decisions, groups = draw(rng, n, rates)
-        monitor.update(decisions, sensitive_features=groups)
+        monitor.update(None, decisions, sensitive_features=groups)
     return monitor
 
 
@@ -55,8 +55,8 @@ def test_equal_rates_are_certified_and_different_ones_raise_an_alarm():
 
 def test_the_frames_have_what_was_counted():
     monitor = GapMonitor("demographic_parity", 0.2, min_group_size=1)
-    monitor.update([1, 1, 0, 0, 1], sensitive_features=list("aaabb"), time="2026-01-01")
-    monitor.update([0, 1, 0], sensitive_features=list("bab"), time="2026-02-01")
+    monitor.update(None, [1, 1, 0, 0, 1], sensitive_features=list("aaabb"), time="2026-01-01")
+    monitor.update(None, [0, 1, 0], sensitive_features=list("bab"), time="2026-02-01")
     frame = monitor.to_frame()
     assert frame["n"].tolist() == [3, 2, 1, 2]
     np.testing.assert_allclose(frame["estimate"], [2 / 3, 1 / 2, 1.0, 0.0])
@@ -93,9 +93,9 @@ def test_the_order_of_samples_in_a_batch_does_not_matter(seed, is_weighted, has_
         order = rng.permutation(80)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            one.update(values, sensitive_features=groups, sample_weight=weights)
+            one.update(None, values, sensitive_features=groups, sample_weight=weights)
             other.update(
-                values[order], sensitive_features=groups[order], sample_weight=weights[order]
+                None, values[order], sensitive_features=groups[order], sample_weight=weights[order]
             )
     assert same(one, other)
 
@@ -110,7 +110,7 @@ def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
         decisions, groups = draw(rng, 30)
         ids = [f"{time}-{i}" for i in range(30)]
         for monitor in (one, other):
-            monitor.update(decisions, sensitive_features=groups, time=time, ids=ids)
+            monitor.update(None, decisions, sensitive_features=groups, time=time, ids=ids)
             monitor.update_labels(ids, 1 - decisions if time % 2 else decisions)
         if how == "json":
             other = GapMonitor.from_json(other.to_json())
@@ -137,16 +137,16 @@ def test_small_batches_have_the_evidence_of_blocks_of_twenty(size):
     for monitor, n_samples in ((small, size), (blocks, 20)):
         for start in range(0, 400, n_samples):
             rows = slice(start, start + n_samples)
-            monitor.update(decisions[rows], sensitive_features=groups[rows])
+            monitor.update(None, decisions[rows], sensitive_features=groups[rows])
     assert small.verdict_ == "contradicted"
     assert small.evidence_against_ == blocks.evidence_against_
 
 
 def test_parameters_may_not_change_after_the_first_batch():
     monitor = GapMonitor("demographic_parity", 0.1)
-    monitor.update([1, 0], sensitive_features=["a", "b"]).set_params(tolerance=0.2)
+    monitor.update(None, [1, 0], sensitive_features=["a", "b"]).set_params(tolerance=0.2)
     with pytest.raises(ValueError, match="must not change"):
-        monitor.update([1, 0], sensitive_features=["a", "b"])
+        monitor.update(None, [1, 0], sensitive_features=["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_parameters_may_not_change_after_the_first_batch():
 def test_inputs_of_unequal_lengths_are_refused_even_without_samples(y_pred, groups, weights):
     monitor = GapMonitor("demographic_parity", 0.1)
     with pytest.raises((ValueError, TypeError)):
-        monitor.update(y_pred, sensitive_features=groups, sample_weight=weights)
+        monitor.update(None, y_pred, sensitive_features=groups, sample_weight=weights)
     assert not hasattr(monitor, "verdict_")
 
 
@@ -164,7 +164,7 @@ def test_a_large_first_batch_counts_as_its_samples_would_in_several():
     rng = np.random.default_rng(0)
     decisions, groups = draw(rng, 6000)
     monitor = GapMonitor("demographic_parity", 0.1)
-    assert monitor.update(decisions, sensitive_features=groups).verdict_ == "shown"
+    assert monitor.update(None, decisions, sensitive_features=groups).verdict_ == "shown"
 
 
 def test_a_change_raises_the_alarm_and_names_its_time():
@@ -172,7 +172,7 @@ def test_a_change_raises_the_alarm_and_names_its_time():
     alarms = []
     for time in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4 if time < 30 else 0.2))
-        monitor.update(decisions, sensitive_features=groups, time=time)
+        monitor.update(None, decisions, sensitive_features=groups, time=time)
         if monitor.verdict_ == "contradicted":
             alarms.append(time)
             assert 28 <= monitor.since_ <= time
@@ -188,7 +188,7 @@ def test_rates_that_change_together_are_no_alarm():
     for time in range(60):
         rate = 0.5 + 0.4 * np.sin(time / 4)
         decisions, groups = draw(rng, 200 + 100 * (time % 3), (rate, rate))
-        monitor.update(decisions, sensitive_features=groups)
+        monitor.update(None, decisions, sensitive_features=groups)
     assert monitor.verdict_ != "contradicted"
 
 
@@ -196,7 +196,7 @@ def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_
     rng, monitor = np.random.default_rng(3), GapMonitor("demographic_parity", 0.2, run_length=10)
     for _ in range(60):
         decisions, groups = draw(rng, 400, (0.4, 0.4))
-        monitor.update(decisions, sensitive_features=groups)
+        monitor.update(None, decisions, sensitive_features=groups)
     assert monitor.verdict_ == "shown" and not len(monitor.alarms_)
 
 
@@ -205,7 +205,7 @@ def test_three_groups_with_unequal_odds_raise_an_alarm_about_one_class():
     for _ in range(10):
         groups, y_true = rng.integers(3, size=600), rng.integers(2, size=600)
         rate = np.where(y_true == 1, 0.6, np.where(groups == 2, 0.5, 0.2))
-        monitor.update((rng.random(600) < rate).astype(int), y_true, sensitive_features=groups)
+        monitor.update(y_true, (rng.random(600) < rate).astype(int), sensitive_features=groups)
     assert monitor.verdict_ == "contradicted"
     rates = monitor.to_frame().groupby(["event", "group"])["estimate"].mean()
     assert rates["negatives", 2] > 0.4 > rates["negatives", 0]
@@ -217,11 +217,11 @@ def test_each_attribute_is_compared_by_itself():
     for _ in range(10):
         table = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "age": rng.integers(3, size=600)})
         rate = np.where(table["sex"] == "f", 0.5, 0.2)
-        monitor.update((rng.random(600) < rate).astype(int), sensitive_features=table)
+        monitor.update(None, (rng.random(600) < rate).astype(int), sensitive_features=table)
     assert monitor.verdict_ == "contradicted"
     assert set(monitor.to_frame()["attribute"]) == {"sex", "age"}
     intersections = GapMonitor("demographic_parity", 0.1)
-    intersections.update([0, 1], sensitive_features=[["f", 1], ["m", 2]])
+    intersections.update(None, [0, 1], sensitive_features=[["f", 1], ["m", 2]])
     assert intersections.to_frame()["group"].tolist() == [("f", 1), ("m", 2)]
 
 
@@ -229,7 +229,7 @@ def test_equal_attributes_without_times_raise_an_alarm_together():
     decisions = np.repeat([0, 1], 500)
     table = pd.DataFrame({"one": np.repeat(["a", "b"], 500), "two": np.repeat(["c", "d"], 500)})
     monitor = GapMonitor(DemographicParity(attributes="each"), 0.1)
-    monitor.update(decisions, sensitive_features=table)
+    monitor.update(None, decisions, sensitive_features=table)
     assert monitor.verdict_ == "contradicted"
     assert monitor.alarms_.to_dict("records") == [{"batch": 1, "time": None, "since": None}]
 
@@ -242,12 +242,12 @@ def test_data_of_dask_are_loaded():
     one, other = GapMonitor("equalized_odds", 0.1), GapMonitor("equalized_odds", 0.1)
     for monitor, data in ((one, table), (other, lazy)):
         monitor.update(
-            data["decision"],
             data["y"],
+            data["decision"],
             sensitive_features=data["sex"],
             sample_weight=data["weight"],
         )
-        monitor.update(data["decision"], sensitive_features=data[["sex"]], ids=data.index)
+        monitor.update(None, data["decision"], sensitive_features=data[["sex"]], ids=data.index)
         monitor.update_labels(data.index, data["y"])
     assert same(one, other) and one.n_outstanding_ == 0
 
@@ -256,14 +256,14 @@ def test_columns_may_come_in_another_order_but_not_others():
     table = pd.DataFrame({"sex": ["f", "m", "f"], "age": [1, 1, 2]})
     one, other = GapMonitor("demographic_parity", 0.1), GapMonitor("demographic_parity", 0.1)
     for _ in range(2):
-        one.update([1, 0, 1], sensitive_features=table)
-    other.update([1, 0, 1], sensitive_features=table)
-    other.update([1, 0, 1], sensitive_features=table[["age", "sex"]])
+        one.update(None, [1, 0, 1], sensitive_features=table)
+    other.update(None, [1, 0, 1], sensitive_features=table)
+    other.update(None, [1, 0, 1], sensitive_features=table[["age", "sex"]])
     assert same(one, other)
     with pytest.raises(ValueError, match="first batch"):
-        one.update([1, 0, 1], sensitive_features=table.rename(columns={"age": "race"}))
+        one.update(None, [1, 0, 1], sensitive_features=table.rename(columns={"age": "race"}))
     with pytest.raises(ValueError, match="first batch"):
-        one.update([1, 0, 1], sensitive_features=table["sex"])
+        one.update(None, [1, 0, 1], sensitive_features=table["sex"])
 
 
 def test_strata_are_compared_within():
@@ -273,7 +273,7 @@ def test_strata_are_compared_within():
         X, groups = rng.integers(2, size=(800, 1)), rng.choice(["a", "b"], 800)
         rate = np.where(X[:, 0] == 0, 0.2, 0.6)
         decisions = (rng.random(800) < rate).astype(int)
-        monitor.update(decisions, sensitive_features=groups, X=X)
+        monitor.update(None, decisions, sensitive_features=groups, X=X)
     assert monitor.verdict_ == "shown"
     assert set(monitor.to_frame()["event"]) == {"stratum 0", "stratum 1"}
 
@@ -289,13 +289,13 @@ def test_bounded_losses_and_means_keep_their_units():
     for _ in range(10):
         y, groups = rng.uniform(-1, 1, 500), rng.choice(["a", "b"], 500)
         predicted = y + rng.uniform(-1, 1, 500)
-        monitor.update(predicted, y, sensitive_features=groups)
-        means.update(predicted, sensitive_features=groups)
+        monitor.update(y, predicted, sensitive_features=groups)
+        means.update(None, predicted, sensitive_features=groups)
     assert monitor.verdict_ == means.verdict_ == "shown"
     assert monitor.interval().estimate == pytest.approx(1 / 3, abs=0.05)
     assert monitor.interval().high < 3.0 and means.interval().high < 2.5
     with pytest.raises(ValueError, match="value_range"):
-        means.update([7.0, 0.0], sensitive_features=["a", "b"])
+        means.update(None, [7.0, 0.0], sensitive_features=["a", "b"])
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), ("no", "yes")])
@@ -311,7 +311,7 @@ def test_squared_errors_of_classes_are_those_of_the_metric(labels):
         value_range=(0.0, 16.0),
         pos_label="yes" if "yes" in labels else None,
     )
-    monitor.update(scores, np.asarray(labels)[y], sensitive_features=groups)
+    monitor.update(np.asarray(labels)[y], scores, sensitive_features=groups)
     assert monitor.summary()["gap"].item() == pytest.approx(by_hand)
 
 
@@ -328,7 +328,7 @@ def test_predicted_numbers_come_with_real_outcomes(name):
     }[name]
     by_hand = abs(values[groups == "a"].mean() - values[groups == "b"].mean())
     monitor = GapMonitor(constraint, 0.5, value_range=(-1.0, 6.0))
-    monitor.update(predicted, y, sensitive_features=groups)
+    monitor.update(y, predicted, sensitive_features=groups)
     assert monitor.summary()["gap"].item() == pytest.approx(by_hand)
 
 
@@ -344,7 +344,7 @@ class CustomParity(DemographicParity):
 
 def test_gaps_of_ones_own_are_not_taken_for_their_parents():
     with pytest.raises(ValueError, match="got CustomParity.*whose gap is CustomRange"):
-        GapMonitor(CustomParity(), 0.1).update([1, 0], sensitive_features=["a", "b"])
+        GapMonitor(CustomParity(), 0.1).update(None, [1, 0], sensitive_features=["a", "b"])
 
 
 def test_weights_count_samples_of_the_weighted_population():
@@ -354,28 +354,28 @@ def test_weights_count_samples_of_the_weighted_population():
     for _ in range(20):
         decisions, groups = draw(rng, 600, (0.4, 0.25))
         weights = np.where((groups == "a") & (decisions == 1), 0.5, 1.0)  # .2 / .8 = .25
-        monitor.update(decisions, sensitive_features=groups, sample_weight=weights)
+        monitor.update(None, decisions, sensitive_features=groups, sample_weight=weights)
     assert monitor.verdict_ == "shown"
     assert monitor.interval().estimate < 0.06
     with pytest.raises(ValueError, match="max_weight"):
-        monitor.update([1, 0], sensitive_features=["a", "b"], sample_weight=[3.0, 0.5])
+        monitor.update(None, [1, 0], sensitive_features=["a", "b"], sample_weight=[3.0, 0.5])
 
 
 def test_samples_of_weight_zero_and_empty_batches_are_absent():
     one, other = GapMonitor("demographic_parity", 0.1), GapMonitor("demographic_parity", 0.1)
-    one.update([1, 0, 1], sensitive_features=["a", "b", "c"], sample_weight=[1, 1, 0])
-    other.update([1, 0], sensitive_features=["a", "b"])
+    one.update(None, [1, 0, 1], sensitive_features=["a", "b", "c"], sample_weight=[1, 1, 0])
+    other.update(None, [1, 0], sensitive_features=["a", "b"])
     assert same(one, other)
     evidence = one.evidence_for_, one.evidence_against_
-    one.update([], sensitive_features=[])
+    one.update(None, [], sensitive_features=[])
     assert (one.evidence_for_, one.evidence_against_) == evidence
     assert one.n_batches_ == 2 and np.isnan(one.summary()["batch_gap"].iloc[-1])
 
 
 def test_the_first_batch_may_be_empty_or_without_a_group():
     monitor = GapMonitor("demographic_parity", 0.1)
-    assert monitor.update([], sensitive_features=[]).verdict_ == "open"
-    monitor.update([1], sensitive_features=["a"])
+    assert monitor.update(None, [], sensitive_features=[]).verdict_ == "open"
+    monitor.update(None, [1], sensitive_features=["a"])
     assert monitor.verdict_ == "open" and monitor.interval().high == 1.0
 
 
@@ -383,23 +383,23 @@ def test_a_group_that_joins_is_named_and_a_missing_one_is_no_matter():
     monitor = make_monitor((0.3, 0.3), min_group_size=1)
     assert monitor.verdict_ == "shown"
     with pytest.warns(UserWarning, match="'c' did not occur"):
-        monitor.update([1, 0, 1], sensitive_features=["a", "b", "c"])
+        monitor.update(None, [1, 0, 1], sensitive_features=["a", "b", "c"])
     assert monitor.verdict_ == "open"  # nothing is known of c
-    monitor.update([1, 0], sensitive_features=["a", "a"])
+    monitor.update(None, [1, 0], sensitive_features=["a", "a"])
     with pytest.raises(TypeError, match="one type|one kind"):
-        monitor.update([1, 0], sensitive_features=[1, 2])
+        monitor.update(None, [1, 0], sensitive_features=[1, 2])
 
 
 def test_a_mistyped_group_does_not_end_the_certificate_of_a_constraint_by_name():
     monitor = make_monitor((0.3, 0.3))
     gap = monitor.interval()
     with pytest.warns(UserWarning, match="'s' did not occur .* once it has 30 samples"):
-        monitor.update([1, 0, 1], sensitive_features=["s", "a", "b"])
+        monitor.update(None, [1, 0, 1], sensitive_features=["s", "a", "b"])
     assert monitor.verdict_ == "shown"
     assert monitor.interval().high == gap.high
     assert np.isnan(monitor.summary()["batch_gap"].iloc[-1]) and monitor.left_out_ == ["s"]
     decisions, groups = draw(np.random.default_rng(0), 120, (0.3, 0.3, 0.9), "abs")
-    monitor.update(decisions, sensitive_features=groups)
+    monitor.update(None, decisions, sensitive_features=groups)
     assert (groups == "s").sum() >= 30 and monitor.verdict_ == "open"
 
 
@@ -408,24 +408,24 @@ def test_small_groups_are_compared_when_they_have_enough_samples():
     rng = np.random.default_rng(8)
     for _ in range(6):
         decisions, groups = draw(rng, 500)
-        monitor.update(np.append(decisions, [1]), sensitive_features=np.append(groups, ["z"]))
+        monitor.update(None, np.append(decisions, [1]), sensitive_features=np.append(groups, ["z"]))
     assert monitor.verdict_ == "shown"
 
 
 def test_time_may_not_run_backwards_and_the_state_is_kept():
     monitor = GapMonitor("demographic_parity", 0.1)
-    monitor.update([1, 0], sensitive_features=["a", "b"], time="2026-02-01")
+    monitor.update(None, [1, 0], sensitive_features=["a", "b"], time="2026-02-01")
     stored = monitor.to_json()
     for time, match in [("2026-01-01", "backwards"), (3, "one type"), (None, "every batch")]:
         with pytest.raises(ValueError, match=match):
-            monitor.update([1, 0], sensitive_features=["a", "b"], time=time)
+            monitor.update(None, [1, 0], sensitive_features=["a", "b"], time=time)
     with pytest.raises(ValueError, match="number or a date"):
-        monitor.update([1, 0], sensitive_features=["a", "b"], time="soon")
+        monitor.update(None, [1, 0], sensitive_features=["a", "b"], time="soon")
     assert monitor.to_json() == stored
     monitor = GapMonitor("demographic_parity", 0.1)
-    monitor.update([1, 0], sensitive_features=["a", "b"])
+    monitor.update(None, [1, 0], sensitive_features=["a", "b"])
     with pytest.raises(ValueError, match="every batch"):
-        monitor.update([1, 0], sensitive_features=["a", "b"], time=1)
+        monitor.update(None, [1, 0], sensitive_features=["a", "b"], time=1)
 
 
 class OverlappingCells(Constraint):
@@ -464,16 +464,16 @@ class OverlappingCells(Constraint):
 def test_parameters_are_checked_with_the_first_batch(params, match):
     monitor = GapMonitor("demographic_parity", 0.1).set_params(**params)
     with pytest.raises(ValueError, match=match):
-        monitor.update([1, 0], sensitive_features=["a", "b"])
+        monitor.update(None, [1, 0], sensitive_features=["a", "b"])
     assert not hasattr(monitor, "verdict_")
 
 
 def test_a_class_of_text_needs_a_positive_one():
     with pytest.raises(ValueError, match="pos_label"):
-        GapMonitor("demographic_parity", 0.1).update(["yes"], sensitive_features=["a"])
+        GapMonitor("demographic_parity", 0.1).update(None, ["yes"], sensitive_features=["a"])
     monitor = GapMonitor("demographic_parity", 0.1, pos_label="yes")
-    monitor.update(["no", "no"], sensitive_features=["a", "b"])
-    monitor.update(["yes", "no"], sensitive_features=["a", "b"])
+    monitor.update(None, ["no", "no"], sensitive_features=["a", "b"])
+    monitor.update(None, ["yes", "no"], sensitive_features=["a", "b"])
     assert monitor.to_frame()["estimate"].tolist() == [0.0, 0.0, 1.0, 0.0]
 
 
@@ -482,7 +482,7 @@ def read_change(**params):
     rng, monitor = np.random.default_rng(9), GapMonitor("demographic_parity", 0.1, **params)
     for time in range(20):
         decisions, groups = draw(rng, 1000, (0.4, 0.4 if time < 10 else 0.15))
-        monitor.update(decisions, sensitive_features=groups, time=time)
+        monitor.update(None, decisions, sensitive_features=groups, time=time)
     return monitor
 
 
@@ -520,7 +520,7 @@ def test_since_moves_on_if_the_tolerance_was_certified_between_two_alarms():
     monitor = GapMonitor("demographic_parity", 0.1, run_length=20)
     for time in range(60):
         decisions, groups = draw(rng, 2000, (0.4, 0.4 if time % 30 < 15 else 0.1))
-        monitor.update(decisions, sensitive_features=groups, time=time)
+        monitor.update(None, decisions, sensitive_features=groups, time=time)
     since = monitor.alarms_["since"]
     assert 14 <= since.iloc[0] <= 16 and 44 <= monitor.since_ <= 46
     assert monitor.since_ == since[since > 40].iloc[0]
@@ -532,7 +532,7 @@ def test_shares_of_the_error_add_up_to_it(run_length):
     decisions, groups = np.repeat([0, 1], 500), np.repeat(["a", "b"], 500)
     errors = []
     for _ in range(6):
-        monitor.update(decisions, sensitive_features=groups)
+        monitor.update(None, decisions, sensitive_features=groups)
         errors.append(1 / monitor.evidence_needed_)
     if run_length is None:
         assert errors == pytest.approx([0.05] * 6)
@@ -546,7 +546,9 @@ def test_shares_of_the_error_add_up_to_it(run_length):
 def test_the_interval_of_the_largest_gap_is_above_all_levels_that_are_rejected():
     monitor = GapMonitor("demographic_parity", 0.1)
     for _ in range(4):
-        monitor.update(np.repeat([0, 1], 1000), sensitive_features=np.repeat(["a", "b"], 1000))
+        monitor.update(
+            None, np.repeat([0, 1], 1000), sensitive_features=np.repeat(["a", "b"], 1000)
+        )
     assert monitor.interval().low > 0.9 and monitor.interval().high == 1.0
 
 
@@ -558,7 +560,7 @@ def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level
         verdicts = set()
         for _ in range(30):
             decisions, groups = draw(rng, int(rng.integers(20, 300)), (0.25, 0.2))
-            verdicts.add(monitor.update(decisions, sensitive_features=groups).verdict_)
+            verdicts.add(monitor.update(None, decisions, sensitive_features=groups).verdict_)
         alarms, shown = alarms + ("contradicted" in verdicts), shown + ("shown" in verdicts)
     # Binomial limit that is passed in one of 10,000 runs.
     limit = stats.binom.isf(1e-4, n_streams, 0.05)

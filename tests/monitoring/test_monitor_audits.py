@@ -26,7 +26,7 @@ def test_a_monitor_of_audits_and_one_of_counts_are_those_of_arrays(constraint):
     monitors = [GapMonitor(constraint, 0.1, run_length=20) for _ in range(3)]
     for time in range(5):
         table, y_true, y_pred = draw_month(time)
-        monitors[0].update(y_pred, y_true, sensitive_features=table, time=time)
+        monitors[0].update(y_true, y_pred, sensitive_features=table, time=time)
         audit = Audit.from_predictions(y_true, y_pred, sensitive_features=table)
         monitors[1].update_from(audit, time=time)
         names = {"y_true": "y", "y_pred": "d", "sensitive_features": ["sex", "race"]}
@@ -50,7 +50,7 @@ def test_samples_of_unknown_group_and_of_no_weight_are_left_out():
     assert late.outstanding_ids_ == ids[counted].tolist()
     late.update_labels(ids[counted], y_true[counted])
     plain = GapMonitor("equal_opportunity", 0.2)
-    plain.update(y_pred[counted], sensitive_features=sex[counted], ids=ids[counted], time=1)
+    plain.update(None, y_pred[counted], sensitive_features=sex[counted], ids=ids[counted], time=1)
     plain.update_labels(ids[counted], y_true[counted])
     assert late.summary().equals(plain.summary()) and late.n_outstanding_ == 0
 
@@ -63,7 +63,9 @@ def test_the_features_of_an_audited_model_make_strata():
     constraint = DemographicParity(control_features=0)
     audit = Audit.from_estimator(model, X, y, sensitive_features=sex)
     from_audit = GapMonitor(constraint, 0.1).update_from(audit)
-    from_arrays = GapMonitor(constraint, 0.1).update(model.predict(X), sensitive_features=sex, X=X)
+    from_arrays = GapMonitor(constraint, 0.1).update(
+        None, model.predict(X), sensitive_features=sex, X=X
+    )
     assert from_audit.to_frame().equals(from_arrays.to_frame())
 
 
@@ -106,4 +108,4 @@ def test_groups_that_are_modelled_counts_with_ids_and_scores_are_refused():
 def test_a_size_that_is_no_positive_integer_is_refused(size):
     monitor = GapMonitor("demographic_parity", 0.1, min_group_size=size)
     with pytest.raises(ValueError, match="min_group_size must be a positive whole number"):
-        monitor.update(Y_PRED, sensitive_features=TABLE["sex"])
+        monitor.update(None, Y_PRED, sensitive_features=TABLE["sex"])

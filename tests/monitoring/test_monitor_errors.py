@@ -18,23 +18,24 @@ def monitor_without_outcomes():
     """Demographic parity, which needs no outcomes, at times 0 and 1."""
     monitor = GapMonitor("demographic_parity", 0.1, max_weight=2.0, run_length=10)
     for time in (0, 1):
-        monitor.update(DECISIONS, sensitive_features=SEX, time=time)
-    return monitor, {"y_pred": DECISIONS, "sensitive_features": SEX, "time": 2}
+        monitor.update(None, DECISIONS, sensitive_features=SEX, time=time)
+    return monitor, {"y_true": None, "y_pred": DECISIONS, "sensitive_features": SEX, "time": 2}
 
 
 def outcomes_later():
     """Equal opportunity, with two samples outstanding."""
     monitor = GapMonitor("equal_opportunity", 0.1, max_weight=2.0)
-    monitor.update(DECISIONS, sensitive_features=SEX, time=0, ids=[1, 2, 3, 4])
+    monitor.update(None, DECISIONS, sensitive_features=SEX, time=0, ids=[1, 2, 3, 4])
     monitor.update_labels([1, 2], [1, 0], time=1)
-    return monitor, {"y_pred": DECISIONS, "sensitive_features": SEX, "time": 2, "ids": list("wxyz")}
+    call = {"y_true": None, "y_pred": DECISIONS, "sensitive_features": SEX, "time": 2}
+    return monitor, call | {"ids": list("wxyz")}
 
 
 def monitor_with_delay():
     """Equalised odds by cohorts: samples with and without outcomes are outstanding."""
     monitor = GapMonitor("equalized_odds", 0.1, max_weight=2.0, delay=5)
-    monitor.update(DECISIONS, OUTCOMES, sensitive_features=SEX, time=0)
-    monitor.update(DECISIONS, sensitive_features=SEX, time=1, ids=[1, 2, 3, 4])
+    monitor.update(OUTCOMES, DECISIONS, sensitive_features=SEX, time=0)
+    monitor.update(None, DECISIONS, sensitive_features=SEX, time=1, ids=[1, 2, 3, 4])
     call = {"y_pred": DECISIONS, "y_true": OUTCOMES, "sensitive_features": SEX, "time": 7}
     return monitor, call
 
@@ -175,9 +176,9 @@ def test_at_least_one_hundred_errors_are_thrown():
 
 def test_labels_of_outstanding_samples_are_checked_when_they_come():
     monitor = GapMonitor("equalized_odds", 0.1, delay=5)
-    monitor.update([0, 1, 1], [0, 1, 0], sensitive_features=[0, 1, 1], time=0)
+    monitor.update([0, 1, 0], [0, 1, 1], sensitive_features=[0, 1, 1], time=0)
     with pytest.raises(TypeError, match="sensitive_features"):
-        monitor.update([0, 1, 1], [0, 1, 0], sensitive_features=["0", "1", "1"], time=1)
+        monitor.update([0, 1, 0], [0, 1, 1], sensitive_features=["0", "1", "1"], time=1)
     for time in (5, 6, 7, 100):
         monitor.update([0, 1], [0, 1], sensitive_features=[0, 1], time=time)
     assert set(monitor.to_frame()["group"]) == {0, 1}
@@ -185,11 +186,13 @@ def test_labels_of_outstanding_samples_are_checked_when_they_come():
 
 def test_a_constraint_changed_in_place_is_a_change_too():
     constraint = DemographicParity()
-    monitor = GapMonitor(constraint, 0.1).update(DECISIONS, sensitive_features=SEX)
+    monitor = GapMonitor(constraint, 0.1).update(None, DECISIONS, sensitive_features=SEX)
     constraint.min_group_size = 50
     with pytest.raises(ValueError, match="must not change"):
-        monitor.update(DECISIONS, sensitive_features=SEX)
-    monitor.set_params(constraint=DemographicParity()).update(DECISIONS, sensitive_features=SEX)
+        monitor.update(None, DECISIONS, sensitive_features=SEX)
+    monitor.set_params(constraint=DemographicParity()).update(
+        None, DECISIONS, sensitive_features=SEX
+    )
     assert monitor.n_batches_ == 2
 
 

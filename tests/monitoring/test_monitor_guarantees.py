@@ -13,7 +13,7 @@ def read_equal_sizes(size, rng, n_batches=1):
     decisions = (rng.random((2, size)) < [[0.5], [0.4]]).astype(int)
     for batch in np.array_split(decisions, n_batches, axis=1):
         groups = np.repeat([0, 1], batch.shape[1])
-        verdicts.add(monitor.update(batch.ravel(), sensitive_features=groups).verdict_)
+        verdicts.add(monitor.update(None, batch.ravel(), sensitive_features=groups).verdict_)
     return verdicts
 
 
@@ -42,7 +42,7 @@ def test_equal_rates_of_fixed_sizes_are_certified():
     for _ in range(20):
         decisions = (rng.random(4000) < 0.45).astype(int)
         monitor = GapMonitor("demographic_parity", 0.1)
-        monitor.update(decisions, sensitive_features=np.resize([0, 1], 4000))
+        monitor.update(None, decisions, sensitive_features=np.resize([0, 1], 4000))
         certified += monitor.verdict_ == "shown"
     assert certified >= 18
 
@@ -60,7 +60,7 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_lengt
         for _ in range(n_batches):
             n = rng.integers(20, 41, size=2)
             decisions = (rng.random(n.sum()) < np.repeat(rates, n)).astype(int)
-            monitor.update(decisions, sensitive_features=np.repeat([0, 1], n))
+            monitor.update(None, decisions, sensitive_features=np.repeat([0, 1], n))
         summary = monitor.summary()
         certified += (summary["verdict"] == "shown").any()
         wrong += ((summary["low"] > gap + 1e-9) | (summary["high"] < gap - 1e-9)).any()

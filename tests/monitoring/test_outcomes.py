@@ -10,7 +10,7 @@ from skfair.monitoring import GapMonitor
 
 def test_true_positive_rates_count_a_sample_when_its_outcome_comes():
     monitor = GapMonitor("equal_opportunity", 0.2)
-    monitor.update([1, 0, 1, 1], sensitive_features=list("aabb"), ids=[1, 2, 3, 4])
+    monitor.update(None, [1, 0, 1, 1], sensitive_features=list("aabb"), ids=[1, 2, 3, 4])
     assert monitor.n_outstanding_ == 4 and not len(monitor.to_frame())
     monitor.update_labels([4, 1, 2], [1, 1, 0])
     assert monitor.n_outstanding_ == 1
@@ -24,9 +24,9 @@ def test_outcomes_that_are_known_at_once_and_later_count_equally():
     now, later = GapMonitor("equalized_odds", 0.2), GapMonitor("equalized_odds", 0.2)
     for batch in range(3):
         y, decisions, groups = rng.integers(2, size=(3, 50))
-        now.update(decisions, y, sensitive_features=groups)
+        now.update(y, decisions, sensitive_features=groups)
         ids = [f"{batch}.{i}" for i in range(50)]
-        later.update(decisions, sensitive_features=groups, ids=ids)
+        later.update(None, decisions, sensitive_features=groups, ids=ids)
         later.update_labels(ids[::-1], y[::-1])
     columns = ["group", "event", "n", "estimate"]
     assert now.to_frame()[columns].equals(later.to_frame()[columns])
@@ -35,15 +35,15 @@ def test_outcomes_that_are_known_at_once_and_later_count_equally():
 
 def test_error_rates_count_a_cohort_when_its_delay_has_passed():
     monitor = GapMonitor("error_rate_parity", 0.2, delay=90)
-    monitor.update([1, 1, 0, 0], sensitive_features=list("abab"), time=0, ids=[1, 2, 3, 4])
-    monitor.update([1, 0], [1, 1], sensitive_features=list("ab"), time=30)
+    monitor.update(None, [1, 1, 0, 0], sensitive_features=list("abab"), time=0, ids=[1, 2, 3, 4])
+    monitor.update([1, 1], [1, 0], sensitive_features=list("ab"), time=30)
     monitor.update_labels([1, 2, 4], [0, 1, 0], time=60)
     assert not len(monitor.to_frame()) and monitor.n_outstanding_ == 6
     monitor.update_labels([3], [1], time=90)
     frame = monitor.to_frame()
     assert frame["estimate"].tolist() == [1.0, 0.0] and frame["n"].tolist() == [2, 2]
     assert monitor.n_outstanding_ == 2  # those of day 30, though their outcomes are known
-    monitor.update([], sensitive_features=[], time=120)
+    monitor.update(None, [], sensitive_features=[], time=120)
     assert monitor.n_outstanding_ == 0
     assert monitor.to_frame()["estimate"].tolist() == [1.0, 0.0, 0.0, 1.0]
 
@@ -51,13 +51,13 @@ def test_error_rates_count_a_cohort_when_its_delay_has_passed():
 def test_dates_have_delays_too_and_missing_outcomes_are_reported():
     monitor = GapMonitor("error_rate_parity", 0.2, delay="90 days")
     first = {"sensitive_features": list("ab"), "time": "2026-01-01"}
-    monitor.update([1, 0], ids=["u", "v"], **first)
+    monitor.update(None, [1, 0], ids=["u", "v"], **first)
     monitor.update_labels(["u"], [1])
     # The outcome may come on the last day, after the decisions of this day.
     monitor.update([1, 0], [1, 0], sensitive_features=list("ab"), time="2026-04-01")
     assert monitor.n_outstanding_ == 4
     with pytest.warns(UserWarning, match="1 samples have no outcome"):
-        monitor.update([], sensitive_features=[], time="2026-04-02")
+        monitor.update(None, [], sensitive_features=[], time="2026-04-02")
     assert monitor.to_frame()["n"].tolist() == [1] and monitor.n_outstanding_ == 2
 
 
@@ -75,7 +75,7 @@ def read_month(monitor, rng, time, labels_first):
 
     if labels_first:
         read_labels()
-    monitor.update(decisions, sensitive_features=groups, time=time, ids=ids)
+    monitor.update(None, decisions, sensitive_features=groups, time=time, ids=ids)
     if not labels_first:
         read_labels()
 
@@ -108,7 +108,7 @@ def test_late_outcomes_have_the_time_of_their_decisions():
         ids = [f"{time}-{i}" for i in range(400)]
         batches[time] = ids
         decisions = (rng.random(400) < rate).astype(int)
-        monitor.update(decisions, sensitive_features=groups, time=time, ids=ids)
+        monitor.update(None, decisions, sensitive_features=groups, time=time, ids=ids)
         if time >= 3:
             monitor.update_labels(batches[time - 3], np.ones(400, dtype=int), time=time)
     assert monitor.to_frame()["time"].unique().tolist() == list(range(17))
@@ -125,7 +125,7 @@ def test_outcomes_of_several_months_are_bet_on_by_month():
         rate = np.where((groups == "b") & (time >= 8), 0.2, 0.6)
         ids[time] = [f"{time}-{i}" for i in range(400)]
         decisions = (rng.random(400) < rate).astype(int)
-        monitor.update(decisions, sensitive_features=groups, time=time, ids=ids[time])
+        monitor.update(None, decisions, sensitive_features=groups, time=time, ids=ids[time])
     every = [one for time in ids for one in ids[time]]
     monitor.update_labels(every[::-1], np.ones(len(every), dtype=int), time=30)
     assert monitor.verdict_ == "contradicted" and 7 <= monitor.since_ <= 8
@@ -138,7 +138,7 @@ def test_late_outcomes_are_added_in_a_time_that_grows_little_with_those_outstand
     for n in (200, 40_000):
         monitor = GapMonitor("equal_opportunity", 0.2)
         groups = np.resize(["a", "b"], n)
-        monitor.update(np.resize([0, 1, 1], n), sensitive_features=groups, ids=np.arange(n))
+        monitor.update(None, np.resize([0, 1, 1], n), sensitive_features=groups, ids=np.arange(n))
         start = process_time()
         for i in range(20):
             monitor.update_labels([i], [1])
@@ -150,9 +150,9 @@ def test_late_outcomes_are_added_in_a_time_that_grows_little_with_those_outstand
 def test_early_outcomes_bias_error_rates_so_that_they_need_a_delay():
     monitor = GapMonitor("error_rate_parity", 0.2)
     with pytest.raises(ValueError, match="delay"):
-        monitor.update([1, 0], sensitive_features=list("ab"), ids=[1, 2])
+        monitor.update(None, [1, 0], sensitive_features=list("ab"), ids=[1, 2])
     with pytest.raises(ValueError, match="pass ids"):
-        GapMonitor("equal_opportunity", 0.2).update([1, 0], sensitive_features=list("ab"))
+        GapMonitor("equal_opportunity", 0.2).update(None, [1, 0], sensitive_features=list("ab"))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_early_outcomes_bias_error_rates_so_that_they_need_a_delay():
 )
 def test_wrong_outcomes_are_refused_and_nothing_is_lost(ids, y_true, match):
     monitor = GapMonitor("equal_opportunity", 0.2)
-    monitor.update([1, 0], sensitive_features=list("ab"), ids=[1, 2])
+    monitor.update(None, [1, 0], sensitive_features=list("ab"), ids=[1, 2])
     monitor.update_labels([2], [1])
     stored = monitor.to_json()
     with pytest.raises((ValueError, TypeError), match=match):
@@ -180,9 +180,9 @@ def test_wrong_outcomes_are_refused_and_nothing_is_lost(ids, y_true, match):
 
 def test_repeated_ids_of_batches_are_refused():
     monitor = GapMonitor("equal_opportunity", 0.2)
-    monitor.update([1, 0], sensitive_features=list("ab"), ids=[1, 2])
+    monitor.update(None, [1, 0], sensitive_features=list("ab"), ids=[1, 2])
     stored = monitor.to_json()
     for ids in ([2, 3], [4, 4]):
         with pytest.raises(ValueError, match="came twice"):
-            monitor.update([1, 0], sensitive_features=list("ab"), ids=ids)
+            monitor.update(None, [1, 0], sensitive_features=list("ab"), ids=ids)
     assert monitor.to_json() == stored

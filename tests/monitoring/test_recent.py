@@ -17,7 +17,7 @@ def feed(monitor, counts, time=None):
     """Read a batch of these numbers of samples and of selected samples, by group."""
     groups = np.repeat(list(counts), [n for n, _ in counts.values()])
     decisions = np.concatenate([np.arange(n) < hits for n, hits in counts.values()]).astype(int)
-    return monitor.update(decisions, sensitive_features=groups, time=time)
+    return monitor.update(None, decisions, sensitive_features=groups, time=time)
 
 
 def limits(hits, n, error):
@@ -75,7 +75,7 @@ def test_weights_that_differ_are_not_judged_and_equal_ones_are():
     groups, decisions = rng.choice(["a", "b"], 200), rng.integers(2, size=200)
     for weights, n_windows in ((np.ones(200), 1), (rng.uniform(0.5, 1.0, 200), 0)):
         monitor = GapMonitor("demographic_parity", 0.5, run_length=RUN_LENGTH, windows=(1,))
-        monitor.update(decisions, sensitive_features=groups, sample_weight=weights)
+        monitor.update(None, decisions, sensitive_features=groups, sample_weight=weights)
         assert len(monitor.windows_) == n_windows
 
 
@@ -155,7 +155,7 @@ def late_monitor():
 def test_late_decisions_count_in_windows_and_in_no_evidence():
     plain, monitor = late_monitor(), late_monitor()
     labels, decisions = np.repeat(["a", "b"], 500), np.repeat([1, 0, 1, 0], [100, 400, 400, 100])
-    monitor.update_late(decisions, sensitive_features=labels, time=2)
+    monitor.update_late(None, decisions, sensitive_features=labels, time=2)
     # By hand: 200 + 200 + 200 + 100 of 2,000 and 200 + 200 + 200 + 400 of 2,000.
     window = monitor.windows_.iloc[0]
     assert window["gap"] == pytest.approx(0.15) and plain.windows_.iloc[0]["gap"] == 0.0
@@ -177,7 +177,7 @@ def test_a_certificate_lapses_by_late_decisions():
         feed(monitor, {"a": (500, 200), "b": (500, 200)}, time)
     assert monitor.verdict_ == "shown"
     labels, decisions = np.repeat(["a", "b"], 2000), np.repeat([0, 1], 2000)
-    monitor.update_late(decisions, sensitive_features=labels, time=18)
+    monitor.update_late(None, decisions, sensitive_features=labels, time=18)
     assert monitor.verdict_ == "open"
     assert monitor.windows_.iloc[0]["verdict"] == "contradicted"
 
@@ -186,7 +186,7 @@ def test_late_decisions_are_early_and_complete():
     monitor = late_monitor()
     for wrong in ({"time": 5}, {"time": 2, "ids": [1]}):
         with pytest.raises(ValueError, match="must be of a time before the last batch"):
-            monitor.update_late([1], sensitive_features=["a"], **wrong)
+            monitor.update_late(None, [1], sensitive_features=["a"], **wrong)
 
 
 @pytest.mark.parametrize(("n", "expected"), [(100, 10), (165, 6), (500, 3)])
@@ -213,13 +213,13 @@ def test_means_that_are_no_shares_have_their_own_unit():
     rng = np.random.default_rng(0)
     monitor = GapMonitor("loss_parity", 0.5, value_range=(0.0, 20.0))
     labels, y = rng.choice(["a", "b"], 600), rng.integers(2, size=600)
-    monitor.update(rng.normal(size=600), y, sensitive_features=labels, time=1)
+    monitor.update(y, rng.normal(size=600), sensitive_features=labels, time=1)
     page = render_monitor(monitor, "Losses", "month")
     text = " ".join(monitor_findings(monitor, "month"))
     assert "percentage points" not in page + text and "Gap, units of the mean loss" in page
     assert "the tolerance is 0.5 units of the mean loss" in text
     cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
-    cost.update(rng.integers(2, size=600), y, sensitive_features=labels, time=1)
+    cost.update(y, rng.integers(2, size=600), sensitive_features=labels, time=1)
     assert "0.5 units of cost per sample" in " ".join(monitor_findings(cost, "month"))
 
 

@@ -16,7 +16,7 @@ def monitor():
         groups = rng.choice(["a", "b"], 1000)
         rate = np.where((groups == "b") & (month > 6), 0.2, 0.4)
         decisions = (rng.random(1000) < rate).astype(int)
-        monitor.update(decisions, sensitive_features=groups, time=f"2026-{month:02d}-01")
+        monitor.update(None, decisions, sensitive_features=groups, time=f"2026-{month:02d}-01")
     return monitor
 
 
@@ -71,7 +71,7 @@ def test_a_month_above_the_tolerance_is_not_drawn_as_shown():
 
 def test_without_times_batches_are_numbered():
     monitor = GapMonitor("demographic_parity", 0.1)
-    monitor.update([1, 0], sensitive_features=["a", "b"])
+    monitor.update(None, [1, 0], sensitive_features=["a", "b"])
     display = monitor.plot()
     assert display.ax_.get_xlabel() == "batch"
     assert display.line_.get_xdata().tolist() == [1]
