@@ -396,7 +396,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         check_consistent_length(scores, y)
         if sample_weight is not None:
-            check_sample_weight(sample_weight, scores, ensure_non_negative=True)
+            check_sample_weight(sample_weight, scores)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             raise ValueError(

@@ -21,7 +21,7 @@ from skfair.fitting._model import estimator_docs
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._events import DocumentPairs
 from skfair.groups._known import warn_of_missing_marks
-from skfair.groups._samples import check_lengths, check_samples
+from skfair.groups._samples import check_lengths, check_metric_input, check_samples
 from skfair.losses import LossName
 from skfair.models._model import moments
 from skfair.solvers import Solver, SolverName
@@ -31,6 +31,7 @@ from skfair.utils._checks import (
     check_column,
     check_finite_squares,
     explain_conversion,
+    refuse_devices,
     resolve_name,
     to_floats,
     warn,
@@ -222,11 +223,9 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
             resolve_name(_CONSTRAINTS_BY_NAME, one, "constraint", RankingParity)
             for one in constraints
         ]
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        X_, y_, query, documents = _check_documents(
-            self, X, y, query_id, metadata, request if constraints else None
-        )
+        data = X, y, query_id
+        X_, y_, query, documents = _check_documents(self, data, metadata, bool(constraints))
         # A pair of documents is a sample: the difference of features, of target +1.
         training = _make_training_pairs(X_, y_, query, documents, self._draw_pairs)
         if constraints:
@@ -288,17 +287,19 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         -------
         score : float
         """
-        scores, y = self.predict(X), np.asarray(y)
-        pairs = _make_pairs(y, _encode_queries(query_id, len(y)))
+        scores = self.predict(X)
+        query = _encode_queries(query_id, len(scores)).codes
+        columns = {"y": y, "scores": scores, "query": query}
+        samples, (y, scores, query) = check_metric_input(query, sample_weight, **columns)
+        pairs = _make_pairs(to_floats("y", y), query)
         better, worse = pairs[np.arange(len(pairs))].T
-        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        return float(
-            np.average(scores[better] > scores[worse], weights=weights[better] * weights[worse])
-        )
+        weights = samples.weights[better] * samples.weights[worse]
+        return float(np.average(scores[better] > scores[worse], weights=weights))
 
 
-def _check_documents(ranker, X, y, query_id, metadata, request):
+def _check_documents(ranker, data, metadata, compares_groups):
     """Features, relevance, queries, and groups and weights of documents of positive weight."""
+    X, y, query_id = data
     # Metadata are aligned with X as it was passed: an index is lost by the conversion.
     by_row = {"X": X, "y": y} | ({} if query_id is None else {"query_id": query_id})
     check_lengths(X=X, y=y)
@@ -308,9 +309,12 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, estimator=ranker)
     check_finite_squares(X, "X", ranker)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
-    missing = request and (
-        f"{request}, but fit got no sensitive_features: all documents are one group and the fit is "
-        "unconstrained. Pass fit(X, y, query_id=..., sensitive_features=...)."
+    missing = (
+        f"constraint={ranker.constraint!r} compares groups, but fit got no sensitive_features: all "
+        "documents are one group and the fit is unconstrained. Pass "
+        "fit(X, y, query_id=..., sensitive_features=...)."
+        if compares_groups
+        else None
     )
     documents, rows = check_samples(**metadata, missing=missing, **by_row)
     documents = documents._replace(min_group_size=ranker.min_group_size).largest_first()
@@ -320,7 +324,7 @@ def _check_documents(ranker, X, y, query_id, metadata, request):
 
 def _make_training_pairs(X, y, query, documents, draw):
     """Differences of documents, the more minus the less relevant, as samples of target +1."""
-    pairs = _make_pairs(y, query)
+    pairs = _make_pairs(y, query.codes)
     better, worse = pairs[draw(len(pairs))].T
     groups = _pair_groups(documents.groups, query, better, worse)
     # Pairs with a document of a small group count in the loss, but are not compared.
@@ -352,6 +356,7 @@ def _encode_queries(query_id, n_documents):
             "query_id=np.zeros(len(y))."
         )
         return Groups.single(n_documents)
+    refuse_devices(query_id=query_id)
     try:
         queries = check_groups(query_id, n_documents)
     except (TypeError, ValueError) as error:
@@ -367,7 +372,7 @@ def _encode_queries(query_id, n_documents):
 
 def _make_pairs(y, query):
     """The pairs of documents of a query; raise if there are none."""
-    pairs = DocumentPairs(y, query.codes)
+    pairs = DocumentPairs(y, query)
     if not len(pairs):
         raise ValueError(
             "No query has documents of different relevance, so that there are no pairs to order "

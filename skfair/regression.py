@@ -243,8 +243,7 @@ class ConstrainedERMRegressor(LinearRegressor):
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"group_probabilities": group_probabilities}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
 def _check_constraint(constraint, estimator):
@@ -405,8 +404,7 @@ class PartialParityRegressor(LinearRegressor):
         constraints = [make_partial_parity(self)]
         check_applies_to_numbers(constraints[0], type(self).__name__)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_regression_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
 # Any regressor, under constraints on its out-of-fold predictions.

@@ -8,7 +8,7 @@ public names.
 import inspect
 import re
 import warnings
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,29 @@ def put(value, column):
     return spoilt
 
 
+class DeviceArray:
+    """An array in the memory of an accelerator, with the protocols of CuPy and PyTorch."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.shape, self.ndim, self.dtype = self.values.shape, self.values.ndim, self.values.dtype
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, rows):
+        return DeviceArray(self.values[rows])
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+
+    def __array_namespace__(self, api_version=None):
+        return np
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
 FORMS = {
     "a row less": lambda column: column[:-1],
     "no rows": lambda column: column[:0],
@@ -81,6 +104,7 @@ FORMS = {
     "a number": lambda column: 7,
     "a function": lambda column: len,
     "None": lambda column: None,
+    "on a device": lambda column: DeviceArray(column),
 }
 """How a column is spoilt."""
 
@@ -120,6 +144,30 @@ def list_fits():
             (lambda one=estimator, **arguments: clone(one).fit(**arguments)),
             columns,
         )
+
+
+METHODS = ("predict", "decision_function", "predict_proba", "transform", "score")
+USES_GROUPS = {"group_interactions": "intercept", "group_estimator": "sensitive_features"}
+"""Parameters by which predictions depend on the group, where an estimator has them."""
+
+IGNORES_GROUPS = {"ConstrainedMLPClassifier", "FairSpectralClustering", "ConstrainedRanker"}
+
+
+def list_methods():
+    """The methods of each estimator that are not those of scikit-learn."""
+    for cls in ESTIMATORS:
+        for method in METHODS:
+            if getattr(getattr(cls, method, None), "__module__", "sklearn").startswith("skfair"):
+                yield pytest.param(cls, method, id=f"{cls.__name__}.{method}")
+
+
+@cache
+def fit_aware(cls):
+    """A fitted estimator whose predictions depend on the group where they can, and its columns."""
+    _, _, columns = next(one for one in list_fits() if one[0] == cls.__name__)
+    estimator = cls(**QUICK.get(cls.__name__, {}))
+    settings = {name: USES_GROUPS[name] for name in USES_GROUPS & estimator.get_params().keys()}
+    return estimator.set_params(**settings).fit(**columns), columns
 
 
 def list_functions():
@@ -166,6 +214,21 @@ quiet = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name, fit, columns", FITS)
 def test_fits_refuse_bad_input_in_terms_of_the_user(name, fit, columns):
     assert [*list_unclear_refusals(name, fit, columns)] == []
+
+
+@quiet
+@pytest.mark.parametrize("cls, method", list_methods())
+def test_methods_refuse_bad_input_in_terms_of_the_user(cls, method):
+    model, columns = fit_aware(cls)
+    names = set(inspect.signature(getattr(cls, method)).parameters) & columns.keys()
+    names -= {"sensitive_features"} if cls.__name__ in IGNORES_GROUPS else set()
+    unclear = list_unclear_refusals(
+        cls.__name__, getattr(model, method), {name: columns[name] for name in sorted(names)}
+    )
+    # Alone, X may have any number of rows, and sums may have tiny weights.
+    harmless = {("X", "a row less")} if len(names) == 1 or method == "transform" else set()
+    harmless |= {("sample_weight", "denormal")} if cls is FairKMeans else set()
+    assert [one for one in unclear if one[:2] not in harmless] == []
 
 
 @quiet

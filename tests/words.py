@@ -71,6 +71,7 @@ _NOUNS = {
     "clustering",
     "rounding",
     "ranking",
+    "reading",
     "timing",
     "rating",
 }

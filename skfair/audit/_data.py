@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -82,7 +82,7 @@ class AuditData:
     pos_label: Label | None
     min_group_size: int
     source: dict[str, str] | None
-    reading: Reading
+    _describe: Callable[[pd.DataFrame | None], Reading]
     unbinned: Groups
     bins: dict[int, Bins]
     model: FittedModel | None = None
@@ -152,9 +152,16 @@ class AuditData:
         data.samples = data.samples._replace(groups=bin_groups(data.unbinned, data.bins))
         if table is not None and known.labels is not None:  # searches have ranges of numbers
             data.known = known.replace_labels(known.labels.apply(parse_column))
-        data.reading = data._describe_columns(names, table)
+        data._describe = partial(data._describe_columns, names)
+        if table is not None:  # nothing that is written is kept
+            data.reading = data._describe(table)
         warn_of_counts(data.samples, data.columns)
         return data
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What was read, described when a page first asks: monitors read many small batches."""
+        return self._describe(None)
 
     def _describe_columns(self, names, written):
         """The reading of the columns, by their names, or by their roles without any.

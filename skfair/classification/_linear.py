@@ -325,8 +325,7 @@ class ConstrainedERMClassifier(LinearClassifier):
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups, "group_probabilities": group_probabilities}
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_classification_data, X, y, columns, constraints)
 
 
 # Linear classifiers under fairness constraints on an interval of percentiles.
@@ -554,5 +553,4 @@ class PartialParityClassifier(LinearClassifier):
         constraints = [make_partial_parity(self)]
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
-        request = f"constraint={self.constraint!r} compares groups"
-        return fit_samples(self, check_classification_data, X, y, columns, constraints, request)
+        return fit_samples(self, check_classification_data, X, y, columns, constraints)

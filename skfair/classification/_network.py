@@ -226,8 +226,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training = check_classification_data(self, X, y, columns, request if constraints else None)
+        training = check_classification_data(self, X, y, columns, bool(constraints))
         model, loss = _make_model(self, training), make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe)

@@ -38,9 +38,9 @@ from skfair.metrics import partial_statistical_parity_difference
 from skfair.partitions._collections import is_partitioned, load_columns_beside, row_by_row
 from skfair.postprocessing._events import (
     check_training_without_features,
-    feature_attributes,
     route_metadata,
     stratify,
+    wrapped_feature_attributes,
 )
 from skfair.postprocessing._oof import (
     Folds,
@@ -319,7 +319,7 @@ class PartialParityPostprocessor(
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
         fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
-        store_fit(self, fitted | feature_attributes(estimator))
+        store_fit(self, fitted | wrapped_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -507,8 +507,7 @@ def _make_criterion(estimator):
 
 def _check_input(estimator, X, y, metadata):
     """Training data of positive weight, without features; positions of the samples."""
-    request = f"constraint={estimator.constraint!r} compares groups"
-    training, rows = check_training_without_features(estimator, X, y, metadata, request)
+    training, rows = check_training_without_features(estimator, X, y, metadata, True)
     if not training.samples.groups.is_disjoint:
         raise ValueError(
             "sensitive_features is a sparse matrix, which means groups that may overlap, but "

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._constraint import CellEvents, cell_events
-from skfair.constraints._partial_rows import cell_codes
+from skfair.constraints._partial_rows import PERCENTILE_TOLERANCE, cell_codes
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
 from skfair.constraints._units import USER_UNIT
@@ -30,9 +30,6 @@ from skfair.utils._checks import join_names
 
 _MIN_INTERVAL_SAMPLES = 20
 """Samples that each event needs in its interval: fewer would be overfitted."""
-
-_PERCENTILE_TOLERANCE = 1e-9
-"""Percentiles nearer than this to an end of a pair count as that end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +56,7 @@ class PercentileInterval:
         # The guard decides to which of two pairs the position between them belongs.
         pair = np.searchsorted(
             ends[:-1],
-            reached + (_PERCENTILE_TOLERANCE if side == "right" else -_PERCENTILE_TOLERANCE),
+            reached + (PERCENTILE_TOLERANCE if side == "right" else -PERCENTILE_TOLERANCE),
         )
         return self.pairs[pair, 1] + reached - ends[pair]
 
@@ -200,11 +197,11 @@ def _interval_membership(ranks, pairs, is_single):
     surely, perhaps = np.zeros((2, *first.shape), dtype=bool)
     for event, intervals in enumerate(pairs):
         for alpha, beta in intervals:
-            beta = beta - _PERCENTILE_TOLERANCE if beta < 1.0 else np.inf
+            beta = beta - PERCENTILE_TOLERANCE if beta < 1.0 else np.inf
             # Surely inside: the whole range of ranks is. Perhaps: it overlaps the interval.
-            begun = first[event] >= alpha - _PERCENTILE_TOLERANCE
+            begun = first[event] >= alpha - PERCENTILE_TOLERANCE
             surely[event] |= begun & (end[event] <= beta)
-            perhaps[event] |= (end[event] > alpha - _PERCENTILE_TOLERANCE) & (first[event] < beta)
+            perhaps[event] |= (end[event] > alpha - PERCENTILE_TOLERANCE) & (first[event] < beta)
     # Equal scores share the rank of the first of them, and are selected all or none.
     of_one_rank = is_in_intervals(first, pairs)
     return np.where(is_single, of_one_rank, surely), np.where(is_single, of_one_rank, perhaps)

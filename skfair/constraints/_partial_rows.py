@@ -20,8 +20,8 @@ from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 #    percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
 
 
-_PERCENTILE_TOLERANCE = 1e-9
-"""Percentiles nearer than this to 0 and 1 bound nothing."""
+PERCENTILE_TOLERANCE = 1e-9
+"""Percentiles nearer than this count as equal: to an end of a pair, or to 0 or 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +276,8 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
         origin=np.zeros(n),
         threshold_jacobian=np.eye(n),
         aux_jacobian=np.zeros((lower.size, n)),
-        lower=np.where(lower > _PERCENTILE_TOLERANCE, lower, -np.inf).ravel(),
-        upper=np.where(upper < 1.0 - _PERCENTILE_TOLERANCE, upper, np.inf).ravel(),
+        lower=np.where(lower > PERCENTILE_TOLERANCE, lower, -np.inf).ravel(),
+        upper=np.where(upper < 1.0 - PERCENTILE_TOLERANCE, upper, np.inf).ravel(),
         initial_aux=midpoints,
         convex_means=convex_means,
     )

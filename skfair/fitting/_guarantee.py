@@ -49,6 +49,7 @@ from skfair.fitting._planes import PlainFit, find_planes
 from skfair.losses import pointwise_score
 
 N_FOLDS = 5
+"""Folds without which models of a guarantee are fitted."""
 
 _N_BISECTIONS = 7
 """Points of a plane that are evaluated, at most, by bisection of their margin."""

@@ -109,16 +109,16 @@ class TrainingData(NamedTuple):
         ]
 
 
-def check_classification_data(estimator, X, y, columns, request):
+def check_classification_data(estimator, X, y, columns, compares_groups):
     """Validated input of a classifier's ``fit``, as `TrainingData`.
 
-    Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. The
-    request says what the user wants of groups, for the warning that none were passed; None if
-    nothing. Raises ValueError for what scikit-learn refuses in X and y, for rows that do not match,
-    for negative weights, for a number of classes that the estimator does not support, and if groups
-    are compared and the positive class is unknown.
+    Columns are ``sensitive_features``, ``sample_weight`` and the like, as passed to fit. Where a
+    constraint compares groups there is a warning if none were passed. Raises ValueError for what
+    scikit-learn refuses in X and y, for rows that do not match, for negative weights, for a number
+    of classes that the estimator does not support, and if groups are compared and the positive
+    class is unknown.
     """
-    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
     classes = _find_classes(y)
     if len(classes) > 2:
         _check_many_classes(estimator, classes)
@@ -130,8 +130,8 @@ def check_classification_data(estimator, X, y, columns, request):
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but the "
             f"data of positive sample_weight contains only one class: {classes[0]}."
         )
-    is_compared = request is not None and not lacks_groups
-    positive = find_positive(classes, estimator.pos_label, is_compared)
+    is_compared = compares_groups and not lacks_groups
+    positive = choose_positive(classes, estimator.pos_label, is_compared)
     target = 2.0 * (y == positive)
     target -= 1.0
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
@@ -300,7 +300,7 @@ def _check_many_classes(estimator, classes):
         )
 
 
-def find_positive(classes, pos_label, is_compared):
+def choose_positive(classes, pos_label, is_compared):
     """The positive class; by default the second one where no groups are compared."""
     warn_of_missing_marks(classes.tolist(), "y")
     if pos_label is None and not is_compared:
@@ -314,9 +314,9 @@ def to_class_labels(is_positive, classes, pos_label):
     return classes[np.where(is_positive == (pos_label == classes[1]), 1, 0)]
 
 
-def check_regression_data(estimator, X, y, columns, request):
+def check_regression_data(estimator, X, y, columns, compares_groups):
     """Input of a regressor's ``fit``, as `TrainingData`; see `check_classification_data`."""
-    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, request)
+    X, y, samples, lacks_groups = _check_input(estimator, X, y, columns, compares_groups)
     target = to_floats("y", y)
     check_finite_squares(target, "y")
     return TrainingData(X, None, samples._replace(target=target), lacks_groups=lacks_groups)
@@ -335,7 +335,7 @@ def standardize_target(training, is_centered):
     return training._replace(samples=samples, unit=unit)
 
 
-def _check_input(estimator, X, y, columns, request):
+def _check_input(estimator, X, y, columns, compares_groups):
     """Features, targets and samples of positive weight; whether groups are missing."""
     refuse_partitioned(estimator, X)
     check_alignment(X=X, y=y, **columns)
@@ -348,9 +348,12 @@ def _check_input(estimator, X, y, columns, request):
     with explain_conversion(X, estimator):
         checked, target = check_X_y(X, y, **settings, ensure_all_finite=False)
     check_finite_squares(checked, "X", estimator)  # which squares are if X is
-    missing = request and (
-        f"{request}, but fit got no sensitive_features: all samples are one group and the fit is "
-        "unconstrained. Pass fit(X, y, sensitive_features=...)."
+    missing = (
+        f"constraint={estimator.constraint!r} compares groups, but fit got no sensitive_features: "
+        "all samples are one group and the fit is unconstrained. Pass "
+        "fit(X, y, sensitive_features=...)."
+        if compares_groups
+        else None
     )
     # Samples of zero weight are left out of all that follows.
     _check_group_arguments(estimator, columns)
@@ -363,11 +366,11 @@ def _check_input(estimator, X, y, columns, request):
         checked, target = checked[rows], target[rows]
         features = safe_indexing(features, rows)
     is_known = columns["sensitive_features"] is not None or not samples.groups.is_disjoint
-    lacks_groups = request is not None and not is_known
+    lacks_groups = compares_groups and not is_known
     samples = samples._replace(X=features, min_group_size=find_min_group_size(estimator))
     samples = samples.largest_first()
     uses_groups = getattr(estimator, "group_interactions", False)
-    if request is not None and not uses_groups:
+    if compares_groups and not uses_groups:
         warn_if_revealed(checked, samples.groups, "with group_interactions")
     return checked, target, samples, lacks_groups
 

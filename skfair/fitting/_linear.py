@@ -18,9 +18,9 @@ from skfair.fitting._input import (
     TrainingData,
     assumption_attributes,
     check_missing_group_settings,
+    choose_positive,
     estimate_missing_groups,
     find_min_group_size,
-    find_positive,
     make_partitioned,
     partition_problem,
     standardize_target,
@@ -127,18 +127,18 @@ class ConstrainedLinearEstimator(ConstrainedEstimator):
 # A fit of a linear model, from its input to the task's end.
 
 
-def fit_samples(estimator, check, X, y, columns, constraints, request):
+def fit_samples(estimator, check, X, y, columns, constraints):
     """A linear classifier or regressor, fitted to samples in memory or partitions.
 
-    ``check`` is `check_classification_data`, whose columns and request these are, or
-    `check_regression_data`: real targets are fitted in units of their standard deviation.
+    ``check`` is `check_classification_data`, whose columns these are, or `check_regression_data`:
+    real targets are fitted in units of their standard deviation.
     """
     # Partitioned samples are fitted by sums over partitions, or collected if they are few.
     if is_partitioned(X, y, *columns.values()):
         return fit_partitioned(estimator, X, y, columns, constraints)
     # Samples of positive weight, whose missing groups become probabilities of groups.
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
-    training = check(estimator, X, y, columns, request if constraints else None)
+    training = check(estimator, X, y, columns, bool(constraints))
     training = estimate_missing_groups(training, estimator.missing)
     # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
@@ -377,7 +377,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
             f"{type(estimator).__name__} needs 2 classes among samples of positive sample_weight, "
             f"but partitions have {len(classes)}: {join_names(map(repr, classes.tolist()))}."
         )
-    positive = find_positive(classes, estimator.pos_label, is_compared)
+    positive = choose_positive(classes, estimator.pos_label, is_compared)
     target = np.where(classes[np.searchsorted(classes, class_labels)] == positive, 1.0, -1.0)
     unit = Unit(spread=1.0 if positive == classes[1] else -1.0)
     return TrainingData(None, classes, samples._replace(target=target), positive, unit)

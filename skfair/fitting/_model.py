@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
@@ -12,6 +13,7 @@ from skfair.constraints._constraint import bind_all
 from skfair.constraints._units import Unit, loss_in_unit
 from skfair.fitting._input import loss_weights
 from skfair.fitting._outcome import REPORT_ATTRIBUTE
+from skfair.groups._samples import check_metric_input
 from skfair.groups._state import PlainStateMixin
 from skfair.losses import LOSSES, OBJECTIVES, is_pairwise, loss_targets
 from skfair.problems._problem import ConstrainedProblem
@@ -161,8 +163,10 @@ class GroupAwareScoreMixin:
             score this as nan, a `skfair.exceptions.SearchError`.
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
+        groups = np.zeros(len(predicted))
+        samples, columns = check_metric_input(groups, sample_weight, y=y, predictions=predicted)
         measure = accuracy_score if is_classifier(self) else r2_score
-        return measure(y, predicted, sample_weight=sample_weight)
+        return measure(*columns, sample_weight=samples.weights)
 
 
 # Docstring entries that the estimators trained under constraints share.

@@ -17,7 +17,7 @@ from numpy.polynomial import chebyshev
 from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._values import spread_over_samples
 
-N_FOLDS = 10
+_N_DIRECTION_FOLDS = 10
 """Folds without which directions are learned."""
 
 _SHRINKAGES = 0.0, 1.0, 2.0, 3.0
@@ -133,8 +133,8 @@ class PlainFit(NamedTuple):
 def assign_folds(n_samples, clusters=None):
     """Samples of each of ten folds; samples of equal code in `clusters` are in one."""
     codes = np.arange(n_samples) if clusters is None else clusters
-    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % N_FOLDS
-    return [np.flatnonzero(fold == number) for number in range(N_FOLDS)]
+    fold = np.random.default_rng(0).permutation(codes.max() + 1)[codes] % _N_DIRECTION_FOLDS
+    return [np.flatnonzero(fold == number) for number in range(_N_DIRECTION_FOLDS)]
 
 
 def find_planes(problem, plain):

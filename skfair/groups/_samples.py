@@ -470,9 +470,7 @@ _ROUTING_ADVICE = (
 def _check_weights(sensitive_features, sample_weight, data):
     """Non-negative weights of a finite sum, of inputs that are aligned."""
     check_alignment(**data, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    weights = check_sample_weight(
-        sample_weight, next(iter(data.values())), dtype=np.float64, ensure_non_negative=True
-    )
+    weights = check_sample_weight(sample_weight, next(iter(data.values())), dtype=np.float64)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):

@@ -32,7 +32,7 @@ from skfair.metrics._group_metrics import (
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
 from skfair.statistics import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, join_names, refuse_devices
 from skfair.utils._sklearn import count_samples
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ def group_report(
     check_top_k(k, columns)
     if control_features is not None:
         check_lengths(**columns)
+        refuse_devices(**columns)
         strata = check_strata(control_features, next(iter(columns.values())))
         columns["stratum"] = strata.codes
     # Rows with the same values are merged where counts of them suffice.

@@ -16,7 +16,7 @@ from skfair.partitions._blocks import Blocks
 from skfair.partitions._dask import DaskWorkers, acquire_client, check_worker_imports, gather
 from skfair.partitions._partitions import Partitions, Reader, Threads, blocks
 from skfair.utils._api import Decorated
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import join_names, refuse_devices, warn
 
 # Checks of columns side by side: the same rows, in the same order, with the expected names.
 
@@ -27,6 +27,7 @@ def check_alignment(**named):
     Inputs without a pandas index count as being in order. Partitions of Dask are compared one by
     one when they are read. A name in place of a column is refused.
     """
+    refuse_devices(**named)
     for name, value in named.items():
         if isinstance(value, str):
             raise ValueError(
@@ -168,6 +169,7 @@ def load_columns(**columns):
 
     Collections of Dask are computed together, so that what they have in common is computed once.
     """
+    refuse_devices(**columns)
     lazy = {
         name: _check_columns_lazily(name, rows) for name, rows in columns.items() if is_lazy(rows)
     }

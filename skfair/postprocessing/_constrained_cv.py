@@ -36,7 +36,6 @@ from skfair.postprocessing._events import (
     RuleRequest,
     check_multiclass_support,
     check_training_without_features,
-    feature_attributes,
     fill_groups_by_class,
     find_events,
     fit_event_features,
@@ -45,6 +44,7 @@ from skfair.postprocessing._events import (
     stratify,
     warn_if_groups_predictable,
     warn_if_scores_alone,
+    wrapped_feature_attributes,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._group_models import (
@@ -366,7 +366,9 @@ def store_rule(estimator, y, cross, rule, outcome, report, status):
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    store_fit(estimator, rule.fitted | outcome | solution | feature_attributes(cross.final[0]))
+    store_fit(
+        estimator, rule.fitted | outcome | solution | wrapped_feature_attributes(cross.final[0])
+    )
 
 
 def _fit_score_columns(scores, per_class):
@@ -387,10 +389,8 @@ def _fit_score_columns(scores, per_class):
 def _check_input(estimator, X, y, columns, constraints):
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     refuse_partitioned(estimator, X)
-    request = f"constraint={estimator.constraint!r} compares groups"
-    training, rows = check_training_without_features(
-        estimator, X, y, columns, request if constraints else None
-    )
+    compares_groups = bool(constraints)
+    training, rows = check_training_without_features(estimator, X, y, columns, compares_groups)
     if (
         estimator.group_estimator == "sensitive_features"
         and not training.samples.groups.is_disjoint

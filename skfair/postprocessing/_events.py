@@ -751,10 +751,10 @@ def sums_and_changes(constraint, outcomes, n_outcomes, weights):
 # Input of estimators that wrap another one, whose features only that one checks.
 
 
-def check_training_without_features(estimator, X, y, metadata, request):
+def check_training_without_features(estimator, X, y, metadata, compares_groups):
     """Training data whose features are left out, and the positions of positive weight.
 
-    ``request`` is as in `check_classification_data`.
+    ``compares_groups`` is as in `check_classification_data`.
     """
     check_alignment(X=X, y=y, **metadata)
     check_column("y", y)
@@ -763,7 +763,7 @@ def check_training_without_features(estimator, X, y, metadata, request):
     # Positions stand for the rows of X.
     positions = np.arange(len(column_or_1d(y)))[:, np.newaxis]
     check = check_classification_data if is_classifier(estimator) else check_regression_data
-    training = check(estimator, positions, y, metadata, request)
+    training = check(estimator, positions, y, metadata, compares_groups)
     return training, training.X[:, 0].astype(np.intp)
 
 
@@ -797,7 +797,7 @@ def route_metadata(estimator, base, metadata, params):
     return accepted | params, {}
 
 
-def feature_attributes(base):
+def wrapped_feature_attributes(base):
     """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
     names = ("n_features_in_", "feature_names_in_")
     return {name: getattr(base, name) for name in names if hasattr(base, name)}

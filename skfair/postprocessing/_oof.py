@@ -250,7 +250,9 @@ def predict_label_probabilities(classifier, X, n_labels):
 
 def _finite_output(estimator, method, X):
     """What a method of a classifier returns, as finite numbers, one row per sample."""
-    name, output = f"{method} of {type(estimator).__name__}", getattr(estimator, method)(X)
+    name = f"{method} of {type(estimator).__name__}"
+    with explain_conversion(X, estimator):
+        output = getattr(estimator, method)(X)
     try:
         scores = np.asarray(output, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,6 +1,6 @@
 """Estimates of groups: means, quotients of sums, areas, and any function of their samples."""
 
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -192,6 +192,7 @@ class FixedTotalRates(Estimates):
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
 
+@lru_cache(maxsize=10_000)  # a report asks for most of them again, for gaps and ratios
 def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     """Limits of the share of selected samples in a set."""
     size = max(1, round(size))

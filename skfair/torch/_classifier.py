@@ -72,7 +72,7 @@ def _tensor_to_array(X):
 # Steps of a fit.
 
 
-def _check_samples(estimator, X, y, columns, request):
+def _check_samples(estimator, X, y, columns, compares_groups):
     """`check_classification_data` for samples of any shape."""
     if estimator.solver is None and estimator.enforcement is None:
         raise ValueError(
@@ -87,12 +87,12 @@ def _check_samples(estimator, X, y, columns, request):
     # Classes, groups and weights are checked with row numbers in place of features.
     n_samples = count_lazy(X) if is_lazy(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
-    training = check_classification_data(estimator, positions, y, columns, request)
+    training = check_classification_data(estimator, positions, y, columns, compares_groups)
     rows = training.X[:, 0].astype(np.intp)
     if is_lazy(X):
         subset = take_lazy(X, rows.tolist())
         return training._replace(X=subset, samples=training.samples._replace(X=None))
-    if request is not None and samples.ndim == 2:
+    if compares_groups and samples.ndim == 2:
         groups = training.samples.groups
         warn_if_revealed(samples[rows], groups, "where they are a column of X")
     features = safe_indexing(X if hasattr(X, "columns") else samples, rows)
@@ -392,8 +392,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
-        request = f"constraint={self.constraint!r} asks for equal rates of groups"
-        training = _check_samples(self, X, y, columns, request if constraints else None)
+        training = _check_samples(self, X, y, columns, bool(constraints))
         model, loss = _make_model(self, training), _make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe)

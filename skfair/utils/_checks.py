@@ -112,6 +112,7 @@ def resolve_name(registry, what, parameter, kind=object):
 @contextmanager
 def explain_conversion(X, estimator):
     """Add to errors of the conversion of X to numbers what to do with text, and with graphs."""
+    refuse_devices(X=X)
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -119,6 +120,24 @@ def explain_conversion(X, estimator):
         if not advice:
             raise
         raise type(error)(f"{str(error).rstrip('.')}. {advice}") from error
+
+
+_HOST_DEVICES = 1, 3, 11
+"""DLPack's numbers of memory that the processor reads: its own, and pinned for CUDA or ROCm."""
+
+
+def refuse_devices(**named):
+    """Raise for arrays in the memory of an accelerator, which numpy cannot read."""
+    for name, value in named.items():
+        if (
+            hasattr(value, "__dlpack_device__")
+            and value.__dlpack_device__()[0] not in _HOST_DEVICES
+        ):
+            raise TypeError(
+                f"{name} must be in the memory of the processor, but it is a "
+                f"{type(value).__name__} on another device. Copy it, as by x.cpu() in PyTorch or "
+                "x.get() in CuPy."
+            )
 
 
 def describe_non_number(name, values):
@@ -152,6 +171,7 @@ _NO_LABELS = (list, dict, set, np.ndarray, type(None), type(pd.NA), type(pd.NaT)
 def check_column(name, column):
     """Raise unless a column has one value or label for each sample; `name` is the argument."""
     # Objects that only become arrays by themselves are converted before their shape is read.
+    refuse_devices(**{name: column})
     values = column if sparse.issparse(column) else np.asarray(column)
     shape = values.shape
     if sparse.issparse(values) or len(shape) not in (1, 2) or shape[1:] not in ((), (1,)):

@@ -36,11 +36,11 @@ class StrOptions(SklearnStrOptions):
 
 
 def check_sample_weight(sample_weight, X, **options):
-    """The checked weights, which are numbers, and not all zero."""
-    if sample_weight is not None and not np.isscalar(sample_weight):
+    """The checked weights, which are numbers, none of them negative, and not all zero."""
+    if isinstance(sample_weight, str) or not (sample_weight is None or np.isscalar(sample_weight)):
         check_column("sample_weight", sample_weight)
         sample_weight = to_floats("sample_weight", sample_weight)
-    weights = check_weight_by_sklearn(sample_weight, X, **options)
+    weights = check_weight_by_sklearn(sample_weight, X, ensure_non_negative=True, **options)
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights

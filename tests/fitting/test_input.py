@@ -12,15 +12,14 @@ from skfair.fitting._input import check_classification_data, loss_weights
 X = np.arange(12.0).reshape(6, 2)
 Y = ["no", "yes", "no", "yes", "no", "yes"]
 GROUPS = ["a", "a", "a", "b", "b", "b"]
-REQUEST = "constraint='demographic_parity' asks for equal rates of groups"
 
 
 def check(
-    X=X, y=Y, sensitive_features=GROUPS, sample_weight=None, request=REQUEST, pos_label="yes"
+    X=X, y=Y, sensitive_features=GROUPS, sample_weight=None, compares_groups=True, pos_label="yes"
 ):
     metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     estimator = ConstrainedERMClassifier(pos_label=pos_label)
-    return check_classification_data(estimator, X, y, metadata, request)
+    return check_classification_data(estimator, X, y, metadata, compares_groups)
 
 
 def test_labels_become_signs():
@@ -53,7 +52,7 @@ def test_other_labels_need_pos_label_where_groups_are_compared(labels):
     y = np.array(labels)[[0, 1, 0, 1, 0, 1]]
     with pytest.raises(ValueError, match=r"pos_label must name .* \[.*, .*\]"):
         check(y=y, pos_label=None)
-    assert check(y=y, pos_label=None, request=None).pos_label == labels[1]
+    assert check(y=y, pos_label=None, compares_groups=False).pos_label == labels[1]
     with pytest.warns(MissingSensitiveFeaturesWarning):
         assert check(y=y, pos_label=None, sensitive_features=None).pos_label == labels[1]
 
@@ -61,7 +60,7 @@ def test_other_labels_need_pos_label_where_groups_are_compared(labels):
 def test_the_positive_class_must_be_a_class():
     for groups in (GROUPS, None):
         with pytest.raises(ValueError, match=r"pos_label must be one of \['no', 'yes'\]; got 'y'"):
-            check(pos_label="y", sensitive_features=groups, request=None)
+            check(pos_label="y", sensitive_features=groups, compares_groups=False)
 
 
 def test_samples_without_weight_are_absent():
@@ -90,7 +89,9 @@ def test_overlapping_groups_stay_overlapping():
 def test_missing_groups_give_one_group_and_a_warning_if_a_constraint_needs_groups():
     with pytest.warns(MissingSensitiveFeaturesWarning, match="enable_metadata_routing"):
         assert check(sensitive_features=None).samples.groups.counts.tolist() == [6]
-    assert check(sensitive_features=None, request=None).samples.groups.counts.tolist() == [6]
+    assert check(sensitive_features=None, compares_groups=False).samples.groups.counts.tolist() == [
+        6
+    ]
 
 
 def test_sparse_features_become_csr_arrays_of_float64():

@@ -35,10 +35,10 @@ def test_a_column_that_is_the_group_is_warned_of(monkeypatch, column, warns):
     y = np.arange(40) % 3 == 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _classifier._check_samples(model, X, y, columns, "constraint='demographic_parity'")
+        _classifier._check_samples(model, X, y, columns, True)
     messages = [str(one.message) for one in caught]
     assert any("X reveals the group of nearly all samples" in one for one in messages) is warns
     # Without a constraint there is nothing to warn of.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _classifier._check_samples(model, X, y, columns, None)
+        _classifier._check_samples(model, X, y, columns, False)
