@@ -46,7 +46,7 @@ MAY_IMPORT = {
     | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
     | {"fitting", "utils"},
-    "ranking": {"constraints", "groups", "losses", "solvers", "fitting", "utils"},
+    "ranking": {"constraints", "groups", "losses", "models", "solvers", "fitting", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
     | {"solvers", "surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},

@@ -159,11 +159,11 @@ def _arrange_columns(audit, constraint):
     columns = audit.columns if compares_scores else audit.rows()[1]
     y_true = columns.get("y_true")
     predicted = columns.get("y_score") if compares_scores else audit.find_decisions(columns)
+    check_outcomes(constraint, y_true, next(iter(columns.values())))
     if predicted is None:
         raise argument_error(
             f"y_score must be scores, which {constraint.name} compares, but got None: pass some."
         )
-    check_outcomes(constraint, y_true, predicted)
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])
     kinds = {"is_real": is_real, "has_probabilities": has_probabilities}

@@ -158,7 +158,7 @@ class Claim(PageReport):
         content = read_document(source, "Claim", (*cls._settings, *cls._results))
         _check_fields(content)
         numbers = {name: content[name] for name in ("estimate", "low", "high")}
-        content |= {name: nan if one is None else float(one) for name, one in numbers.items()}
+        content |= {name: nan if n is None else float(n) for name, n in numbers.items()}
         content |= {name: tuple(content[name]) for name in ("attributes", "left_out")}
         content["reading"] = Reading.from_dict(content["reading"])
         return cls(**{name: content[name] for name in cls._settings})

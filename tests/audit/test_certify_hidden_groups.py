@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 from skfair.audit import SensitiveFeatures
@@ -67,6 +68,16 @@ def test_ratios_and_several_cells():
     assert ratio.is_shown and ratio.unit == "ratio"
     odds, alone = (certificate(constraint=name) for name in ("equalized_odds", "equal_opportunity"))
     assert odds.high >= alone.high and odds.estimate >= alone.estimate
+
+
+def test_a_ratio_where_nobody_is_selected_has_no_value():
+    nobody = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
+    claim = certify_model(
+        nobody, X, Y, sensitive_features=HIDDEN, missing="at_random",
+        constraint=DemographicParity(ratio=0.5),
+    )  # fmt: skip
+    assert np.isnan(claim.estimate) and claim.verdict == "open"
+    assert "Observed: no ratio, as all values are 0" in str(claim)
 
 
 @pytest.mark.slow
