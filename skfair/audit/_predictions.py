@@ -361,7 +361,7 @@ class HiddenGroupConstraint(NamedTuple):
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
         )
-        if self.bound_constraint.gap.is_ratio and not self._count_events(scores).any():
+        if self.bound_constraint.gap.is_ratio and not self._find_events(scores).any():
             return np.nan
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
@@ -389,10 +389,10 @@ class HiddenGroupConstraint(NamedTuple):
                 f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
                 "pass a larger min_group_size to the constraint."
             )
-        ends = self.hidden.extreme_rates(self._count_events(scores), events)
+        ends = self.hidden.extreme_rates(self._find_events(scores), events)
         forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
         return self.bound_constraint.gap.estimates(ends), forms
 
-    def _count_events(self, scores):
+    def _find_events(self, scores):
         """Whether each sample is one of those that the rates count, 1 or 0."""
         return self.sums.exact[0](scores, self.sums.target).value
