@@ -114,8 +114,9 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         groups themselves, and predictions need the group of every sample. Where scores alone do not
         keep bounds on differences or ratios of selection, true positive or false positive rates,
         each group gets a threshold; of two groups, or for one kind of rate, these are the
-        thresholds with the fewest errors out of fold. Other constraints, such as parity of accuracy
-        or precision, keep the linear model of probabilities, which may make more errors.
+        thresholds with the fewest errors out of fold, if the linear model of score and group
+        passes through them all. Other constraints, such as parity of accuracy or precision, keep
+        the linear model of probabilities, which may make more errors.
     {handle_unknown}
         Predictions depend on the group with ``group_estimator="sensitive_features"``; the mean is
         that of the scores.

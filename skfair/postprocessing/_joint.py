@@ -145,6 +145,8 @@ class JointProbabilities(NamedTuple):
 
     # What the final rule is made of, as of `EventFeatures`.
 
+    compares_scores = False  # events of scores are no groups with classes
+
     def refit_as_one_model(self, base, training, events):
         """The same probabilities with one model of all samples."""
         rows = np.arange(len(events.codes))
