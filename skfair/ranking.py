@@ -290,7 +290,8 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         scores = self.predict(X)
         query = _encode_queries(query_id, len(scores)).codes
         columns = {"y": y, "scores": scores, "query": query}
-        samples, (y, scores, query) = check_metric_input(query, sample_weight, **columns)
+        one_group = np.zeros(len(scores))
+        samples, (y, scores, query) = check_metric_input(one_group, sample_weight, **columns)
         pairs = _make_pairs(to_floats("y", y), query)
         better, worse = pairs[np.arange(len(pairs))].T
         weights = samples.weights[better] * samples.weights[worse]
