@@ -465,7 +465,13 @@ def list_ties(density):
     return TieDensities(*pairs, density[pairs], density.shape[1])
 
 
-@interpret_at_first(lambda multipliers, counts, ties, *_: TYPICAL_CG_STEPS * len(ties.densities))
+def _count_newton_steps(multipliers, counts, ties, *_):
+    """Ties, offsets and free multipliers in each step of a system, and all multipliers once."""
+    n_each = len(ties.densities) + 2 * counts.size + np.count_nonzero(multipliers.ratios)
+    return TYPICAL_CG_STEPS * n_each + multipliers.ratios.size
+
+
+@interpret_at_first(_count_newton_steps)
 def _take_newton_step(multipliers, counts, ties, ridge, limits, ratios):
     by_group = np.empty((counts.shape[0], ratios.shape[0]))
     sum_intersections(counts, limits.intersections, by_group)

@@ -105,3 +105,15 @@ def interpreted_functions():
         for module, listed in names.items()
         for name in listed
     ]
+
+
+def test_newton_steps_of_many_groups_are_compiled_though_few_samples_are_tied():
+    # 16 steps over the offsets of 60 groups in 5 clusters, twice, and 60 * 60 multipliers of each.
+    n_clusters, n_groups = 5, 60
+    multipliers = fair_assignment.Multipliers(
+        np.zeros((n_clusters, n_groups, n_groups)), np.zeros((n_clusters, 0))
+    )
+    ties = fair_assignment.list_ties(np.zeros((n_groups, n_clusters, n_clusters)))
+    counts = np.zeros((n_clusters, n_groups))
+    n_steps = fair_assignment._count_newton_steps(multipliers, counts, ties)
+    assert n_steps == 16 * 2 * 300 + 18_000
