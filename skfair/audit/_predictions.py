@@ -16,6 +16,7 @@ from skfair.constraints import (
 )
 from skfair.constraints._held_out import bind_decisions, metric_kind, target_and_scores
 from skfair.constraints._outcomes import outcome_use
+from skfair.constraints._units import compares_predictions
 from skfair.groups import Groups, Samples
 from skfair.groups._samples import check_alignment
 from skfair.losses import (
@@ -74,7 +75,7 @@ def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabil
         return constraint, "units of what is averaged"
     if is_real:
         return constraint, "units of the target"
-    if has_probabilities and constraint.compares_predictions:
+    if has_probabilities and compares_predictions(constraint):
         return constraint, PROBABILITY_UNIT
     return constraint, "units of the decision function"
 

@@ -17,7 +17,7 @@ from skfair.constraints._sums import Sums
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
 from skfair.groups._events import Events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
-from skfair.losses import DecisionRate, LogisticLoss, pointwise_score, step_function
+from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion
 from skfair.utils._api import Reference, make_docstring_decorator
@@ -483,12 +483,6 @@ class Constraint(BaseEstimator):
     def counts_decisions(self) -> bool:
         """Whether the public metric depends on the signs of the scores alone."""
         return "decisions" in self.applies_to
-
-    @property
-    def compares_predictions(self) -> bool:
-        """Whether the public metric averages predictions: of a classifier its probabilities."""
-        kind = getattr(METRICS.get(self.metric), "kind", None)
-        return kind == "score" and self.terms(step_function, LogisticLoss()) == (pointwise_score,)
 
     @abstractmethod
     def cells(self, samples: Samples) -> dict[str, np.ndarray]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair.losses import Pointwise, as_pointwise, pointwise_score, step_function
+from skfair.losses import LogisticLoss, Pointwise, as_pointwise, pointwise_score, step_function
+from skfair.metrics import METRICS
 from skfair.surrogates import Sigmoid
 
 
@@ -60,12 +61,19 @@ class ConvertedTerm(NamedTuple):
         return Pointwise(*(one * factor for one, factor in zip(values, factors, strict=True)))
 
 
+def compares_predictions(constraint):
+    """Whether the public metric averages predictions: of a classifier its probabilities."""
+    kind = getattr(METRICS.get(constraint.metric), "kind", None)
+    exact = constraint.terms(step_function, LogisticLoss())
+    return kind == "score" and exact == (pointwise_score,)
+
+
 def make_terms(constraint, surrogate, loss, samples, unit):
     """Smooth and exact terms for scores in units of a fit, and the unit of rates in the user's.
 
     Terms of one's own are functions of scores and targets in the user's units.
     """
-    if isinstance(unit, LogOdds | DecisionFunction) and constraint.compares_predictions:
+    if isinstance(unit, LogOdds | DecisionFunction) and compares_predictions(constraint):
         terms = (PROBABILITY if isinstance(unit, LogOdds) else pointwise_score,)
         return terms, terms, unit
     if unit == USER_UNIT:

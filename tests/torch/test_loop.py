@@ -14,6 +14,8 @@ from skfair.constraints import (
     EqualOpportunity,
     RangeGap,
 )
+from skfair.constraints._constraint import bind_all
+from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference
@@ -64,7 +66,9 @@ def bound(constraint, target, groups, tolerance):
     """The constraint bound to the samples, with one row per gap."""
     known = Samples(np.where(target > 0, 1.0, -1.0), check_groups(groups, 90), np.ones(90))
     one = CONSTRAINTS[constraint]() if isinstance(constraint, str) else constraint
-    return replace(one.bind(known, Sigmoid(), LogisticLoss(), tolerance), one_row=True)
+    settings = Sigmoid(), LogisticLoss(), tolerance, LogOdds()  # as those of a classifier
+    ((bound,),) = bind_all([one], [known], *settings)
+    return replace(bound, one_row=True)
 
 
 def test_there_are_twelve_criteria():
