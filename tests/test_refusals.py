@@ -248,7 +248,7 @@ def list_labelled():
 
 
 @pytest.mark.parametrize("call, argument, columns", list_labelled())
-def test_labels_that_look_like_missing_values_are_warned_of(call, argument, columns):
+def test_labels_like_missing_values_are_warned_of(call, argument, columns):
     labels = np.where(columns[argument] == columns[argument][0], "NA", "")
     classes = {"y", "y_true", "y_pred"} & columns.keys()
     changed = dict.fromkeys(classes if argument in classes else {argument}, labels)
@@ -260,7 +260,7 @@ def test_labels_that_look_like_missing_values_are_warned_of(call, argument, colu
     assert all("'', 'NA'." in one or "'NA', ''." in one for one in named)
 
 
-def test_classes_that_look_like_missing_values_are_warned_of():
+def test_classes_like_missing_values_are_warned_of():
     with pytest.warns(UserWarning, match="Labels of y look like missing values, .*: '', 'nan'"):
         ConstrainedERMClassifier(pos_label="").fit(
             X, np.where(LABELS == 1, "", "nan"), sensitive_features=GROUPS

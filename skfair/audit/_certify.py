@@ -33,6 +33,7 @@ from skfair.audit._report_input import protect_audit
 from skfair.audit._sentences import LOWER_BOUNDS, describe_bound, event_text, name_left_out
 from skfair.audit._tables import group_text, is_missing_group
 from skfair.constraints import check_applies_to_numbers
+from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
@@ -108,7 +109,7 @@ def protect_claim(claim, audit, min_published):
         left_out=tuple(one for one in claim.left_out if not _is_about(one, hidden)),
         rare_outcomes="",
         min_published=min_published,
-        kept_back=protection.clause,
+        unpublished=protection.clause,
         source={name: one for name, one in claim.source.items() if name != "sha256"},
         reading=audit.reading.protect(protection.restrict(audit).n_samples),
     )
@@ -326,7 +327,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     counted = zip(cells.labels, getattr(estimates, "counts", ()), strict=False)
     limits = _Limits(
         bool(is_shown),
-        bound.reported_value(scores),
+        reported_gap(bound, scores),
         limit,
         gap_lower_limit(*smallest, excess_level),
         is_exact,

@@ -79,7 +79,7 @@ class Claim(PageReport):
     min_published : int or None
         Smallest count that is published, if small ones are protected. Then numbers that involve a
         group which is not published are nan or None.
-    kept_back : str
+    unpublished : str
         Groups and samples that are not published, though the verdict is about them, too.
     constraint : dict
         Class and parameters of the constraint.
@@ -126,7 +126,7 @@ class Claim(PageReport):
     rare_outcomes: str = ""
     attempt: int | None = None
     min_published: int | None = None
-    kept_back: str = ""
+    unpublished: str = ""
     reading: Reading = field(default=UNREAD, compare=False)
 
     title = "Claim about groups"
@@ -226,8 +226,8 @@ class Claim(PageReport):
     def findings(self) -> list[str]:
         """The sentences: verdict, what is observed, what would suffice, what is assumed."""
         sentences = [self._describe_verdict()]
-        if self.kept_back:
-            sentences.append(f"Not published, but part of this claim: {self.kept_back}.")
+        if self.unpublished:
+            sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self._advise()]
         if self.shown_threshold is not None:
             side = "at least" if self.form in LOWER_BOUNDS else "at most"
@@ -387,7 +387,7 @@ _FIELD_TYPES = {
     **dict.fromkeys(("sizes", "constraint", "source", "n_missing", "reading"), dict),
     **dict.fromkeys(("attributes", "left_out"), list),
     **dict.fromkeys(("required_sample_size", "n_smallest", "attempt"), (int, type(None))),
-    **{"min_published": (int, type(None)), "kept_back": str},
+    **{"min_published": (int, type(None)), "unpublished": str},
     **{"is_exact": bool, "shown_threshold": (int, float, type(None)), "rare_outcomes": str},
 }
 """Types of the fields of a filed claim; infinite numbers are text, and an unknown one is null."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
 from skfair.constraints import applicable_constraint_names
+from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._held_out import bind_constraint
 from skfair.groups._events import Events
@@ -166,7 +167,7 @@ def _largest_gap_with_limits(per_class, constraint, tested, level):
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
-        gaps.append(interval._replace(estimate=bound.reported_value(scores)))
+        gaps.append(interval._replace(estimate=reported_gap(bound, scores)))
     return np.max(gaps, axis=0)
 
 

@@ -357,13 +357,16 @@ class HiddenGroupConstraint(NamedTuple):
         """Sums of the constraint."""
         return self.bound_constraint.sums
 
-    def reported_value(self, scores):
-        """The estimated gap, nan for 0 / 0; without an assumption the largest that is possible."""
+    @property
+    def gap(self):
+        """Gap of the constraint."""
+        return self.bound_constraint.gap
+
+    def value(self, scores):
+        """The estimated gap; without an assumption the largest that the samples allow."""
         estimates, forms = self._replace(hidden=self.hidden.to_identified_groups()).estimates(
             scores
         )
-        if self.bound_constraint.gap.is_ratio and not self._find_events(scores).any():
-            return np.nan
         return float(estimates.gap((forms @ estimates.values).max(initial=0.0)))
 
     def estimates(self, scores):
@@ -390,10 +393,7 @@ class HiddenGroupConstraint(NamedTuple):
                 f"{self.name}, but one has {min(counts)}. Record the group of more samples, or "
                 "pass a larger min_group_size to the constraint."
             )
-        ends = self.hidden.extreme_rates(self._find_events(scores), events)
-        forms = extreme_contrasts(self.bound_constraint.gap.linear_forms(len(events)))
-        return self.bound_constraint.gap.estimates(ends), forms
-
-    def _find_events(self, scores):
-        """Whether each sample is one of those that the rates count, 1 or 0."""
-        return self.sums.exact[0](scores, self.sums.target).value
+        values = self.sums.exact[0](scores, self.sums.target).value
+        ends = self.hidden.extreme_rates(values, events)
+        forms = extreme_contrasts(self.gap.linear_forms(len(events)))
+        return self.gap.estimates(ends), forms

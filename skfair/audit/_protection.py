@@ -82,8 +82,8 @@ def protect_groups(estimators, by_name, min_published, may_leave_out):
     first, last = next(iter(by_name.values())), [*by_name.values()][-1]
     overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
     counts, plans = _counts_by_group(estimators, last), []
-    few = np.flatnonzero(_is_small(last.counts, min_published) & first.is_disjoint)
-    for left_out in [few[:0], few] if may_leave_out and len(few) else [few[:0]]:
+    small = np.flatnonzero(_is_small(last.counts, min_published) & first.is_disjoint)
+    for left_out in [small[:0], small] if may_leave_out and len(small) else [small[:0]]:
         counted = counts.copy()
         counted[:, left_out] = 0.0
         total = overall - counts[:, left_out].sum(axis=1)

@@ -112,7 +112,7 @@ class FairnessReport(PageReport):
         What numbers of groups assume of samples whose group is missing; empty if they are not used.
     n_without_outcome : int, default=0
         Number of samples whose outcome is unknown, where others have one.
-    kept_back : str, default=""
+    unpublished : str, default=""
         Groups and samples that are not published, though findings and status are about them, too.
     reading : Reading, default=UNREAD
         What was read, of which protected reports have no counts.
@@ -158,7 +158,7 @@ class FairnessReport(PageReport):
     reliability: pd.DataFrame | None = None
     assumption: str = ""
     n_without_outcome: int = 0
-    kept_back: str = ""
+    unpublished: str = ""
     reading: Reading = UNREAD
 
     _results = ("findings",)
@@ -397,7 +397,7 @@ def report_audit(audit, min_published, metrics, *settings):
         gaps=gaps,
         n_missing=n_missing,
         hidden={name: [len(one), sum(one.values())] for name, one in protection.hidden.items()},
-        kept_back=protection.clause,
+        unpublished=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,
         reading=audit.reading.protect(counted.n_samples),

@@ -97,9 +97,9 @@ def findings(report):
 
 def _describe_hidden(report):
     """Yield sentences on groups that are not published, and on what is compared with them."""
-    if not report.kept_back:
+    if not report.unpublished:
         return
-    yield f"Not published, but part of what follows: {report.kept_back}."
+    yield f"Not published, but part of what follows: {report.unpublished}."
     gaps = _select_named_gaps(report.gaps)
     gaps = gaps[gaps["gap"].isna() & gaps["attribute"].isin([*report.hidden])]
     for _, gap in gaps.iterrows():

@@ -78,11 +78,6 @@ class BoundConstraint:
         """The gap by the public metric; nan where it is unknown."""
         return float(self.gap(self.sums.measure(scores)))
 
-    def reported_value(self, scores):
-        """The gap as reports state it: nan for a ratio of rates that are all 0, which is 0 / 0."""
-        is_known = not self.gap.is_ratio or self.sums.measure(scores).any()
-        return self.value(scores) if is_known else np.nan
-
     def estimates(self, scores):
         """Estimates of what is compared in the population, and forms whose largest is the gap.
 
@@ -115,6 +110,12 @@ class BoundConstraint:
         sums = self.sums.contribution(rows, factors, target)
         uncompared = self.uncompared and self.uncompared.contribution(rows, factors, target)
         return replace(self, sums=sums, offset=0.0, uncompared=uncompared)
+
+
+def reported_gap(bound, scores):
+    """The gap as reports state it: nan for a ratio of rates that are all 0, which is 0 / 0."""
+    is_known = not bound.gap.is_ratio or bound.sums.measure(scores).any()
+    return bound.value(scores) if is_known else np.nan
 
 
 def make_posterior(constraint, scores, clusters=None):

@@ -124,7 +124,7 @@ def _certify(y_true, decisions, constraint, tolerance, data):
         if isinstance(value, int | float | str | None)
         else str(value)
         for name, value in values.items()
-        if name not in ("constraint", "reading", "source", "min_published", "kept_back")
+        if name not in ("constraint", "reading", "source", "min_published", "unpublished")
     }
 
 

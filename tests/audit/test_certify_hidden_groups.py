@@ -70,10 +70,10 @@ def test_ratios_and_several_cells():
     assert odds.high >= alone.high and odds.estimate >= alone.estimate
 
 
-def test_a_ratio_where_nobody_is_selected_has_no_value():
-    nobody = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
+def test_a_ratio_of_zeros_has_no_value():
+    constant = DummyClassifier(strategy="constant", constant=0).fit(X, Y)
     claim = certify_model(
-        nobody, X, Y, sensitive_features=HIDDEN, missing="at_random",
+        constant, X, Y, sensitive_features=HIDDEN, missing="at_random",
         constraint=DemographicParity(ratio=0.5),
     )  # fmt: skip
     assert np.isnan(claim.estimate) and claim.verdict == "open"

@@ -59,10 +59,10 @@ def test_four_samples_are_left_out_of_all_numbers_rather_than_three_more_groups(
     everything = {f"a{i} × b{j}" for i in range(3) for j in range(3)}
     assert everything - combined == {"a0 × b0"}
     assert {name for attribute, name in cells if attribute == "a"} == {"a0", "a1", "a2"}
-    kept_back = "1 of 9 groups by a × b, fewer than 10 samples that no number here counts"
-    assert report.findings[1] == f"Not published, but part of what follows: {kept_back}."
+    unpublished = "1 of 9 groups by a × b, fewer than 10 samples that no number here counts"
+    assert report.findings[1] == f"Not published, but part of what follows: {unpublished}."
     assert report.provenance["suppressed"] == (
-        f"{kept_back}, so that counts from 1 to 9 are not published and cannot be computed"
+        f"{unpublished}, so that counts from 1 to 9 are not published and cannot be computed"
     )
     assert report.n_samples == 3750 and count_mask(report, groups).sum() == 3750
     sizes = report.frame[report.frame["metric"] == "selection_rate"].groupby("attribute")["n"]
@@ -101,9 +101,9 @@ def test_a_small_group_takes_the_next_smallest_of_its_margins():
     everything = {f"a{i} × b{j}" for i in range(3) for j in range(3)}
     assert everything - combined == {"a0 × b0", "a0 × b1", "a1 × b0", "a1 × b1"}
     assert {name for attribute, name in cells if attribute == "a"} == {"a0", "a1", "a2"}
-    kept_back = "4 of 9 groups by a × b with 1,000 samples"
-    assert report.provenance["suppressed"].startswith(f"{kept_back}, so that counts from 1 to 9")
-    assert report.findings[1] == f"Not published, but part of what follows: {kept_back}."
+    unpublished = "4 of 9 groups by a × b with 1,000 samples"
+    assert report.provenance["suppressed"].startswith(f"{unpublished}, so that counts from 1 to 9")
+    assert report.findings[1] == f"Not published, but part of what follows: {unpublished}."
     gaps = report.gaps.set_index(["attribute", "metric"])
     assert np.isnan(gaps.loc[("a × b", "selection_rate"), "gap"])
     plain = report_predictions(None, decisions, sensitive_features=groups).gaps
