@@ -99,7 +99,7 @@ def draw_linear(rng):
     data = {"X": X, "y": y, "sensitive_features": groups}
     data["sample_weight"] = rng.choice([0.5, 1.0, 2.0], size=len(y)) if rng.random() < 0.2 else None
     needed = {"sensitive_features": groups} if interactions else {}
-    is_bounded = is_of_decisions or estimator.constraint.startswith("partial")
+    is_bounded = is_of_decisions or estimator.constraint.startswith(("mean", "partial"))
     fits = fit_pair(rng, estimator, data, 1.0 if is_bounded else 1e3)
     return *fits, lambda one: ((one.predict(X, **needed) != y).sum(), one.objective_)
 
