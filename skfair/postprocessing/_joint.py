@@ -142,10 +142,9 @@ class JointProbabilities(NamedTuple):
     models: list
     coef: np.ndarray
     intercept: np.ndarray
+    compares_scores: bool = False  # events of scores are no groups with classes
 
     # What the final rule is made of, as of `EventFeatures`.
-
-    compares_scores = False  # events of scores are no groups with classes
 
     def refit_as_one_model(self, base, training, events):
         """The same probabilities with one model of all samples."""
