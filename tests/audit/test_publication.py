@@ -45,7 +45,8 @@ def count_mask(report, groups):
 
     It counts what it says.
     """
-    names = groups.astype(str).agg(" × ".join, axis=1)
+    first, second = groups.astype(str).items()
+    names = first[1].str.cat(second[1], sep=" × ")
     is_large = (names.map(names.value_counts()) >= MINIMUM).to_numpy()
     mask = is_large if report.n_samples < len(groups) else np.ones(len(groups), dtype=bool)
     assert report.n_samples == mask.sum() == report.reading.n_samples == report.reading.n_rows
