@@ -240,8 +240,8 @@ def requirements(name):
         if isinstance(constraint, BoundedGroupLoss):
             constraint = BoundedGroupLoss(tolerance)
         elif getattr(constraint, "ratio", None) is not None:
-            return DemographicParity(ratio=max(0.0, 1.0 - tolerance)), None
-    return constraint, tolerance
+            constraint = DemographicParity(ratio=max(0.0, 1.0 - tolerance))
+    return constraint, None if getattr(constraint, "ratio", None) is not None else tolerance
 
 
 @cache
