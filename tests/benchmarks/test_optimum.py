@@ -10,6 +10,7 @@ from benchmarks.sizes import use_smallest
 from benchmarks.timing import SMALLEST
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_status_is_wrong_and_clusterings_are_exact():
     with use_smallest(optimum):

@@ -74,6 +74,7 @@ def test_storage_does_not_matter(data, tmp_path):
         assert keeps_tolerance(fitted, rows, y, groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_float32_features_of_very_many_samples_stay_as_they_are(mean):
     rng = np.random.default_rng(0)

@@ -180,6 +180,7 @@ def test_every_attribute_keeps_its_balance(seed, n_clusters, required, sized):
     assert holds or not is_feasible(groups, n_clusters, required, smallest or 1)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_that_no_counts_keep_the_limits_is_found_in_seconds():
     """Branching by distance took over a minute: clusters may be renamed in 24 ways."""

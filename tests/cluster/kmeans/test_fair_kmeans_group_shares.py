@@ -138,6 +138,7 @@ def find_least_excess(totals, bounds, sign):
     return max((sign * (shares - bounds)).max(axis=(1, 2)).min(), 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @given(st.integers(0, 2**32), st.booleans())
 def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):

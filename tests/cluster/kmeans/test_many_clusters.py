@@ -257,6 +257,7 @@ def test_equal_rows_and_ties_keep_the_sizes():
     assert model.cluster_sizes_.min() >= 1
 
 
+@pytest.mark.slow
 def test_far_samples_and_scales_keep_the_sizes(blobs):
     X = blobs.copy()
     X[:30] *= 1e6
@@ -383,6 +384,7 @@ def check_partitioned(model, X, **bounds):
     assert model.status_ == "feasible"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_subsample")
 @pytest.mark.parametrize(
     ("n_clusters", "bounds"),

@@ -116,6 +116,7 @@ def test_equal_sparse_samples_are_counted():
     assert (model.cluster_sizes_ > 0).sum() == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_clusters", "bounds"),
     [
