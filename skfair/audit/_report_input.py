@@ -126,16 +126,16 @@ def protect_audit(audit, min_published, metrics=(), subgroups=None):
     samples, columns, strata = audit.rows(metrics)
     columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
     unprotected = {
-        "a clustering has a balance of groups in clusters": audit.task == "clustering",
-        "subgroups lists counts of small groups": subgroups is not None,
-        f"{audit.known.argument} estimates them": audit.known.is_modelled,
-        "control_features compares groups within strata": strata is not None,
-        f"places of the k highest scores have fractions where scores tie: {ties}": bool(ties),
+        "the balance of groups in clusters": audit.task == "clustering",
+        "those that subgroups lists": subgroups is not None,
+        f"those that {audit.known.argument} estimates": audit.known.is_modelled,
+        "those within strata of control_features": strata is not None,
+        f"places of the k highest scores, fractions where scores tie: {ties}": bool(ties),
     }
-    for reason in (one for one, is_so in unprotected.items() if is_so):
+    for what in (one for one, is_so in unprotected.items() if is_so):
         raise argument_error(
-            f"min_published protects counts of groups, but {reason}, which would show or be small "
-            "counts; leave one of them out."
+            f"min_published protects counts of groups, but not {what}. Leave min_published out, "
+            "or report without these."
         )
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)

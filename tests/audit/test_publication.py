@@ -267,7 +267,7 @@ def test_other_minima_are_refused(wrong):
 
 
 def test_clusterings_and_small_data_are_refused():
-    with pytest.raises(ValueError, match="a clustering has a balance"):
+    with pytest.raises(ValueError, match="not the balance of groups in clusters"):
         make_report([[100, 100], [100, 100]], task="clustering", y_true=None)
     with pytest.raises(ValueError, match="allows no report: all samples together"):
         make_report([[2, 1], [1, 2]])
