@@ -141,7 +141,10 @@ def test_rates_of_several_classes_are_those_of_each():
         ({"metrics": ["brier_score"]}, "y_proba was not passed"),
         ({"metrics": {"accuracy": f1_score}}, "other names than those of the report"),
         ({"control_features": DATA["region"][:9]}, "inconsistent|length|rows"),
-        ({"control_features": DATA["region"], "min_published": 5}, "control_features compares"),
+        (
+            {"control_features": DATA["region"], "min_published": 5},
+            "within strata of control_features",
+        ),
         (
             {"control_features": DATA["region"].where(DATA["region"] == "north")},
             "control_features",
