@@ -277,7 +277,7 @@ class PartialParityRegressor(LinearRegressor):
         Whether the groups' shares above every threshold must be equal, or those above one, which an
         object has: ``PartialDemographicParity(interval, threshold=350.0)`` compares the
         shares of predictions above 350, in units of the target;
-        ``PartialStatisticalParity(interval, width=1.0)`` is a ramp of one standard deviation.
+        ``PartialStatisticalParity(interval, width=50.0)`` has a ramp of 50.
     {interval}
     tolerance : float in [0, 1] or None, default=None
         Largest difference allowed by a constraint without its own tolerance; None is .05.
