@@ -613,7 +613,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, make_loss(self))
         store_rule(self, y, cross, rule, *_describe(cross.per_class[0], rule))
-        warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
+        warn_of_outcome(self, rule.problem, rule.guarantee)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
             warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)
