@@ -271,7 +271,7 @@ def read_scorer(model, constraint, data):
 
 
 def read_monitor(model, constraint, data):
-    """A monitor of one batch; of a floor it states how far the smallest rate is below 1."""
+    """A monitor of one batch."""
     if constraint.ratio:
         return None, None  # refused: it is no difference of means
     size = 1.0 if data.positive is not None else 1e10
@@ -282,8 +282,7 @@ def read_monitor(model, constraint, data):
         pos_label=data.positive,
     )
     monitor.update_from(audit_of(model, data))
-    gap = monitor.summary()["gap"].iloc[-1]
-    return 1.0 - gap if isinstance(constraint, MinimumRate) else gap, None
+    return monitor.summary()["gap"].iloc[-1], None
 
 
 CLIENTS = {
