@@ -195,7 +195,10 @@ def _fit_rounds(refits, confidence, aim):
         excess = latest.excess(aim)
         shrunk = refits.shrink(latest, excess)
         if shrunk is not None and shrunk.probability >= confidence:
-            return [*rounds, shrunk]
+            # Smaller scores vary less: what this leaves of the tolerances is used.
+            room = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
+            wider = refits.shrink(latest, excess - np.maximum(0.0, room))
+            return [*rounds, wider if wider.probability >= confidence else shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
         is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):

@@ -302,8 +302,10 @@ def _advise(constraint, scores):
 
 
 def _describe_smooth_violation(constraint, candidate):
+    evaluation = candidate.result.evaluation
+    excess = evaluation.excess * evaluation.problem.constraint.row_units
     return (
-        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. "
+        f"The smooth rates exceed their bounds by {number_text(excess.max(), 2)}. "
         f"{advise_relaxation(constraint)}, raise the solver's max_iter, or pass enforcement='auto' "
         "to bound the public metric instead."
     )
