@@ -57,6 +57,9 @@ _N_BISECTIONS = 7
 _MIN_MARGIN_SHARE = 0.02
 """Smallest margin of a tolerance, relative to it."""
 
+_SHARES_OF_ROOM = (1.0, 0.5, 0.25)
+"""Shares of what small scores leave of a tolerance that larger ones are tried with."""
+
 _MAX_ROUNDS = 3
 """Tolerances at which models are fitted, at most."""
 
@@ -197,8 +200,11 @@ def _fit_rounds(refits, confidence, aim):
         if shrunk is not None and shrunk.probability >= confidence:
             # Smaller scores vary less: what this leaves of the tolerances is used.
             room = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
-            wider = refits.shrink(latest, excess - np.maximum(0.0, room))
-            return [*rounds, wider if wider.probability >= confidence else shrunk]
+            for share in _SHARES_OF_ROOM:
+                wider = refits.shrink(latest, excess - share * np.maximum(0.0, room))
+                if wider.probability >= confidence:
+                    return [*rounds, wider]
+            return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
         is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()
         if is_lowest or (len(rounds) > 1 and latest.is_out_of_reach(excess)):
