@@ -12,6 +12,7 @@ import pandas as pd
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import tabulate_reliability
 from skfair.audit._formats import (
+    AUDIT_CALL,
     PageReport,
     collect_facts,
     decode_report,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False, init=False)
-class FairnessReport(PageReport):
+class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
     Made by :meth:`Audit.report`, for classifiers of two or more classes, regressors and
@@ -162,7 +163,6 @@ class FairnessReport(PageReport):
     reading: Reading = UNREAD
 
     _results = ("findings",)
-    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).report()"
 
     @property
     def attributes(self) -> list[str]:

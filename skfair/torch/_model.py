@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from threading import RLock
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skfair.models._linear import LinearModel
-from skfair.models._model import ChunkedPoint, pull_back_sparse_rows
+from skfair.models._model import ChunkedPoint, iter_points, pull_back_sparse_rows
 from skfair.torch._samples import (
     BatchSamples,
     LoaderSamples,
@@ -279,19 +279,10 @@ class TorchPoint:
         return pull_back_sparse_rows(self, slopes)
 
 
-class LoaderPoint(ChunkedPoint):
-    """A `TorchModel` at some parameters, its samples read batch by batch by a DataLoader."""
-
-    def __init__(self, model, parameters):
-        self.model = model
-        self.parameters = parameters.copy()
-        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
-
-    def _iter_chunks(self):
-        """Yield slices of rows and the model at them."""
-        for rows, inputs in self.model._iter_chunks():
-            loaded = self.model._replace(samples=BatchSamples(inputs))
-            yield rows, TorchPoint(loaded, self.parameters)
+def _iter_loaded_points(model, parameters):
+    """Yield slices of samples and the model at them, read batch by batch by a DataLoader."""
+    for rows, inputs in model._iter_chunks():
+        yield rows, TorchPoint(model._replace(samples=BatchSamples(inputs)), parameters)
 
 
 # Scores of a module of PyTorch, behind the protocol of models.
@@ -461,10 +452,13 @@ class TorchModel:
         if isinstance(self.samples, LoaderSamples):
             # Reading all samples is slow: the latest evaluation is stored.
             if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
-                self._latest = LoaderPoint(self, parameters)
+                parameters = parameters.copy()
+                chunks = partial(_iter_loaded_points, self, parameters)
+                self._latest = ChunkedPoint(self, parameters, chunks)
             return self._latest
         if len(self.samples) > self._n_chunk:
-            return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
+            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)
+            return ChunkedPoint(self, parameters, chunks)
         return TorchPoint(self, parameters)
 
     def ridge(self, alpha: float) -> np.ndarray:
