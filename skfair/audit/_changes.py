@@ -102,7 +102,7 @@ def compare_audits(before, after, metrics, confidence_level):
         after = after.rebin(before)
     both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
     tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
-    samples, columns, period, units = _stack(both, tables)
+    samples, columns, period, units = _stack_periods(both, tables)
     task = infer_task(None if before.task != "clustering" else before.task, columns)
     positive = find_positive_label(task, columns, before.pos_label)
     estimators = metric_estimators(task, columns, positive, metrics)
@@ -173,7 +173,7 @@ def _period_columns(*audits):
     return tables
 
 
-def _stack(both, tables):
+def _stack_periods(both, tables):
     """Samples of both periods, their columns, the period of each and the number of the sample."""
     sizes = [len(samples.weights) for samples in both]
     groups = stack_groups([_attribute_table(samples.groups) for samples in both])

@@ -41,7 +41,7 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, is_missing_group, stratify
+from skfair.audit._tables import OVERALL, is_missing_group, stratify_groupings
 from skfair.statistics import check_level
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
@@ -451,7 +451,7 @@ def _report_samples(
             "estimate; leave one of them out."
         )
     if strata is not None:
-        by = by | stratify(by, strata.codes, strata)
+        by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )

@@ -139,7 +139,7 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     # Groups whose numbers change differently are also compared batch by batch.
     standardized = low, high
     if hypothesis.compares_group_pairs:
-        by_batch = [_standardize(rows, key, codes) for key, (codes, *_) in compared.items()]
+        by_batch = [_equalise_batches(rows, key, codes) for key, (codes, *_) in compared.items()]
         standardized = (
             (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
         )
@@ -167,7 +167,7 @@ def _limit_gap(hypothesis, cells, error_low, error_high):
     return low, high
 
 
-def _standardize(rows, key, codes):
+def _equalise_batches(rows, key, codes):
     """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
 
     The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over

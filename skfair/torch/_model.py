@@ -21,12 +21,12 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     check_device,
+    count_in_batch,
     count_inputs,
-    count_samples,
     make_samples,
     map_tensors,
     require_torch,
-    split_rows,
+    split_into_slices,
     take_inputs,
 )
 from skfair.utils._api import MatrixLike, RandomState
@@ -395,7 +395,7 @@ class TorchModel:
 
     def _iter_chunks(self):
         """Yield slices of all samples, and the arguments of the module for them."""
-        return self.iter_batches(split_rows(len(self.samples), self._n_chunk))
+        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
 
     @property
     def n_parameters(self) -> int:
@@ -500,9 +500,9 @@ class TorchModel:
         n_total = 0
         for _, inputs in learner._iter_chunks():
             # Running means start again, and weigh all samples equally, also those of a short chunk.
-            n_total += count_samples(inputs)
+            n_total += count_in_batch(inputs)
             for norm in norms:
-                norm.momentum = count_samples(inputs) / n_total
+                norm.momentum = count_in_batch(inputs) / n_total
             with require_torch().no_grad():
                 learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):
