@@ -53,7 +53,7 @@ def _words(text):
 
 
 def names_used_twice():
-    """Names that several modules define, with their number; kernels of two models are alike."""
+    """Names that several modules define, with their number. Kernels of models have common names."""
     defined = Counter(
         node.name
         for path, tree in trees()
