@@ -232,7 +232,7 @@ def test_shares_that_weigh_outcomes_have_the_limits_of_rates():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_standard_errors_are_those_of_the_bootstrap(name):
-    def drawn(y_true, y_pred, sample_weight=None):
+    def share_of_outcomes(y_true, y_pred, sample_weight=None):
         outcomes = y_true & y_pred, ~y_true & y_pred, y_true & ~y_pred
         weights = np.ones(len(y_true)) if sample_weight is None else sample_weight
         return DRAWN[name](*(weights @ one for one in outcomes))
@@ -240,7 +240,7 @@ def test_standard_errors_are_those_of_the_bootstrap(name):
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.random((2, 3000)) < 0.4
     group = rng.integers(2, size=3000)
-    metrics = [name, GroupMetric(drawn, name="drawn")]
+    metrics = [name, GroupMetric(share_of_outcomes, name="drawn")]
     report = group_report(
         y_true, y_pred, sensitive_features=group, metrics=metrics, confidence_level=0.9
     )
