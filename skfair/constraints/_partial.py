@@ -319,7 +319,9 @@ class PartialGroupAUC(PartialParity):
         """
         # Every event is a group, as there is one cell with all samples.
         percentiles = [interval.pairs for interval in ranked.intervals]
-        return PairRows(ranked.events, percentiles, self.width, float(tolerance))
+        return PairRows(
+            ranked.events, percentiles, self.width or self.default_width, float(tolerance)
+        )
 
 
 @partial_docs
