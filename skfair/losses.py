@@ -303,7 +303,7 @@ class AbsoluteLoss(ScoreFunction):
         )
 
 
-def in_spreads(loss, spread=1.0):
+def rescale_loss(loss, spread=1.0):
     """The same loss of scores and targets over a spread, which the absolute loss is rounded by."""
     if type(loss) is not AbsoluteLoss:
         return loss

@@ -108,10 +108,10 @@ class PartialParity(Constraint):
             sums.cells.empty.update(uncompared.cells.empty)
         if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
-        gap = self.gap.from_cells(sums.cells, self._in_unit(unit))
+        gap = self.gap.from_cells(sums.cells, self._convert_unit(unit))
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
-    def _in_unit(self, unit):
+    def _convert_unit(self, unit):
         """The same criterion with a ramp, and a threshold if it has one, of scores in a unit."""
         width = self.default_width if self.width is None else self.width / unit.spread
         return clone(self).set_params(width=width)
@@ -345,8 +345,10 @@ class ThresholdParity(PartialParity):
         """Where decisions are made: 0 of a classifier, unless there is a threshold."""
         return 0.0 if self.threshold is None else self.threshold
 
-    def _in_unit(self, unit):
-        return super()._in_unit(unit).set_params(threshold=unit.to_unit(self.decision_threshold))
+    def _convert_unit(self, unit):
+        return (
+            super()._convert_unit(unit).set_params(threshold=unit.to_unit(self.decision_threshold))
+        )
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.

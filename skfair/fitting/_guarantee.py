@@ -57,7 +57,7 @@ _N_BISECTIONS = 7
 _MIN_MARGIN_SHARE = 0.02
 """Smallest margin of a tolerance, relative to it."""
 
-_SHARES_OF_ROOM = (1.0, 0.5, 0.25)
+_SHARES_OF_REST = (1.0, 0.5, 0.25)
 """Shares of what small scores leave of a tolerance that larger ones are tried with."""
 
 _MAX_ROUNDS = 3
@@ -199,9 +199,9 @@ def _fit_rounds(refits, confidence, aim):
         shrunk = refits.shrink(latest, excess)
         if shrunk is not None and shrunk.probability >= confidence:
             # Smaller scores vary less: what this leaves of the tolerances is used.
-            room = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
-            for share in _SHARES_OF_ROOM:
-                wider = refits.shrink(latest, excess - share * np.maximum(0.0, room))
+            unused = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
+            for share in _SHARES_OF_REST:
+                wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
                 if wider.probability >= confidence:
                     return [*rounds, wider]
             return [*rounds, shrunk]
