@@ -147,8 +147,8 @@ def test_an_interrupt_at_any_moment_is_raised_and_leaves_the_earlier_fit(name, u
 
 @pytest.fixture(scope="module")
 def interrupted():
-    """Functions that were interrupted, by their ids, which are quicker to look up than code."""
-    return {}
+    """Functions that were interrupted."""
+    return set()
 
 
 @pytest.mark.slow
@@ -163,12 +163,15 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
     A function that several fits call is interrupted in the first of them.
     """
     # Interrupted conditions of the standard library raise other errors.
-    spared = DISCARDING | set(vars(Condition))
+    spared, known = DISCARDING | set(vars(Condition)), {}
 
     def interrupt(frame, event, _):
         code = frame.f_code
-        if id(code) not in interrupted and code.co_name not in spared:
-            interrupted[id(code)] = code
+        if id(code) in known:  # is quicker than to compare code
+            return
+        known[id(code)] = code
+        if code not in interrupted and code.co_name not in spared:
+            interrupted.add(code)
             raise KeyboardInterrupt
 
     estimator, n_before = ESTIMATORS[name], len(interrupted)
