@@ -390,7 +390,7 @@ def check_partitioned(model, X, **bounds):
 @pytest.mark.parametrize(
     ("n_clusters", "bounds"),
     [
-        (300, {"max_cluster_size": 30}),
+        (150, {"max_cluster_size": 60}),
         (100, {"min_cluster_size": 80, "max_cluster_size": 80}),
         (100, {"min_cluster_size": 70}),
         (5, {"max_cluster_size": 1700}),
