@@ -52,7 +52,8 @@ class Changes(PageReport):
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
     change ``is_significant`` by Holm's procedure over all gaps. ``uncompared`` has the groups of
     each attribute that have samples in one period only, with their numbers in both. ``readings``
-    are what was read of both, or of the same samples.
+    are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
+    that are in both by their ids, in the first alone and in the second alone.
     """
 
     frame: pd.DataFrame
@@ -60,6 +61,7 @@ class Changes(PageReport):
     moves: pd.DataFrame | None
     names: tuple[str, str]
     is_paired: bool
+    n_shared: list[int]
     confidence_level: float
     min_group_size: int
     source: dict[str, str]
@@ -68,7 +70,7 @@ class Changes(PageReport):
 
     title = "Change report"
     _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
-    _results = ("findings", "frame", "gaps", "moves", "uncompared", "readings")
+    _results = ("findings", "frame", "gaps", "moves", "uncompared", "readings", "n_shared")
 
     @property
     def findings(self) -> list[str]:
@@ -90,7 +92,7 @@ class Changes(PageReport):
 
 def compare_audits(before, after, metrics, confidence_level):
     """The changes between two audits, or of an audit and predictions of another model."""
-    level, is_paired = check_level(confidence_level), not hasattr(after, "samples")
+    level, is_one_audit = check_level(confidence_level), not hasattr(after, "samples")
     further = find_group_metrics(metrics) if len(metrics) else {}
     others = [name for name, one in further.items() if not isinstance(one, Rate)]
     if others:
@@ -98,32 +100,62 @@ def compare_audits(before, after, metrics, confidence_level):
             f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
-    if not is_paired:
+    if is_one_audit:
+        both, tables = [before.samples] * 2, _paired_columns(before, after)
+        units = np.tile(np.arange(len(before.samples.weights)), 2)
+    else:
         after = after.rebin(before)
-    both = [before.samples] * 2 if is_paired else [one.rows()[0] for one in (before, after)]
-    tables = _paired_columns(before, after) if is_paired else _period_columns(before, after)
-    samples, columns, period, units = _stack(both, tables)
+        units = _match_ids(before, after)
+        merged = [
+            (one.samples, one.columns) if units is not None else one.rows()[:2]
+            for one in (before, after)
+        ]
+        both = [samples for samples, _ in merged]
+        tables = _period_columns((before, after), [columns for _, columns in merged])
+    samples, columns, period, units = _stack_periods(both, tables, units)
     task = infer_task(None if before.task != "clustering" else before.task, columns)
     positive = find_positive_label(task, columns, before.pos_label)
     estimators = metric_estimators(task, columns, positive, metrics)
     by = groupings(samples.groups)
-    settings = units if is_paired else None, level, before.min_group_size
+    settings = units, level, before.min_group_size
     frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
     moves = None
-    if is_paired and positive is not None:
-        moves = count_changed_decisions(by, columns["y_pred"] == positive, period)
+    if units is not None and positive is not None:
+        moves = count_changed_decisions(by, columns["y_pred"] == positive, period, units)
     return Changes(
         frame=frame,
         gaps=gaps,
         moves=moves,
         names=("before", "after"),
-        is_paired=is_paired,
+        is_paired=units is not None,
+        n_shared=_count_shared(period, units),
         confidence_level=level,
         min_group_size=before.min_group_size,
         source=_collect_sources(before, after, positive),
         uncompared=_list_uncompared(by, period),
-        readings=[before.reading] if is_paired else [before.reading, after.reading],
+        readings=[before.reading] if is_one_audit else [before.reading, after.reading],
     )
+
+
+def _match_ids(before, after):
+    """Numbers of the samples of two audits, equal where both have an id once; None without ids."""
+    if before.ids is None or after.ids is None:
+        return None
+    first, second = (pd.Index(one.ids).map(str) for one in (before, after))
+    once = pd.Series(np.arange(len(first)), first)[~first.duplicated(keep=False)]
+    shared = once.reindex(second).where(~second.duplicated(keep=False)).to_numpy()
+    others = len(first) + np.arange(len(second))
+    units = np.where(np.isnan(shared), others, shared)
+    return np.append(np.arange(len(first)), units.astype(np.intp))
+
+
+def _count_shared(period, units):
+    """Numbers of samples in both, in the first alone and in the second; [] without units."""
+    if units is None:
+        return []
+    sizes = np.bincount(period, minlength=2)
+    n_shared = len(units) - len(np.unique(units))
+    return [n_shared, *(sizes - n_shared).tolist()]
 
 
 def _list_uncompared(by, period):
@@ -161,9 +193,8 @@ def _paired_columns(audit, y_pred):
     return [audit.outcomes | {"y_pred": np.asarray(one)} for one in (decisions, y_pred)]
 
 
-def _period_columns(*audits):
-    """Predictions of each audit, and outcomes where both have them."""
-    columns = [audit.rows()[1] for audit in audits]
+def _period_columns(audits, columns):
+    """Predictions of each audit among its columns, and outcomes where both have them."""
     names = ["y_true", "has_outcome"] * all("y_true" in one for one in columns)
     tables = []
     for audit, one in zip(audits, columns, strict=True):
@@ -173,15 +204,14 @@ def _period_columns(*audits):
     return tables
 
 
-def _stack(both, tables):
-    """Samples of both periods, their columns, the period of each and the number of the sample."""
+def _stack_periods(both, tables, units):
+    """Samples of both periods, their columns, the period of each and its unit, if there are any."""
     sizes = [len(samples.weights) for samples in both]
     groups = stack_groups([_attribute_table(samples.groups) for samples in both])
     columns = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
-    columns |= {
-        "period": np.repeat([0, 1], sizes),
-        "unit": np.concatenate(list(map(np.arange, sizes))),
-    }
+    columns["period"] = np.repeat([0, 1], sizes)
+    if units is not None:
+        columns["unit"] = units
     counts = np.concatenate(
         [samples.groups.row_counts * np.ones(n) for samples, n in zip(both, sizes, strict=True)]
     )
@@ -190,7 +220,7 @@ def _stack(both, tables):
     columns = dict(zip(columns, arrays, strict=True))
     if (counts != 1.0).any():
         samples = samples._replace(groups=samples.groups.copy_with_multiplicity(counts))
-    return samples, columns, columns.pop("period"), columns.pop("unit")
+    return samples, columns, columns.pop("period"), columns.pop("unit", None)
 
 
 def _attribute_table(groups):
@@ -263,12 +293,15 @@ def stack_groups(tables):
     return pd.concat([first, second[list(first)]], ignore_index=True)
 
 
-def count_changed_decisions(groupings, is_positive, period):
-    """DataFrame of the numbers of samples of each group whose decisions changed."""
-    before, after = is_positive[period == 0], is_positive[period == 1]
+def count_changed_decisions(groupings, is_positive, period, units):
+    """DataFrame of the numbers of samples of each group, of those in both, that changed."""
+    numbers = [np.flatnonzero(period == one) for one in (0, 1)]
+    _, *places = np.intersect1d(*(units[one] for one in numbers), return_indices=True)
+    first, second = (one[place] for one, place in zip(numbers, places, strict=True))
+    before, after = is_positive[first], is_positive[second]
     rows = []
     for attribute, groups in groupings.items():
-        codes = groups.codes[period == 0]
+        codes = groups.codes[first]
         for code, name in enumerate(groups.names):
             inside = codes == code
             gained, lost = (int((inside & one).sum()) for one in (after & ~before, before & ~after))
@@ -318,8 +351,7 @@ _CHANGE = ["change", "change_low", "change_high"]
 def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
-    paired = "the same samples" if report.is_paired else "different samples"
-    yield f"This report compares {after} with {before}, on {paired}."
+    yield f"This report compares {after} with {before}, on {_describe_samples(report)}."
     if report.moves is not None:
         moves = report.moves[report.moves["attribute"] == report.moves["attribute"].iloc[0]]
         gained, lost, n = (int(moves[name].sum()) for name in ("n_gained", "n_lost", "n"))
@@ -333,8 +365,20 @@ def change_findings(report):
     gaps = report.gaps.dropna(subset=["change"])
     if not len(gaps):
         yield "No two groups are in both, known and large enough, so that no gap is compared."
-    for _, gap in gaps[gaps["metric"].isin(primary_metrics(gaps))].iterrows():
+    is_told = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
+    for _, gap in gaps[is_told].iterrows():
         yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
+
+
+def _describe_samples(report):
+    """The samples of both: the same, different ones, or how many of each."""
+    n_shared, *alone = report.n_shared or [0]
+    if not n_shared:
+        return "different samples" + ", as no id is in both" * report.is_paired
+    if not any(alone):
+        return "the same samples"
+    first, second = (f"{n:,} of {name} alone" for n, name in zip(alone, report.names, strict=True))
+    return f"{n_shared:,} samples of both by their ids, {first} and {second}"
 
 
 def _describe_change(gap):

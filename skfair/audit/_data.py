@@ -71,7 +71,7 @@ class AuditData:
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
     `FittedModel` of the predictions. ``unbinned`` are the groups before numbers are divided into
-    ``bins``, and ``reading`` is what was read.
+    ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any.
     """
 
     known: SensitiveFeatures
@@ -87,6 +87,7 @@ class AuditData:
     bins: dict[int, Bins]
     model: FittedModel | None = None
     k: float | None = None
+    ids: np.ndarray | None = None
     strata: Any = None
 
     @classmethod

@@ -21,9 +21,9 @@ def add_compare_command(commands):
     command = commands.add_parser(
         "compare",
         help="compare two files of predictions, such as those of two periods",
-        description="Rates and gaps of two files of different samples, and limits of their "
-        "changes. The exit status is 3 if a gap is shown to be larger in the second file, 0 if "
-        "none is, and 2 after an error.",
+        description="Rates and gaps of two files, and limits of their changes. Samples are "
+        "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
+        "is shown to be larger in the second file, 0 if none is, and 2 after an error.",
     )
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")

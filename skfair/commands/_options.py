@@ -228,6 +228,7 @@ def check_column_options(options):
 def _check_count_options(options):
     """Raise for options that need samples one by one."""
     unused = ["--weight"] * (options.weight is not None)
+    unused += ["--id"] * (options.id is not None)
     unused += ["--group-probability"] * bool(options.group_probability)
     unused += ["--missing at_random"] * (options.missing == "at_random")
     unused += [f"--task {options.task}"] * (options.task not in (None, "classification"))

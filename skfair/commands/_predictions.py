@@ -44,6 +44,8 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         **settings,
     )
     audit.reading = _add_repeats(options, audit.reading, written)
+    if options.id is not None:
+        audit.ids = written[options.id].to_numpy()[audit.is_used]
     return audit if k is None else audit.top(k)
 
 

@@ -301,25 +301,24 @@ def pull_back_sparse_rows(point, slopes):
     return jacobian
 
 
-class ChunkedPoint:
-    """A network at a parameter vector, evaluated ``n_chunk`` samples at a time.
+def iter_points(model, parameters, n_samples, n_chunk):
+    """Yield slices of `n_chunk` samples, and the model at them."""
+    for rows in blocks(n_samples, n_chunk):
+        yield rows, model.take(rows).evaluate(parameters)
 
+
+class ChunkedPoint:
+    """A network at a parameter vector, evaluated on a chunk of the samples at a time.
+
+    `iter_chunks` is a function that yields slices of all samples in turn, and the model at them.
     Activations are recomputed where they are needed instead of stored.
     """
 
-    def __init__(self, model, parameters, n_samples, n_chunk):
+    def __init__(self, model, parameters, iter_chunks):
         self.model = model
         self.parameters = parameters
-        self._rows = blocks(n_samples, n_chunk)
-        # Only scores are kept; activations of a chunk are recomputed when they are needed.
-        self.scores = np.empty(n_samples)
-        for rows, chunk in self._iter_chunks():
-            self.scores[rows] = chunk.scores
-
-    def _iter_chunks(self):
-        """Yield slices of rows and the model at them."""
-        for rows in self._rows:
-            yield rows, self.model.take(rows).evaluate(self.parameters)
+        self._iter_chunks = iter_chunks
+        self.scores = np.concatenate([chunk.scores for _, chunk in iter_chunks()], dtype=np.float64)
 
     @property
     def hidden(self):
@@ -396,6 +395,9 @@ _NOISE = 4 * np.finfo(np.float64).eps
 MIN_SPREAD = 1e-10
 """Standard deviation, relative to the mean, that leaves predictions enough digits."""
 
+_MIN_RANGE = 1e-140
+"""Range of a column whose variance, and the inverse of it, are numbers that lose no digits."""
+
 
 def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
@@ -403,6 +405,7 @@ def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
     lose digits of columns with a large mean. Raises ValueError for a column that varies by less
     than `min_spread` of its mean: decisions of rounded predictions are not those that a fit counts.
+    Also for one whose variance is too small for a number, but not 0.
 
     Examples
     --------
@@ -424,6 +427,7 @@ def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
         residual, squares = parts.reduce(_sum_deviations, mean)
     mean, variance = mean + residual, np.maximum(0.0, squares - residual**2)
     _check_spread(mean, variance, min_spread)
+    check_ranges(_small_ranges(X, variance))
     return mean, variance
 
 
@@ -437,6 +441,24 @@ def _check_spread(mean, variance, min_spread):
             f"{column} has mean {mean[column]:g} and standard deviation {spread[column]:.2g}: "
             "predictions would be rounded to a few values. Subtract its mean from it."
         )
+
+
+def check_ranges(ranges):
+    """Raise for columns that are not constant, but vary so little that their squares are lost."""
+    for column in np.flatnonzero((ranges > 0) & (ranges < _MIN_RANGE))[:1]:
+        raise ValueError(
+            f"Columns of X must vary by {_MIN_RANGE:g}, or be constant, but column {column} "
+            f"varies by {ranges[column]:.2g}, whose square is lost. Multiply it by a constant."
+        )
+
+
+def _small_ranges(X, variance):
+    """Maximum less minimum of columns of tiny variance, which may be 0 by rounding; else 0."""
+    ranges, columns = np.zeros_like(variance), np.flatnonzero(variance < _MIN_RANGE**2)
+    if len(columns):
+        tiny = X[:, columns].max(axis=0) - X[:, columns].min(axis=0)
+        ranges[columns] = tiny.toarray().ravel() if sparse.issparse(tiny) else tiny
+    return ranges
 
 
 def _sums(block):
