@@ -146,7 +146,7 @@ def test_an_interrupt_at_any_moment_is_raised_and_leaves_the_earlier_fit(name, u
 
 
 @pytest.fixture(scope="module")
-def interrupted():
+def code_objects():
     """Functions that were interrupted."""
     return set()
 
@@ -156,7 +156,7 @@ def interrupted():
 # joblib's threads would wait.
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "threads"])
 def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
-    name, unraisable, interrupted
+    name, unraisable, code_objects
 ):
     """Timers seldom hit the code in which a library discards exceptions, a microsecond of a fit.
 
@@ -170,17 +170,18 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
         if id(code) in known:  # is quicker than to compare code
             return
         known[id(code)] = code
-        if code not in interrupted and code.co_name not in spared:
-            interrupted.add(code)
+        if code not in code_objects and code.co_name not in spared:
+            code_objects.add(code)
             raise KeyboardInterrupt
 
-    estimator, n_before = ESTIMATORS[name], len(interrupted)
+    estimator, n_before = ESTIMATORS[name], len(code_objects)
     for n_samples in (300, 1000):  # few functions are called for many samples alone
         data = make_data(name, n_samples)
         estimator.fit(**data)
         earlier, n_earlier = pickle.dumps(vars(estimator)), -1
-        while n_earlier < len(interrupted):  # every fit but the last is interrupted, each elsewhere
-            n_earlier = len(interrupted)
+        # Every fit but the last is interrupted, each elsewhere.
+        while n_earlier < len(code_objects):
+            n_earlier = len(code_objects)
             unraisable.clear()
             sys.settrace(interrupt)
             try:
@@ -190,9 +191,9 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
                 assert pickle.dumps(vars(estimator)) == earlier
             else:
                 sys.settrace(None)
-                assert n_earlier == len(interrupted) or unraisable, "the interrupt was swallowed"
+                assert n_earlier == len(code_objects) or unraisable, "the interrupt was swallowed"
                 earlier = pickle.dumps(vars(estimator))
-    assert len(interrupted) > max(n_before, 100)
+    assert len(code_objects) > max(n_before, 100)
 
 
 @timers
