@@ -135,20 +135,11 @@ def add_column_options(command, kinds):
         default=[],
         help="columns that --missing at_random models the groups by",
     )
-    add("--weight", help="column of sample weights")
-    add_count_option(command)
-    add("--id", help="column that names each sample, so that repeated rows are refused")
-    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
+    add_row_options(command)
     add(
         "--task",
         choices=kinds,
         help="what the predictions are (default: regression if the target has decimals)",
-    )
-    add(
-        "--unknown",
-        nargs="+",
-        metavar="LABEL",
-        help="labels of unknown groups, such as Unknown or 'Decline to state'",
     )
     add(
         "--missing",
@@ -158,22 +149,28 @@ def add_column_options(command, kinds):
     )
     size = MIN_AUDITED_GROUP
     add("--min-size", type=int, default=size, help="samples below which groups are not compared")
-    add("--threshold", type=float, help="scores above it are positive (default .5)")
+
+
+def add_row_options(command):
+    """Add the options that say what a row is and how it counts, and the confidence level."""
+    add = command.add_argument
+    add("--weight", help="column of sample weights")
     add(
-        "--confidence",
-        type=float,
-        default=CONFIDENCE_LEVEL,
-        help="how often intervals hold (default .95)",
-    )
-
-
-def add_count_option(command):
-    """Add the option of files whose rows stand for several samples each."""
-    command.add_argument(
         "--count",
         metavar="COLUMN",
         help="column of the number of samples that a row stands for, as of COUNT(*)",
     )
+    add("--id", help="column that names each sample, so that repeated rows are refused")
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
+    add(
+        "--unknown",
+        nargs="+",
+        metavar="LABEL",
+        help="labels of unknown groups, such as Unknown or 'Decline to state'",
+    )
+    add("--threshold", type=float, help="scores above it are positive (default .5)")
+    level = CONFIDENCE_LEVEL
+    add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
 
 
 def add_published_option(command):
@@ -213,16 +210,21 @@ def check_column_options(options):
         )
     if options.target is not None and options.task == "clustering":
         raise ValueError("--task clustering has no truth to compare with; leave out --target.")
-    if options.target is None and options.threshold is not None and options.positive is not None:
-        raise ValueError(
-            "--positive names a class, but without --target --threshold makes the decisions: "
-            "scores above it are positive. Leave one of the two out."
-        )
+    check_threshold_option(options)
     if options.task == "regression":
         class_options = ("positive", "threshold", "probability")
         unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
         if unused:
             raise ValueError(f"--task regression has no classes; leave out {join_names(unused)}.")
+
+
+def check_threshold_option(options):
+    """Raise for a positive class where scores above --threshold are positive."""
+    if options.target is None and options.threshold is not None and options.positive is not None:
+        raise ValueError(
+            "--positive names a class, but without --target --threshold makes the decisions: "
+            "scores above it are positive. Leave one of the two out."
+        )
 
 
 def _check_count_options(options):
