@@ -298,7 +298,8 @@ def feed(monitor, log, by, takes_late=False):
     _refuse_distant_periods(monitor, log.periods)
     is_new, known_in, read = pd.Series(True, log.periods.index), log.outcome_periods, []
     if hasattr(monitor, "verdict_"):
-        first, last = read = monitor.summary()["time"].iloc[[0, -1]].tolist()
+        first, last = monitor.summary()["time"].iloc[[0, -1]]
+        read = [last]
         is_new = log.periods > last
         is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
         # Windows begin with the first period.
