@@ -20,6 +20,7 @@ from skfair.audit._reading import (
     check_complete_column,
     check_counts,
     check_same_notation,
+    describe_date,
     find_label,
     parse_dates,
     place_outcomes,
@@ -265,9 +266,9 @@ def _find_periods(column, options, option):
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
-            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, or as "
+            f"{option} must name a column of dates, all as 2026-03-01 or all as 01.03.2026, or as "
             f"--date-format says, but row {first + 1} of {column.name!r} holds "
-            f"{column.iloc[first]!r}."
+            f"{describe_date(column.iloc[first])}."
         )
     return times.dt.to_period(PERIODS[options.by]).dt.start_time
 
@@ -352,7 +353,7 @@ def _refuse_distant_periods(monitor, periods):
     for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:
         n = int(counts.reindex(side).sum())
         is_new = bool(known) and not set(side) & set(known)
-        if n and (is_new or n <= _MAX_SHARE_OF_DISTANT * len(periods)):
+        if n and (is_new or n <= max(1.0, _MAX_SHARE_OF_DISTANT * len(periods))):
             day = counts.reindex(side).dropna().index[0]
             raise ValueError(
                 f"--time: {n:,} of {len(periods):,} decisions are more than {_MAX_YEARS_BETWEEN:g} "
