@@ -16,7 +16,7 @@ N_LARGE_SAMPLES = 150_000  # samples in blocks, each of which a kernel evaluates
 
 def fit_all(verbose):
     """Fit every estimator that has kernels, on small or large data of two groups."""
-    X, y, metadata = _draw(300)
+    X, y, metadata = _draw_data(300)
     with warnings.catch_warnings(), announce_compilation(verbose), compile_at_first_call():
         warnings.simplefilter("ignore")
         FairKMeans(4, random_state=0).fit(X, **metadata)
@@ -24,21 +24,21 @@ def fit_all(verbose):
         # 4 * 74 of 300 samples: so tight that samples are exchanged between clusters.
         FairKMeans(4, min_cluster_size=74, random_state=0).fit(X, **metadata)
         # So many clusters that each sample has a list of candidates, some of which are too short.
-        uneven = _draw(2000)[0] ** 3
+        uneven = _draw_data(2000)[0] ** 3
         FairKMeans(60, min_balance=None, max_cluster_size=40, random_state=0).fit(uneven)
         cluster_front(FairKMeans(4, random_state=0), X, **metadata, n_levels=3)
         FairSpectralClustering(4, random_state=0).fit(X, **metadata)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         PartialParityRegressor(tolerance=0.2).fit(X, X.sum(axis=1), **metadata)
-        X, y, metadata = _draw(N_LARGE_SAMPLES)
+        X, y, metadata = _draw_data(N_LARGE_SAMPLES)
         ConstrainedERMClassifier(tolerance=0.05).fit(X, y, **metadata)
         PartialParityClassifier(tolerance=0.2).fit(X, y, **metadata)
         # Mostly zeros: stored as a sparse matrix. Decisions are corrected after one iteration.
         ConstrainedERMClassifier(solver=SQP(max_iter=1)).fit(X * (X > 1.0), y, **metadata)
 
 
-def _draw(n_samples):
+def _draw_data(n_samples):
     """Features, classes and groups at random."""
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, n_samples)

@@ -612,7 +612,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, make_loss(self))
-        store_rule(self, y, cross, rule, *_describe(cross.per_class[0], rule))
+        store_rule(self, y, cross, rule, *_describe_regressor(cross.per_class[0], rule))
         warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
@@ -699,7 +699,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         return HistGradientBoostingRegressor(random_state=0)
 
 
-def _describe(training, rule):
+def _describe_regressor(training, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
     unit, problem, candidate = training.unit, rule.problem, rule.guarantee.candidate
     coefficients = problem.model.coefficients(candidate.parameters)

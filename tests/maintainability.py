@@ -53,8 +53,14 @@ def _words(text):
 
 
 def names_used_twice():
-    """Class names of which there are several, with their number."""
-    return {name: n for name, n in Counter(node.name for _, node in classes()).items() if n > 1}
+    """Names that several modules define, with their number. Kernels of models have common names."""
+    defined = Counter(
+        node.name
+        for path, tree in trees()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and path.parent.name != "_kernels"
+    )
+    return {name: n for name, n in defined.items() if n > 1}
 
 
 def group_switches():
@@ -256,7 +262,7 @@ def main():
     print(f"tables on private names          {len(list(words.parameter_tables(package)))}")
     print(f"people per 1,000 words of pages  {words.people_per_thousand(pages):.1f}")
     print(f"semicolons per 100 sentences     {words.semicolons_per_hundred(pages):.1f}")
-    print(f"class names used twice           {names_used_twice() or 'none'}")
+    print(f"names defined in two modules     {names_used_twice() or 'none'}")
     print(f"switches over classes of groups  {group_switches() or 'none'}")
     print(f"classes of many members          {len(large_classes())} {large_classes()}")
     print(f"largest file, lines              {largest(file_lengths())}")

@@ -22,7 +22,7 @@ def test_few_classes_have_many_members():
     )
 
 
-def test_a_class_name_means_one_thing():
+def test_a_name_is_defined_in_one_module():
     assert set(maintainability.names_used_twice()) == set()
 
 

@@ -318,7 +318,7 @@ def _find_limits(bound, scores, tolerance, levels, largest):
     is_shown = limit <= tolerance
     if is_exact:
         # Differences of binomial rates: exact tests decide.
-        _warn_of_small_groups(bound, estimates, tolerance, level)
+        _warn_of_undecidable_groups(bound, estimates, tolerance, level)
         is_shown = tolerance >= 1.0 or _passes_exact_tests(estimates, contrasts, tolerance, level)
         limit = min(limit, tolerance) if is_shown else limit
     else:
@@ -427,7 +427,7 @@ def _round_up(tolerance):
     return rounded if rounded >= tolerance else round(rounded + 10.0**-digits, digits)
 
 
-def _warn_of_small_groups(bound, estimates, tolerance, level):
+def _warn_of_undecidable_groups(bound, estimates, tolerance, level):
     """Warn of groups whose limit exceeds the tolerance even without any success."""
     if tolerance >= 1.0:
         return

@@ -112,7 +112,7 @@ def compare_audits(before, after, metrics, confidence_level):
         ]
         both = [samples for samples, _ in merged]
         tables = _period_columns((before, after), [columns for _, columns in merged])
-    samples, columns, period, units = _stack(both, tables, units)
+    samples, columns, period, units = _stack_periods(both, tables, units)
     task = infer_task(None if before.task != "clustering" else before.task, columns)
     positive = find_positive_label(task, columns, before.pos_label)
     estimators = metric_estimators(task, columns, positive, metrics)
@@ -204,7 +204,7 @@ def _period_columns(audits, columns):
     return tables
 
 
-def _stack(both, tables, units):
+def _stack_periods(both, tables, units):
     """Samples of both periods, their columns, the period of each and its unit, if there are any."""
     sizes = [len(samples.weights) for samples in both]
     groups = stack_groups([_attribute_table(samples.groups) for samples in both])

@@ -8,7 +8,13 @@ from os import PathLike
 from typing import Any, Self
 
 from skfair import constraints
-from skfair.audit._formats import PageReport, read_document, tabulate_facts, titled_facts
+from skfair.audit._formats import (
+    AUDIT_CALL,
+    PageReport,
+    read_document,
+    tabulate_facts,
+    titled_facts,
+)
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     BOUNDS,
@@ -23,7 +29,7 @@ from skfair.utils._verdicts import EXIT_STATUSES, Verdict
 
 
 @dataclass(frozen=True, init=False)
-class Claim(PageReport):
+class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     """What held-out data show about a bound on groups: the result of :meth:`Audit.certify`.
 
     ``print`` shows it as a sentence, and ``to_json``, ``to_html`` and ``to_markdown`` file it. A
@@ -215,7 +221,6 @@ class Claim(PageReport):
         return self.text
 
     _results = ("text", "exit_status")
-    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).certify()"
 
     @property
     def _quantity(self):

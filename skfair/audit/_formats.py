@@ -309,6 +309,10 @@ def _decode_column(name, values):
 # What reports share: findings, and the forms in which they are shown and stored.
 
 
+AUDIT_CALL = "Audit.from_predictions(y_true, y_pred, sensitive_features=...)"
+"""What makes the audit whose methods make reports, as messages state it."""
+
+
 class Report(Record):
     """Base of reports, which have ``findings``, and attributes that their JSON has.
 

@@ -12,6 +12,7 @@ import pandas as pd
 from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import tabulate_reliability
 from skfair.audit._formats import (
+    AUDIT_CALL,
     PageReport,
     collect_facts,
     decode_report,
@@ -40,7 +41,7 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, is_missing_group, stratify
+from skfair.audit._tables import OVERALL, is_missing_group, stratify_groupings
 from skfair.statistics import check_level
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False, init=False)
-class FairnessReport(PageReport):
+class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     """Rates, errors and gaps by groups of people, with intervals, on one page.
 
     Made by :meth:`Audit.report`, for classifiers of two or more classes, regressors and
@@ -162,7 +163,6 @@ class FairnessReport(PageReport):
     reading: Reading = UNREAD
 
     _results = ("findings",)
-    _made_by = "Audit.from_predictions(y_true, y_pred, sensitive_features=...).report()"
 
     @property
     def attributes(self) -> list[str]:
@@ -453,7 +453,7 @@ def _report_samples(
             "estimate; leave one of them out."
         )
     if strata is not None:
-        by = by | stratify(by, strata.codes, strata)
+        by = by | stratify_groupings(by, strata.codes, strata)
     frame, gaps = make_tables(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )

@@ -21,7 +21,7 @@ from skfair.audit._tables import (
     groupings,
     missing_attribute_mask,
     name_as_text,
-    tabulate,
+    tabulate_report,
 )
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics, to_numbers
@@ -200,7 +200,7 @@ def make_tables(estimators, by, weights, reference, level, min_group_size):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         groups = {OVERALL: overall} | by
-        return tabulate(estimators, groups, weights, level, min_group_size, chosen)
+        return tabulate_report(estimators, groups, weights, level, min_group_size, chosen)
 
 
 def estimate_balance(task, columns, samples, level, missing):

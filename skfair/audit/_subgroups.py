@@ -64,12 +64,12 @@ def _encode_columns(columns, n_bins, missing, counts):
     names = [f"column {number}" for number in range(1, len(arrays) + 1)] if names is None else names
     series = [pd.Series(array).infer_objects() for array in arrays]
     return [
-        _encode_column(name_as_text(name), column, n_bins, missing, counts)
+        _encode_levels(name_as_text(name), column, n_bins, missing, counts)
         for name, column in zip(names, series, strict=True)
     ]
 
 
-def _encode_column(name, column, n_bins, missing, counts):
+def _encode_levels(name, column, n_bins, missing, counts):
     """A column as levels; missing values are the last level."""
     is_missing = (column.isna() | (column.astype(object) == MISSING)).to_numpy()
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
@@ -346,7 +346,7 @@ _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 """Directions of a search -> signs of the departures that count."""
 
 
-def _search(name, family, level, direction, max_listed, n_metrics):
+def _search_metric(name, family, level, direction, max_listed, n_metrics):
     """Table of the flagged subgroups of one metric, and a dict about the search."""
     # The limits of all metrics, depths that occur, sides and subgroups share the error.
     sides = _SIDES[direction]
@@ -358,7 +358,7 @@ def _search(name, family, level, direction, max_listed, n_metrics):
     # Sort by the limit nearer to 0; of equal ones the shorter first, in the order of the columns.
     order = np.lexsort((at, family.n_conditions[at], -np.abs(limits)))[:_MAX_CANDIDATES]
     flagged, limits = at[order], limits[order]
-    table = _tabulate(name, family, flagged, errors, n_limits)
+    table = _tabulate_flagged(name, family, flagged, errors, n_limits)
     table["is_listed"] = np.isin(
         np.arange(len(flagged)),
         _select_listed_subgroups(family, flagged, limits, errors, max_listed),
@@ -374,7 +374,7 @@ def _search(name, family, level, direction, max_listed, n_metrics):
     }
 
 
-def _tabulate(name, family, flagged, errors, n_limits):
+def _tabulate_flagged(name, family, flagged, errors, n_limits):
     """Table of flagged subgroups: one row each."""
     n, hits, depth = family.n[flagged], family.hits[flagged], family.n_conditions[flagged]
     departure, low, high = departure_limits(n, hits, family.total, errors[depth])
@@ -534,7 +534,7 @@ class SubgroupReport(Report):
 def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_bins, max_listed):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
     level, missing = check_level(confidence_level), audit.known.treatment
-    _check_numbers(max_conditions, n_bins, max_listed)
+    _check_search_sizes(max_conditions, n_bins, max_listed)
     check_choice("direction", direction, _SIDES)
     check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
@@ -558,7 +558,7 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
             restricted, values[rows], counts[rows], max_conditions, audit.min_group_size
         )
         _check_any_subgroup(family, name)
-        searches.append(_search(name, family, level, direction, max_listed, len(names)))
+        searches.append(_search_metric(name, family, level, direction, max_listed, len(names)))
     tables, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
     source = collect_facts(audit.source, positive_label=audit.pos_label)
@@ -578,7 +578,7 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
 _MISSING_OPTIONS = ("error", "group", "exclude")
 
 
-def _check_numbers(max_conditions, n_bins, max_listed):
+def _check_search_sizes(max_conditions, n_bins, max_listed):
     """Raise for numbers that are out of their ranges."""
     ranges = {
         "max_conditions": (max_conditions, 1, _MAX_CONDITIONS),

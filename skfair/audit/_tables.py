@@ -103,7 +103,7 @@ STRATUM_SEPARATOR = " | "
 """Between the name of an attribute and that of a stratum."""
 
 
-def stratify(by_name, codes, strata):
+def stratify_groupings(by_name, codes, strata):
     """The groupings within each stratum, by names such as "sex | region = north".
 
     `codes` are the strata of the samples, `strata` the groups with their labels.
@@ -318,7 +318,7 @@ def significance_mask(compared, level):
     return is_significant
 
 
-def tabulate(estimators, groupings, weights, level, min_group_size, chosen):
+def tabulate_report(estimators, groupings, weights, level, min_group_size, chosen):
     """DataFrames of all rows and all gaps of a report.
 
     `estimators` maps metrics to functions of groups and weights that return estimates and the

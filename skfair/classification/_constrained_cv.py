@@ -340,7 +340,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         columns |= {"group_probabilities": group_probabilities}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, LogisticLoss())
-        store_rule(self, y, cross, rule, *_describe(self, cross, rule))
+        store_rule(self, y, cross, rule, *_describe_rule(self, cross, rule))
         _warn(self, cross.training, rule)
         cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -512,7 +512,7 @@ class ConstrainedClassifierCV(GroupAwareScoreMixin, ClassifierMixin, Constrained
         )
 
 
-def _describe(estimator, cross, rule):
+def _describe_rule(estimator, cross, rule):
     """Fitted attributes of the final linear model, its report, and its status."""
     problem, candidate, per_class = rule.problem, rule.guarantee.candidate, cross.per_class
     unit, (coef, intercept) = per_class[0].unit, problem.model.coefficients(candidate.parameters)

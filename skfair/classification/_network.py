@@ -39,13 +39,13 @@ _LEAST_ALPHA = 2e-3
 # A multi-layer perceptron trained under fairness constraints that its decisions keep.
 
 
-def _make_model(estimator, training):
+def _make_network_model(estimator, training):
     sizes = tuple(np.ravel(estimator.hidden_layer_sizes).tolist())
     X = training.X.astype(np.float64, copy=False)  # trainings choose the precision
     return MLPModel.from_features(X, training.samples.weights, sizes, estimator.activation)
 
 
-def _find_start(estimator, model):
+def _find_layers(estimator, model):
     """Model parameters to start from: those of an earlier fit, or None, if they are drawn."""
     if not (estimator.warm_start and hasattr(estimator, "coefs_")):
         return None
@@ -63,7 +63,7 @@ def _find_start(estimator, model):
     return start
 
 
-def _describe(_, model, parameters, training):
+def _describe_layers(_, model, parameters, training):
     """The fitted attributes that predictions need."""
     coefs, intercepts = model.coefficients(parameters)
     # Stored scores are of the second class, those of a fit of the positive class: the unit has
@@ -227,10 +227,10 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         training = check_classification_data(self, X, y, columns, bool(constraints))
-        model, loss = _make_model(self, training), make_loss(self)
+        model, loss = _make_network_model(self, training), make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
-        task = FitTask.begin(self, X, y, training, problem, _describe)
-        return fit_network(task, problem, _find_start(self, model), solve_or_interrupt)
+        task = FitTask.begin(self, X, y, training, problem, _describe_layers)
+        return fit_network(task, problem, _find_layers(self, model), solve_or_interrupt)
 
     def _scores(self, X, sensitive_features=None):
         """Score of each row."""

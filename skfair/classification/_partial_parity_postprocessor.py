@@ -39,7 +39,7 @@ from skfair.partitions._collections import is_partitioned, load_columns_beside, 
 from skfair.postprocessing._events import (
     check_training_without_features,
     route_metadata,
-    stratify,
+    stratify_by_class_and_group,
     wrapped_feature_attributes,
 )
 from skfair.postprocessing._oof import (
@@ -300,14 +300,14 @@ class PartialParityPostprocessor(
         y, groups = metadata.pop("y"), metadata.pop("groups")
         # Check the input, and that a fitted classifier has not seen these samples.
         criterion = _make_criterion(self)
-        training, rows = _check_input(self, X, y, metadata | {"groups": groups})
+        training, rows = _check_ranked_samples(self, X, y, metadata | {"groups": groups})
         check_held_out(self._base, self.cv, X, X_fit, rows)
         ranked = _RankedTraining.from_training(training, criterion, self.tolerance)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
-        folds = stratify(training, rows, len(column_or_1d(y))), groups
-        estimator, scores = _cross_fit(self, X, y, metadata, folds, context)
+        folds = stratify_by_class_and_group(training, rows, len(column_or_1d(y))), groups
+        estimator, scores = _fit_classifier(self, X, y, metadata, folds, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
             columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
@@ -315,7 +315,7 @@ class PartialParityPostprocessor(
         ranked = ranked.rank(scores, self.constraint)
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
         rule = {"estimator_": estimator, **ranked.rule}
-        guarantee = _search(self, ranked, rule, context)
+        guarantee = _search_rates(self, ranked, rule, context)
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
         fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
@@ -466,7 +466,7 @@ class _RankedTraining(NamedTuple):
         }
 
 
-def _search(estimator, ranked, rule, context):
+def _search_rates(estimator, ranked, rule, context):
     """Guarantee of the best rates; callbacks see the best so far after every gap tried."""
 
     def search(subset, tolerance):
@@ -505,7 +505,7 @@ def _make_criterion(estimator):
     return criterion
 
 
-def _check_input(estimator, X, y, metadata):
+def _check_ranked_samples(estimator, X, y, metadata):
     """Training data of positive weight, without features; positions of the samples."""
     training, rows = check_training_without_features(estimator, X, y, metadata, True)
     if not training.samples.groups.is_disjoint:
@@ -519,7 +519,7 @@ def _check_input(estimator, X, y, metadata):
     return training, rows
 
 
-def _cross_fit(estimator, X, y, metadata, folds, context):
+def _fit_classifier(estimator, X, y, metadata, folds, context):
     """The fitted classifier, and out-of-fold scores; ``folds`` are strata and groups."""
     fit_params, _ = route_metadata(estimator, estimator._base, metadata, {})
     with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:
@@ -708,7 +708,7 @@ def suggest_interval(
     return Bunch(
         interval=(float(alpha[best]), float(beta[best])),
         positive_rate=rate,
-        candidates=_make_table(alpha, beta, difference, samples),
+        candidates=_tabulate_candidates(alpha, beta, difference, samples),
     )
 
 
@@ -726,7 +726,7 @@ def _candidate_starts(rate, width, step):
     return np.unique(np.round(starts, 9))
 
 
-def _make_table(alpha, beta, difference, samples):
+def _tabulate_candidates(alpha, beta, difference, samples):
     """Table of the candidates and of the noise of their differences."""
     import pandas as pd
 

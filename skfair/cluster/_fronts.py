@@ -27,7 +27,7 @@ from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._starts import RunSettings, make_run_settings
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
-from skfair.cluster.spectral._problem import make_problem
+from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
@@ -402,7 +402,7 @@ def cluster_front(
     # Of a class of estimators: check of its input, routes of its front, and name of its cost.
     kinds = {
         FairKMeans: (check_input, _kmeans_routes, "cost (mean squared distance to centre)"),
-        FairSpectralClustering: (make_problem, _spectral_routes, "normalised cut"),
+        FairSpectralClustering: (make_spectral_problem, _spectral_routes, "normalised cut"),
     }
     if type(estimator) not in kinds:
         raise TypeError(

@@ -139,7 +139,7 @@ def _options_text(options):
 
 def _build_claim(options):
     """The claim that the options ask for."""
-    constraint = _make_constraint(options)
+    constraint = _read_constraint(options)
     facts = {"command": _options_text(options)}
     audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
     return audit.certify(
@@ -152,7 +152,7 @@ def _build_claim(options):
     )
 
 
-def _make_constraint(options):
+def _read_constraint(options):
     """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
     for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
         if bound is not None:

@@ -452,7 +452,7 @@ def monitor_findings(monitor, period="batch"):
         yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_absent_periods(monitor, period)
         yield from _describe_windows(monitor, summary, period)
-        yield from _describe_gap(monitor, summary)
+        yield from _describe_gap_so_far(monitor, summary)
         yield from _describe_delay(monitor, period)
     if monitor.n_outstanding_:
         wait = "their outcome" if monitor.delay is None else "the end of the longest delay"
@@ -505,7 +505,7 @@ def _plural(period):
     return "batches" if period == "batch" else f"{period}s"
 
 
-def _describe_gap(monitor, summary):
+def _describe_gap_so_far(monitor, summary):
     """Sentences on the gap so far, and whether the tolerance is kept."""
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start, quantity = "last alarm" if has_restarted else "start", _find_quantity(monitor)

@@ -321,7 +321,7 @@ def _make_overlap_test(intervals):
     return may_count
 
 
-def estimate_areas(sums, scores):
+def estimate_rank_areas(sums, scores):
     """Probabilities that one group scores above another, less 1/2: one per pair, and both signs.
 
     `scores` do not depend on these samples. An interval that is not (0, 1) is refused: which
@@ -495,7 +495,7 @@ class RankSums:
     def estimates(self, gap, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
         if gap.criterion.compares_pairs:
-            return estimate_areas(self, scores)
+            return estimate_rank_areas(self, scores)
         return estimate_curves(self, gap.criterion, scores)
 
     def posterior(self, gap, tolerance, scores, clusters):

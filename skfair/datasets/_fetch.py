@@ -316,7 +316,7 @@ def make_bunch(data, target, sensitive_features, descr, as_frame=True, return_X_
     # Arrays: categories as their codes, and no frame.
     if not as_frame:
         arrays = {
-            "data": _encode(data),
+            "data": _encode_categories(data),
             "target": target.to_numpy(),
             "sensitive_features": sensitive_features.to_numpy(),
             "frame": None,
@@ -325,7 +325,7 @@ def make_bunch(data, target, sensitive_features, descr, as_frame=True, return_X_
     return (bunch.data, bunch.target) if return_X_y else bunch
 
 
-def _encode(data):
+def _encode_categories(data):
     """Make a float array of shape (n_samples, n_features), each category as its ordinal code."""
     # Codes of missing categories become nan.
     codes = {

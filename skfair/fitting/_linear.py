@@ -154,14 +154,14 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     # The problem of the model under constraints, in blocks for threads if samples are very many.
     solver = make_solver(estimator)
     if problem is None:
-        model = _make_model(estimator, training)
+        model = _make_linear_model(estimator, training)
         problem = make_problem(estimator, model, training, constraints)
         problem = problem.single() if solver.one_row else problem
         if estimator.confidence_level is None:
             problem = partition_problem(problem, solver, estimator.n_jobs)
     if estimator.solver == "sqp" and _suits_secants(estimator, problem):
         solver.hessian = "secants"
-    task = FitTask.begin(estimator, X, y, training, problem, _describe)
+    task = FitTask.begin(estimator, X, y, training, problem, _describe_coefficients)
     # From smooth rates to decisions, and on to the population if a confidence is requested.
     options = {"random_state": check_random_state(estimator.random_state), "callback": task.watch}
     if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
@@ -171,7 +171,7 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     guarantee = enforce_in_population(fitter, strategy, task.confidence, clusters=clusters)
     # What predictions need, and the shared thresholds of percentiles; then the outcome.
     candidate = guarantee.candidate
-    fitted = _describe(estimator, problem.model, candidate.parameters, training)
+    fitted = _describe_coefficients(estimator, problem.model, candidate.parameters, training)
     if hasattr(estimator, "interval"):
         fitted |= _thresholds(estimator, fitter, candidate, training.unit)
     return task.finish(fitter, guarantee, fitted)
@@ -187,7 +187,7 @@ def _suits_secants(estimator, problem):
     return estimator.confidence_level is None and is_smooth and has_rough_gram(problem.model)
 
 
-def _make_model(estimator, training):
+def _make_linear_model(estimator, training):
     if not estimator.group_interactions:
         X, weights = training.X, training.samples.weights
         return LinearModel.from_features(X, weights, estimator.fit_intercept, estimator.n_jobs)
@@ -211,7 +211,7 @@ def _make_model(estimator, training):
     return GroupInterceptsModel.from_features(*columns)
 
 
-def _describe(estimator, model, parameters, training):
+def _describe_coefficients(estimator, model, parameters, training):
     """Return the fitted attributes that predictions need."""
     unit = training.unit
     coef, intercept = model.coefficients(parameters)
@@ -311,7 +311,7 @@ def encode_samples(block, name, is_real):
     """
     try:
         X, weights, groups = check_partition(block, name)
-        y = _check_numbers(block["y"], name) if is_real else _check_labels(block["y"])
+        y = _check_real_target(block["y"], name) if is_real else _check_labels(block["y"])
     except (TypeError, ValueError) as error:
         return partition_error(error, block.partition_index)
     weights = np.ones(len(y)) if weights is None else weights
@@ -340,7 +340,7 @@ def check_cell_label_types(cells):
     check_one_label_type([label for _, label in cells], "y")
 
 
-def sort_key(cell):
+def cell_sort_key(cell):
     """Key that orders cells, whatever labels are."""
     group, label = cell
     return [(str(type(name)), name) for name in (*group, label)]
@@ -383,7 +383,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     return TrainingData(None, classes, samples._replace(target=target), positive, unit)
 
 
-def _check_numbers(y, name):
+def _check_real_target(y, name):
     y = check_array(
         y, dtype=np.float64, ensure_2d=False, ensure_min_samples=0, estimator=name, input_name="y"
     )
@@ -427,11 +427,11 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     is_real = is_regressor(estimator)
     blocks = rows.map(encode_samples, type(estimator).__name__, is_real).persist()
     try:
-        summary = SampleSummary(blocks, check_cell_label_types, sort_key)
+        summary = SampleSummary(blocks, check_cell_label_types, cell_sort_key)
         training = make_representatives(summary, estimator, is_real, bool(constraints))
         frame = _problem_of_representatives(estimator, constraints, training, summary)
         # The problem on a subsample, which is everything if there are few samples.
-        problem = _draw_subsample(blocks, frame, training, summary)
+        problem = _draw_partitioned_subsample(blocks, frame, training, summary)
         if summary.counts.sum() > _MAX_GATHERED_SAMPLES:
             make_block = partial(_make_block_problem, frame, training, summary.positions)
             # Made again in every pass: stored, it would need more memory than the samples.
@@ -528,7 +528,7 @@ def _make_contribution(frame, training, X, target, codes, weights):
     )
 
 
-def _draw_subsample(blocks, frame, training, summary):
+def _draw_partitioned_subsample(blocks, frame, training, summary):
     """The problem on a subsample, with enough samples of every cell."""
     size = np.clip(_SUBSAMPLE_SHARE * summary.counts.sum(), *SUBSAMPLE_SIZES["linear, partitions"])
     rates = sampling_rates(summary.counts, size)

@@ -40,7 +40,7 @@ def fit_network(task, to_train, start, solve):
     for those that the model draws.
     """
     estimator, training = task.estimator, task.training
-    strata = _strata(training)
+    strata = _stratify_samples(training)
 
     def train(part, strata):
         """The problem of the trained network as it predicts, its parameters; result and curves."""
@@ -212,7 +212,7 @@ def _check_enforced(scores, enforced):
         )
 
 
-def _strata(training):
+def _stratify_samples(training):
     """Class, and group if groups are disjoint, of each sample."""
     positive, groups = training.samples.target > 0, training.samples.groups
     return 2 * groups.codes + positive if groups.is_disjoint else positive.astype(int)

@@ -242,11 +242,13 @@ def _merge_partition(names, partition):
         arrays = [_plain_array(partition[name]) for name in names] + _attribute_arrays(groups)
         rows, sums = _merge_duplicates(arrays, _weight_powers(weights))
     except _NotMergeableError:  # leave it to pandas to find the duplicates
-        return _merge_tables([_make_table(names, partition, slice(None), _weight_powers(weights))])
-    return _make_table(names, partition, rows, sums)
+        return _merge_tables(
+            [_tabulate_partition(names, partition, slice(None), _weight_powers(weights))]
+        )
+    return _tabulate_partition(names, partition, rows, sums)
 
 
-def _make_table(names, partition, rows, sums):
+def _tabulate_partition(names, partition, rows, sums):
     """DataFrame of rows of a partition, with their sums."""
     import pandas as pd
 

@@ -62,7 +62,7 @@ class Events:
         Weights are not negative; None weighs every sample equally.
         """
         codes = np.asarray(codes)
-        weights = _check_weights(weights, len(codes))
+        weights = _fill_in_weights(weights, len(codes))
         # Samples in no event go to an extra bin, the last one, whose weights are 0.
         codes = np.where(codes >= 0, codes, n_events) if (codes < 0).any() else codes
         totals = _check_totals(np.bincount(codes, weights, n_events + 1)[:-1])
@@ -85,7 +85,7 @@ class Events:
                 f"column per event, but it holds {members.data[~is_share][0]:g}; use weights for "
                 "the weight of a sample."
             )
-        weighted = members.data * _check_weights(weights, members.shape[1])[members.indices]
+        weighted = members.data * _fill_in_weights(weights, members.shape[1])[members.indices]
         event = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
         totals = _check_totals(np.bincount(event, weighted, minlength=members.shape[0]))
         mean_weights = (weighted / totals[event], members.indices, members.indptr)
@@ -256,7 +256,7 @@ def _from_matrix(averaging):
     return Events(*averaging.shape, averaging_matrix=averaging)
 
 
-def _check_weights(weights, n_samples):
+def _fill_in_weights(weights, n_samples):
     """Return the weights as float64, ones for None; raise if one is negative."""
     weights = np.ones(n_samples) if weights is None else np.asarray(weights, dtype=np.float64)
     if (weights < 0).any():

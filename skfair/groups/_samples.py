@@ -603,7 +603,7 @@ class SampleSummary:
             raise error
         places, cells, begins, counts, weights, sums, squares, ranges = zip(*counted, strict=True)
         partitions, lengths, attributes = zip(*places, strict=True)
-        self._checksums = [_checksum(one) for one in counted]
+        self._checksums = [_checksum_block(one) for one in counted]
         self.attributes = next(filter(len, attributes), ())
         # Row numbers: where each partition begins.
         rows = np.bincount(partitions, lengths).astype(np.intp)
@@ -646,7 +646,7 @@ class SampleSummary:
         for counted, checksum in zip(again, self._checksums, strict=True):
             if isinstance(counted, Exception):
                 raise counted
-            if _checksum(counted) != checksum:
+            if _checksum_block(counted) != checksum:
                 raise ValueError(changed_partition_message(counted[0][0]))
 
     def reorder_cells(self, order):
@@ -694,7 +694,7 @@ def find_first_rows(codes, n_codes):
     return first
 
 
-def _checksum(counted):
+def _checksum_block(counted):
     """A number that differs where cells, weights or moments of a block do."""
     _, cells, *arrays = counted
     return zlib.crc32(

@@ -212,14 +212,14 @@ def group_report(
         columns, by_name, ties = decide_top_k(columns, by_name, samples, k)
     check_columns_of(by_name, columns)
     if codes is None:
-        report = _tabulate(by_name, samples, columns, groups, confidence_level)
+        report = _tabulate_metrics(by_name, samples, columns, groups, confidence_level)
         report.attrs |= {} if ties is None else {"ties": ties}
         return report
     reports = {}
     for code in np.unique(codes):
         rows = np.flatnonzero(codes == code)
         within = {key: column[rows] for key, column in columns.items()}
-        reports[strata.names[code]] = _tabulate(
+        reports[strata.names[code]] = _tabulate_metrics(
             by_name, samples.take(rows), within, groups, confidence_level
         )
     report = pd.concat(reports, names=attribute_names(control_features))
@@ -265,7 +265,7 @@ def _positive_class(by_name, columns, pos_label):
     return find_positive_multiclass(*labels, pos_label=pos_label)
 
 
-def _tabulate(by_name, samples, columns, sensitive_features, confidence_level):
+def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_level):
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
     import pandas as pd
 
@@ -436,7 +436,7 @@ def class_report(
         masks = {"y_true": truth, "y_pred": predicted} | columns
         samples, arrays = check_metric_input(groups, weights, **masks)
         encoded = encode_columns(dict(zip(masks, arrays, strict=True)), True)
-        reports[label] = _tabulate(by_name, samples, encoded, groups, confidence_level)
+        reports[label] = _tabulate_metrics(by_name, samples, encoded, groups, confidence_level)
     return pd.concat(reports, names=["class"])
 
 

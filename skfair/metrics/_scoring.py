@@ -251,7 +251,7 @@ def _call_with_groups(estimator, method, X, sensitive_features):
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 
-def _positive_class(estimator, pos_label):
+def _find_positive_class(estimator, pos_label):
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -286,7 +286,7 @@ def _cluster_label_arguments(estimator, X, y, sensitive_features, pos_label=None
 
 def _class_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of classification."""
-    positive, _ = _positive_class(estimator, pos_label)
+    positive, _ = _find_positive_class(estimator, pos_label)
     predicted = _call_with_groups(estimator, "predict", X, sensitive_features)
     return (y, predicted), {"pos_label": positive}
 
@@ -315,7 +315,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
-    _, position = _positive_class(estimator, pos_label)
+    _, position = _find_positive_class(estimator, pos_label)
     # Probabilities first: they are in the same unit for every candidate of a search.
     respond = _probabilities if hasattr(estimator, "predict_proba") else _margins
     return (respond(estimator, X, sensitive_features, position),), {}
@@ -323,7 +323,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores at a threshold."""
-    _, position = _positive_class(estimator, pos_label)
+    _, position = _find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
         return (_margins(estimator, X, sensitive_features, position),), {"threshold": 0.0}
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
@@ -331,27 +331,27 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _labelled_decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes, and scores at a threshold."""
-    positive, _ = _positive_class(estimator, pos_label)
+    positive, _ = _find_positive_class(estimator, pos_label)
     scores, params = _decision_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, *scores), {**params, "pos_label": positive}
 
 
 def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and values of the decision function."""
-    positive, position = _positive_class(estimator, pos_label)
+    positive, position = _find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
 def _labelled_score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and scores of any unit."""
-    positive, _ = _positive_class(estimator, pos_label)
+    positive, _ = _find_positive_class(estimator, pos_label)
     (scores,), _ = _score_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, scores), {"pos_label": positive}
 
 
 def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and probabilities."""
-    positive, position = _positive_class(estimator, pos_label)
+    positive, position = _find_positive_class(estimator, pos_label)
     probabilities = _probabilities(estimator, X, sensitive_features, position)
     return (y, probabilities), {"pos_label": positive}
 
@@ -605,7 +605,7 @@ def make_scorer(
             )
         if response_method is not None:
             metric = GroupMetric(metric, response_method=response_method)
-        compared = _compare_groups(find_group_metric(metric), transform, group, k)
+        compared = _aggregate_by_group(find_group_metric(metric), transform, group, k)
         return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
@@ -654,7 +654,7 @@ _KIND_BY_RESPONSE = {
 """Responses of metrics -> kinds of metrics."""
 
 
-def _compare_groups(metric, transform, group, k):
+def _aggregate_by_group(metric, transform, group, k):
     """The metric that compares a metric between groups, or takes its value in one group."""
     if (transform is None) == (group is None):
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -12,7 +13,13 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skfair.models._linear import LinearModel
-from skfair.models._model import ChunkedPoint, moments, pull_back_sparse_rows, replace_zeros
+from skfair.models._model import (
+    ChunkedPoint,
+    iter_points,
+    moments,
+    pull_back_sparse_rows,
+    replace_zeros,
+)
 from skfair.utils._api import MatrixLike
 
 _CHUNK_SIZE = 4096
@@ -296,7 +303,8 @@ class MLPModel:
         """
         parameters = parameters.astype(self.X.dtype, copy=False)
         if self.X.shape[0] > _CHUNK_SIZE or sparse.issparse(self.X):
-            return ChunkedPoint(self, parameters, self.X.shape[0], _CHUNK_SIZE)
+            chunks = partial(iter_points, self, parameters, self.X.shape[0], _CHUNK_SIZE)
+            return ChunkedPoint(self, parameters, chunks)
         return MLPPoint(self, parameters)
 
     def ridge(self, alpha: float) -> np.ndarray:

@@ -301,25 +301,24 @@ def pull_back_sparse_rows(point, slopes):
     return jacobian
 
 
-class ChunkedPoint:
-    """A network at a parameter vector, evaluated ``n_chunk`` samples at a time.
+def iter_points(model, parameters, n_samples, n_chunk):
+    """Yield slices of `n_chunk` samples, and the model at them."""
+    for rows in blocks(n_samples, n_chunk):
+        yield rows, model.take(rows).evaluate(parameters)
 
+
+class ChunkedPoint:
+    """A network at a parameter vector, evaluated on a chunk of the samples at a time.
+
+    `iter_chunks` is a function that yields slices of all samples in turn, and the model at them.
     Activations are recomputed where they are needed instead of stored.
     """
 
-    def __init__(self, model, parameters, n_samples, n_chunk):
+    def __init__(self, model, parameters, iter_chunks):
         self.model = model
         self.parameters = parameters
-        self._rows = blocks(n_samples, n_chunk)
-        # Only scores are kept; activations of a chunk are recomputed when they are needed.
-        self.scores = np.empty(n_samples)
-        for rows, chunk in self._iter_chunks():
-            self.scores[rows] = chunk.scores
-
-    def _iter_chunks(self):
-        """Yield slices of rows and the model at them."""
-        for rows in self._rows:
-            yield rows, self.model.take(rows).evaluate(self.parameters)
+        self._iter_chunks = iter_chunks
+        self.scores = np.concatenate([chunk.scores for _, chunk in iter_chunks()], dtype=np.float64)
 
     @property
     def hidden(self):

@@ -128,7 +128,7 @@ class Cohort(NamedTuple):
     scores: np.ndarray
 
 
-def check_column(values, name):
+def check_identifiers(values, name):
     """Ids or late outcomes as an array, without missing values."""
     column = np.asarray(values)
     if column.ndim != 1 or pd.isna(column).any():
@@ -371,7 +371,7 @@ def _select_ids(audit, ids, rows):
             "ids name single samples, but this audit is of a table of counts. Pass the samples one "
             "by one, to Audit.from_predictions, or outcomes with the counts."
         )
-    ids = check_column(ids, "ids")
+    ids = check_identifiers(ids, "ids")
     check_exact_labels(ids, "ids")
     check_consistent_length(audit.is_used, ids)
     return ids[audit.is_used][rows].tolist()
@@ -495,7 +495,7 @@ def make_generator_from_key(*key):
     return np.random.default_rng(int.from_bytes(digest.digest()))
 
 
-def tabulate(codes, values, weights, n_groups):
+def count_by_group(codes, values, weights, n_groups):
     """Counts, weights and weighted sums of values by group, (3, n_groups)."""
     columns = (None, weights, weights * values)
     return np.array([np.bincount(codes, one, n_groups) for one in columns], dtype=float)

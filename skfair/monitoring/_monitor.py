@@ -23,7 +23,7 @@ from skfair.constraints import Constraint
 from skfair.monitoring._batches import (
     OutstandingSamples,
     check_audit,
-    check_column,
+    check_identifiers,
     check_time,
     is_empty,
     make_audit,
@@ -87,7 +87,7 @@ def seal(stored):
 
 def encode_content(content):
     """Text in JSON of the attributes of a monitor by name."""
-    content = {name: _encode(value) for name, value in content.items()}
+    content = {name: _encode_state(value) for name, value in content.items()}
     return json.dumps(seal(add_header("GapMonitor", _VERSION, {"content": content})))
 
 
@@ -105,7 +105,7 @@ def decode_content(text, names):
     return _decode_fields(stored.get("content"), names, "content")
 
 
-def _encode(value):
+def _encode_state(value):
     """A value as JSON knows it; other types become objects that name their type."""
     if isinstance(value, timedelta | np.timedelta64):
         return {"type": "duration", "value": pd.Timedelta(value).isoformat()}
@@ -116,15 +116,15 @@ def _encode(value):
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list):
-        return [_encode(one) for one in value]
+        return [_encode_state(one) for one in value]
     if isinstance(value, tuple):
-        return {"type": "tuple", "value": [_encode(one) for one in value]}
+        return {"type": "tuple", "value": [_encode_state(one) for one in value]}
     if isinstance(value, dict):
-        pairs = [[_encode(key), _encode(one)] for key, one in value.items()]
+        pairs = [[_encode_state(key), _encode_state(one)] for key, one in value.items()]
         return {"type": "dict", "value": pairs}
     if isinstance(value, np.ndarray):
         layout = {"dtype": str(value.dtype), "shape": list(value.shape)}
-        return {"type": "array", **layout, "value": _encode(value.ravel().tolist())}
+        return {"type": "array", **layout, "value": _encode_state(value.ravel().tolist())}
     if hasattr(value, "isoformat"):
         return {"type": "time", "value": value.isoformat()}
     name, content = type(value).__name__, None
@@ -138,7 +138,7 @@ def _encode(value):
             f"dates or constraints of skfair.constraints, but one is {value!r}. Pass a name or "
             "text instead, or store the monitor by pickle."
         )
-    return {"type": name, "value": {one: _encode(content[one]) for one in content}}
+    return {"type": name, "value": {one: _encode_state(content[one]) for one in content}}
 
 
 def _field_names(cls):
@@ -173,7 +173,7 @@ def _decode_fields(content, names, path):
 
 
 def _decode(value, path):
-    """The value that `_encode` wrote; `path` names it in errors."""
+    """The value that `_encode_state` wrote; `path` names it in errors."""
     if isinstance(value, list):
         return [_decode(one, path) for one in value]
     if not isinstance(value, dict):
@@ -581,9 +581,9 @@ class GapMonitor(BaseEstimator):
         self._check_updated()
         settings, state = _check_settings(self), self._state
         time = check_time(state.time if time is None else time, state, settings.delay)
-        ids = check_column(load_rows(ids), "ids")
+        ids = check_identifiers(load_rows(ids), "ids")
         check_exact_labels(ids, "ids")
-        outcomes = check_column(load_rows(y_true), "y_true")
+        outcomes = check_identifiers(load_rows(y_true), "y_true")
         if len(ids) != len(outcomes):
             raise argument_error(
                 f"ids and y_true must have equal lengths; got {len(ids)} and {len(outcomes)}."

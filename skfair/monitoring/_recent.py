@@ -136,15 +136,15 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
     errors = error_above / n_contrasts, error_within
     low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
-    # Groups whose numbers change differently are also compared batch by batch.
-    standardized = low, high
-    if hypothesis.compares_group_pairs:
-        by_batch = [_standardize(rows, key, codes) for key, (codes, *_) in compared.items()]
-        standardized = (
+    is_shown, is_contradicted = high <= settings.scaled_tolerance, low > settings.scaled_tolerance
+    # Groups whose numbers change differently must show the same if compared batch by batch.
+    if hypothesis.compares_group_pairs and (is_shown or is_contradicted):
+        by_batch = [_equalise_batches(rows, key, codes) for key, (codes, *_) in compared.items()]
+        low_by_batch, high_by_batch = (
             (0.0, np.inf) if None in by_batch else _limit_gap(hypothesis, by_batch, *errors)
         )
-    is_shown = max(high, standardized[1]) <= settings.scaled_tolerance
-    is_contradicted = min(low, standardized[0]) > settings.scaled_tolerance
+        is_shown &= high_by_batch <= settings.scaled_tolerance
+        is_contradicted &= low_by_batch > settings.scaled_tolerance
     widest = max(compared, key=lambda key: hypothesis.tested_value(compared[key][2]))
     gap = hypothesis.tested_value(compared[widest][2])
     return Window(
@@ -167,7 +167,7 @@ def _limit_gap(hypothesis, cells, error_low, error_high):
     return low, high
 
 
-def _standardize(rows, key, codes):
+def _equalise_batches(rows, key, codes):
     """Effective sizes and rates of groups, in which a batch has the same weight in all groups.
 
     The weights are those of Mantel and Haenszel: of two groups, the product of their numbers over

@@ -125,10 +125,10 @@ def check_settings(params):
     low_high, weight, length = (
         params[name] for name in ("value_range", "max_weight", "run_length")
     )
-    is_range = np.shape(low_high) == (2,) and all(map(_is_number, low_high))
+    is_range = np.shape(low_high) == (2,) and all(map(_is_finite, low_high))
     is_range = is_range and low_high[0] < low_high[1]
     copies = _resolve(params)
-    _check_constraint(copies["constraint"])
+    _check_compares_means(copies["constraint"])
     check_whose_tolerance(copies["constraint"], params["tolerance"])
     copies |= {"value_range": tuple(low_high)} if is_range else {}
     is_windows = np.ndim(params["windows"]) == 1 and all(map(is_int, params["windows"]))
@@ -136,11 +136,11 @@ def check_settings(params):
     settings = Settings(**params | copies)
     check_level(settings.confidence_level)
     check_group_size(settings.min_group_size)
-    is_weight = _is_number(weight) and weight > 0
-    is_length = length is None or (_is_number(length) and length > 1)
+    is_weight = _is_finite(weight) and weight > 0
+    is_length = length is None or (_is_finite(length) and length > 1)
     if is_range and settings.hypothesis.compares_group_pairs and settings.value_range == (0, 1):
         check_tolerance(settings.tolerance, closed="left", of=settings.constraint.name)
-    is_gap = is_range and _is_number(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
+    is_gap = is_range and _is_finite(settings.tolerance) and 0.0 <= settings.scaled_tolerance < 1.0
     for name, is_valid, requirement in (
         ("value_range", is_range, "two finite numbers, the smaller first"),
         ("max_weight", is_weight, "a positive number"),
@@ -161,7 +161,7 @@ def _resolve(params):
     return params | {"constraint": copy(constraint), "tolerance": bound}
 
 
-def _check_constraint(resolved):
+def _check_compares_means(resolved):
     """Raise for a constraint that is no difference of means and no bound on them."""
     resolved._check_parameters()
     if _find_hypotheses(resolved.gap) is None or not _has_mean_rates(resolved):
@@ -197,7 +197,7 @@ def _has_mean_rates(constraint):
     return is_share(counts, sizes) and np.ptp(sizes[sizes > 0]) == 0.0
 
 
-def _is_number(value):
+def _is_finite(value):
     return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 

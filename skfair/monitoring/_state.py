@@ -13,12 +13,12 @@ from skfair.monitoring._batches import (
     OutstandingSamples,
     attribute_codes,
     check_label_types,
+    count_by_group,
     draw_blocks,
     evaluate_cohort,
     make_generator_from_key,
     restore_time,
     sort_samples,
-    tabulate,
     to_target,
     unscale_mean,
 )
@@ -496,7 +496,7 @@ class Comparison:
         """
         columns = _sort_cells(self.groups, codes, names, cells, values, weights)
         n_groups = len(self.groups)
-        tables = {cell: tabulate(*one, n_groups) for cell, one in columns.items()}
+        tables = {cell: count_by_group(*one, n_groups) for cell, one in columns.items()}
         for cell, table in tables.items():
             if cell not in self.cells:
                 self.cells[cell] = CellEvidence(self.hypothesis, self.levels, self.tolerance)
@@ -781,7 +781,7 @@ def add_late_cohort(settings, state, cohort):
     for name, *columns in attribute_codes(groups, settings.constraint.attributes):
         comparison = state.comparisons[name]
         for cell, one in _sort_cells(comparison.groups, *columns, cells, values, weights).items():
-            table, key = tabulate(*one, len(comparison.groups)), (cohort.time, name, cell)
+            table, key = count_by_group(*one, len(comparison.groups)), (cohort.time, name, cell)
             tables[key] = add_tables(table, tables[key]) if key in tables else table
     rows[position] = replace(
         rows[position],

@@ -41,7 +41,7 @@ from skfair.postprocessing._events import (
     fit_event_features,
     fit_plain_model,
     route_metadata,
-    stratify,
+    stratify_by_class_and_group,
     warn_if_groups_predictable,
     warn_if_scores_alone,
     wrapped_feature_attributes,
@@ -246,7 +246,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     """
     # Check the input; from here on, training data are the samples of positive weight.
     base = estimator._base
-    training, rows = _check_input(estimator, X, y, columns | {"groups": groups}, constraints)
+    training, rows = _check_training(estimator, X, y, columns | {"groups": groups}, constraints)
     if training.classes is not None:
         check_multiclass_support(len(training.classes), constraints, estimator.confidence_level)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
@@ -386,7 +386,7 @@ def _fit_score_columns(scores, per_class):
     return attributes, calibrated_log_odds(scores, calibration)
 
 
-def _check_input(estimator, X, y, columns, constraints):
+def _check_training(estimator, X, y, columns, constraints):
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     refuse_partitioned(estimator, X)
     compares_groups = bool(constraints)
@@ -444,7 +444,7 @@ def _split(estimator, X, y, training, rows, groups, routed):
     )
     cv = _count_folds(X, is_real) if is_default else estimator.cv
     y = column_or_1d(y)
-    strata = stratify(training, rows, len(y))
+    strata = stratify_by_class_and_group(training, rows, len(y))
     folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
     return check_method_params(y, fit_params, indices=rows), folds
 

@@ -117,7 +117,7 @@ def find_events(per_class, constraints):
                     shares = groups.matrix.T @ (weights * inside) / weights.sum()
                     columns[-1] += _collect_contrasts(effects, members, shares, subsets)
         sources += [(number, _probability_source(one, training)) for one in subsets[len(sources) :]]
-    tables = [_tabulate(one, len(subsets), len(first)) for one in columns]
+    tables = [_tabulate_features(one, len(subsets), len(first)) for one in columns]
     # Classes with fewer features get columns of zeros.
     n_features = max(table.shape[2] for table in tables)
     tables = [np.pad(t, ((0, 0), (0, 0), (0, n_features - t.shape[2]))) for t in tables]
@@ -202,7 +202,7 @@ def _probability_source(subset, training):
     return "negatives" if np.array_equal(subset, target < 0) else "learned"
 
 
-def _tabulate(columns, n_subsets, n_codes):
+def _tabulate_features(columns, n_subsets, n_codes):
     """Features as an array of weights, (n_subsets, n_codes, n_features).
 
     Features that are multiples of others, as several constraints share, are left out.
@@ -710,14 +710,14 @@ def _bind(per_class, constraints, settings):
     if len(per_class) == 1:
         return ConstraintSystem(tuple(bound[0]))
     embedded = [
-        _embed(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
+        _embed_constraint(constraint, slice(number * n_samples, (number + 1) * n_samples), n_scores)
         for number, of_class in enumerate(bound)
         for constraint in of_class
     ]
     return ConstraintSystem(tuple(embedded))
 
 
-def _embed(constraint, rows, n_scores):
+def _embed_constraint(constraint, rows, n_scores):
     """A constraint as a function of more scores, of which `rows` are its own."""
     uncompared = constraint.uncompared and _embed_sums(constraint.uncompared, rows, n_scores)
     sums = _embed_sums(constraint.sums, rows, n_scores)
@@ -767,7 +767,7 @@ def check_training_without_features(estimator, X, y, metadata, compares_groups):
     return training, training.X[:, 0].astype(np.intp)
 
 
-def stratify(training, rows, n_samples):
+def stratify_by_class_and_group(training, rows, n_samples):
     """Code of class and group of each sample, ascending with the class; -1 without weight.
 
     Samples of a real target have no class.

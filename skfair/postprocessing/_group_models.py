@@ -123,7 +123,7 @@ class EncodedClassifier(NamedTuple):
 
     def transform(self, features):
         """A table of the columns that the classifier gets; missing values stay missing."""
-        table = _make_table(features)
+        table = _make_frame(features)
         for number, values in self.frequent.items():
             text = _to_text(table[number])
             is_unchanged = text.isna() | text.isin(values)
@@ -135,7 +135,7 @@ def _find_frequent_values(features):
     """Frequent values of the columns that trees cannot read, by the number of the column."""
     if getattr(getattr(features, "dtype", None), "kind", "O") in "biuf":
         return {}
-    table = _make_table(features)
+    table = _make_frame(features)
     return {
         number: _frequent_values(column)
         for number, column in table.items()
@@ -158,7 +158,7 @@ def _to_text(column):
     return column.astype(object).map(str, na_action="ignore")
 
 
-def _make_table(features):
+def _make_frame(features):
     """DataFrame of any table or array, by the number of the column."""
     return pd.DataFrame(dict(enumerate(attribute_columns(features)))).infer_objects()
 

@@ -114,14 +114,14 @@ class PartitionedProblem(Problem):
             return self._reduce_quotients(x, multipliers)
         sums = compiled and compiled.evaluate(x, multipliers, is_near, reduce)
         if sums is None:
-            sums = reduce(_evaluate, x, multipliers, is_near, self._gaps)
+            sums = reduce(_evaluate_block, x, multipliers, is_near, self._gaps)
         return sums
 
     def _reduce_quotients(self, x, multipliers):
         """As `_reduce`, where rows are no sums: one pass for the sums, and one for the rest."""
         p, reduce, system = self.n_parameters, self.partitions.reduce, self.constraint
         if not len(multipliers):
-            return reduce(_evaluate, x, multipliers, False, self._gaps)
+            return reduce(_evaluate_block, x, multipliers, False, self._gaps)
         # First pass: the sums of all constraints, from which the rows and their slopes follow.
         sums = reduce(_smooth_means, x[:p])
         sums = [of_one + one.offset for one, of_one in zip(system, sums, strict=True)]
@@ -158,7 +158,7 @@ def _contribute_derivatives(block, x, weights):
     return evaluation.fun, evaluation.grad[:p], np.concatenate(by_sum), gram
 
 
-def _evaluate(block, x, multipliers, is_near, gaps):
+def _evaluate_block(block, x, multipliers, is_near, gaps):
     """Share of a block in objective, rows, and their derivatives."""
     # Scores are computed once, for the objective, the rows and all derivatives.
     evaluation, p = block.evaluate(x), block.n_parameters

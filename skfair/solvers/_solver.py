@@ -307,7 +307,7 @@ class Solver(BaseEstimator):
         # One row per gap has no auxiliary unknowns.
         x0 = problem.project(x0[: problem.n_unknowns].astype(np.float64))
         start = problem.evaluate(x0)
-        check_requirements(self, start)
+        check_solver_requirements(self, start)
         if not np.isfinite(start.fun):
             raise ValueError(
                 f"The objective must be finite at the start, but it is {start.fun}. Rescale the "
@@ -399,7 +399,7 @@ def _all_have_attribute(name, rows):
     return all(getattr(one, name, False) for one in components)
 
 
-def check_requirements(solver, evaluation):
+def check_solver_requirements(solver, evaluation):
     """Raise for a problem that does not meet the requirements of a solver."""
     if evaluation.problem.region is not None and not solver.projects:
         raise ValueError(

@@ -42,11 +42,12 @@ from skfair.torch._samples import (
     LoaderSamples,
     check_device,
     count_lazy,
-    is_lazy,
     make_samples,
+    reads_lazily,
     require_torch,
-    split_rows,
+    split_into_slices,
     take_lazy,
+    to_array,
 )
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._checks import warn
@@ -65,10 +66,6 @@ _DTYPES = [np.float32, np.float64, np.float16, *map(np.dtype, "bhilqBHI")]
 """Dtypes of numpy that PyTorch has: numbers of others become float32."""
 
 
-def _tensor_to_array(X):
-    return X.detach().cpu().numpy() if isinstance(X, require_torch().Tensor) else X
-
-
 # Steps of a fit.
 
 
@@ -80,16 +77,14 @@ def _check_samples(estimator, X, y, columns, compares_groups):
             "is fitted; pass a solver, or enforcement='auto'."
         )
     samples = X
-    if not is_lazy(X):
-        samples = check_array(
-            _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator
-        )
+    if not reads_lazily(X):
+        samples = check_array(to_array(X), dtype=_DTYPES, allow_nd=True, estimator=estimator)
     # Classes, groups and weights are checked with row numbers in place of features.
-    n_samples = count_lazy(X) if is_lazy(X) else len(samples)
+    n_samples = count_lazy(X) if reads_lazily(X) else len(samples)
     positions = np.arange(n_samples)[:, np.newaxis]
     training = check_classification_data(estimator, positions, y, columns, compares_groups)
     rows = training.X[:, 0].astype(np.intp)
-    if is_lazy(X):
+    if reads_lazily(X):
         subset = take_lazy(X, rows.tolist())
         return training._replace(X=subset, samples=training.samples._replace(X=None))
     if compares_groups and samples.ndim == 2:
@@ -99,7 +94,7 @@ def _check_samples(estimator, X, y, columns, compares_groups):
     return training._replace(X=samples[rows], samples=training.samples._replace(X=features))
 
 
-def _make_model(estimator, training):
+def _make_torch_model(estimator, training):
     """The module as a model of the training data."""
     # Initial weights and dropout are drawn from PyTorch's own generators.
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
@@ -145,7 +140,7 @@ def _make_loss(estimator):
     return TorchLoss(estimator.loss) if is_module else make_loss(estimator)
 
 
-def _find_start(estimator, model):
+def _find_module(estimator, model):
     """Model parameters to start from: those of an earlier fit, or None for those of the module."""
     if not (estimator.warm_start and hasattr(estimator, "module_")):
         return None
@@ -163,7 +158,7 @@ def _solve(solver, problem, start, random_state, epochs):
     return solve_or_interrupt(solver, problem, start, random_state, epochs)
 
 
-def _describe(_, model, parameters, training):
+def _describe_module(_, model, parameters, training):
     """The fitted attributes that predictions need."""
     # Rescale the last layer, which is linear: stored scores are of the second class.
     parameters = parameters.copy()
@@ -393,18 +388,18 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         training = _check_samples(self, X, y, columns, bool(constraints))
-        model, loss = _make_model(self, training), _make_loss(self)
+        model, loss = _make_torch_model(self, training), _make_loss(self)
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
-        task = FitTask.begin(self, X, y, training, problem, _describe)
-        fit_network(task, problem, _find_start(self, model), _solve)
+        task = FitTask.begin(self, X, y, training, problem, _describe_module)
+        fit_network(task, problem, _find_module(self, model), _solve)
         if self.enforcement is not None:
             _warn_of_scaled_scores(self.module, self.module_)
         return self
 
     def _scores(self, X, sensitive_features=None):
         check_is_fitted(self)
-        if not is_lazy(X):
-            X = validate_data(self, _tensor_to_array(X), dtype=_DTYPES, allow_nd=True, reset=False)
+        if not reads_lazily(X):
+            X = validate_data(self, to_array(X), dtype=_DTYPES, allow_nd=True, reset=False)
         model = TorchModel(self.module_, X, self.device)
         return check_finite(model.evaluate(model.initial()).scores)
 
@@ -489,7 +484,7 @@ class _EpochTrainer:
         self.epoch_scheduler, self._n_left = None, None
         # Few samples are passed over several times in an epoch.
         n_samples, size = len(self.scores), min(solver.batch_size, len(self.scores))
-        self._batches = split_rows(max(n_samples, solver.epoch_steps * size), size)
+        self._batches = split_into_slices(max(n_samples, solver.epoch_steps * size), size)
         if solver.optimizer is None:
             self.optimizer = _make_adam(self.tensors, solver.learning_rate)
             # Its step decreases linearly to 0 at the last one, as that of AdamPrimalDual.

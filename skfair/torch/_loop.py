@@ -21,7 +21,7 @@ from skfair.solvers._stochastic import LoopSolver
 from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
-from skfair.torch._samples import require_torch
+from skfair.torch._samples import require_torch, to_array
 from skfair.utils._checks import resolve_name, warn
 
 # Constraints as differentiable functions of scores.
@@ -193,8 +193,8 @@ _MAX_CODE = 1 << 10
 def _encode_cells(target, sensitive_features):
     """The `_Cells` of samples."""
     is_positive, groups = (
-        _is_positive(_tensor_to_array(target)),
-        _tensor_to_array(sensitive_features),
+        _is_positive(to_array(target)),
+        to_array(sensitive_features),
     )
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
@@ -217,12 +217,6 @@ def _integer_group_codes(groups, n_samples):
     return (
         codes if np.maximum.reduce(codes.view(np.uintp)) < _MAX_CODE else None
     )  # negative ones are large
-
-
-def _tensor_to_array(values):
-    """A tensor as an array; anything else as it is."""
-    is_tensor = isinstance(values, require_torch().Tensor)
-    return values.numpy(force=True) if is_tensor else values
 
 
 def _is_positive(target):
@@ -302,7 +296,7 @@ def _bind_constraints(setting, labels, occupied):
     groups = groups.copy_with_multiplicity(counts[present])
     samples = Samples(_SIGNS[present & 1], groups, counts[present].astype(np.float64))
     if len(np.unique(present // 2)) < max(2, len(names)):
-        _warn_of_small_groups()
+        _warn_of_small_batch()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
     resolved = resolve_constraints(constraint, tolerance)
     for one in resolved:
@@ -325,7 +319,7 @@ def _bind_constraints(setting, labels, occupied):
         ]
     for text in {str(one.message) for one in caught}:
         # Each pattern of empty cells has a text of its own.
-        _warn_of_small_groups() if "empty group" in text else warn(text)
+        _warn_of_small_batch() if "empty group" in text else warn(text)
     return values
 
 
@@ -335,7 +329,7 @@ def _bind_to_cells(constraint, samples, surrogate, tolerance, present, n_cells):
         settings = surrogate, LogisticLoss(), tolerance, LogOdds()
         ((bound,),) = bind_all([constraint], [samples], *settings)
     except NothingToCompareError:
-        _warn_of_small_groups()
+        _warn_of_small_batch()
         return _EmptyConstraint(resolve_tolerance(constraint, tolerance))
     if not len(bound.rows.lower):
         return _EmptyConstraint(bound.tolerance)
@@ -347,7 +341,7 @@ _MIN_SAMPLES = 5
 
 
 @cache
-def _warn_of_small_groups():
+def _warn_of_small_batch():
     """Warn of a batch with few samples, once in a process."""
     warn(
         f"A batch has fewer than {_MIN_SAMPLES} samples, or none, of a group (or of a class of a "
@@ -399,7 +393,7 @@ class _CellConstraint:
         counts = cells.counts.astype(np.float64)
         sizes = self.members @ counts
         if np.minimum.reduce(sizes) < _MIN_SAMPLES:
-            _warn_of_small_groups()
+            _warn_of_small_batch()
         # Means over events from sums over cells.
         totals, slopes = self.negatives @ counts, 0.0
         terms = self._evaluate_terms(scores, cells)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from threading import RLock
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skfair.models._linear import LinearModel
-from skfair.models._model import ChunkedPoint, pull_back_sparse_rows
+from skfair.models._model import ChunkedPoint, iter_points, pull_back_sparse_rows
 from skfair.torch._samples import (
     BatchSamples,
     LoaderSamples,
@@ -21,12 +21,12 @@ from skfair.torch._samples import (
     cast_all,
     cast_floating,
     check_device,
+    count_in_batch,
     count_inputs,
-    count_samples,
     make_samples,
     map_tensors,
     require_torch,
-    split_rows,
+    split_into_slices,
     take_inputs,
 )
 from skfair.utils._api import MatrixLike, RandomState
@@ -279,19 +279,10 @@ class TorchPoint:
         return pull_back_sparse_rows(self, slopes)
 
 
-class LoaderPoint(ChunkedPoint):
-    """A `TorchModel` at some parameters, its samples read batch by batch by a DataLoader."""
-
-    def __init__(self, model, parameters):
-        self.model = model
-        self.parameters = parameters.copy()
-        self.scores = np.concatenate([chunk.scores for _, chunk in self._iter_chunks()])
-
-    def _iter_chunks(self):
-        """Yield slices of rows and the model at them."""
-        for rows, inputs in self.model._iter_chunks():
-            loaded = self.model._replace(samples=BatchSamples(inputs))
-            yield rows, TorchPoint(loaded, self.parameters)
+def _iter_loaded_points(model, parameters):
+    """Yield slices of samples and the model at them, read batch by batch by a DataLoader."""
+    for rows, inputs in model._iter_chunks():
+        yield rows, TorchPoint(model._replace(samples=BatchSamples(inputs)), parameters)
 
 
 # Scores of a module of PyTorch, behind the protocol of models.
@@ -404,7 +395,7 @@ class TorchModel:
 
     def _iter_chunks(self):
         """Yield slices of all samples, and the arguments of the module for them."""
-        return self.iter_batches(split_rows(len(self.samples), self._n_chunk))
+        return self.iter_batches(split_into_slices(len(self.samples), self._n_chunk))
 
     @property
     def n_parameters(self) -> int:
@@ -461,10 +452,13 @@ class TorchModel:
         if isinstance(self.samples, LoaderSamples):
             # Reading all samples is slow: the latest evaluation is stored.
             if self._latest is None or not np.array_equal(self._latest.parameters, parameters):
-                self._latest = LoaderPoint(self, parameters)
+                parameters = parameters.copy()
+                chunks = partial(_iter_loaded_points, self, parameters)
+                self._latest = ChunkedPoint(self, parameters, chunks)
             return self._latest
         if len(self.samples) > self._n_chunk:
-            return ChunkedPoint(self, parameters, len(self.samples), self._n_chunk)
+            chunks = partial(iter_points, self, parameters, len(self.samples), self._n_chunk)
+            return ChunkedPoint(self, parameters, chunks)
         return TorchPoint(self, parameters)
 
     def ridge(self, alpha: float) -> np.ndarray:
@@ -506,9 +500,9 @@ class TorchModel:
         n_total = 0
         for _, inputs in learner._iter_chunks():
             # Running means start again, and weigh all samples equally, also those of a short chunk.
-            n_total += count_samples(inputs)
+            n_total += count_in_batch(inputs)
             for norm in norms:
-                norm.momentum = count_samples(inputs) / n_total
+                norm.momentum = count_in_batch(inputs) / n_total
             with require_torch().no_grad():
                 learner.network.outputs(inputs, is_training=True)
         for norm, momentum in zip(norms, momenta, strict=True):

@@ -9,7 +9,7 @@ from skfair.torch._samples import (
     call_module,
     cast_all,
     cast_floating,
-    count_samples,
+    count_in_batch,
     map_tensors,
     take_inputs,
 )
@@ -95,7 +95,7 @@ def ensure_output_layer(module, inputs):
     if isinstance(getattr(outputs, "logits", None), torch.Tensor):
         module.register_forward_hook(return_logits)
         outputs = outputs.logits
-    _check_outputs(module, outputs, count_samples(inputs))
+    _check_outputs(module, outputs, count_in_batch(inputs))
     _check_independence(module, inputs, outputs)
     return _replace_output_layer(module, inputs, outputs) or append_output_layer(module, outputs)
 
@@ -207,7 +207,7 @@ def _evaluate_scores(module, inputs):
     try:
         return _read_scores(evaluate_module(module, inputs))
     except RuntimeError:
-        return torch.full((count_samples(inputs),), torch.nan, dtype=torch.float64)
+        return torch.full((count_in_batch(inputs),), torch.nan, dtype=torch.float64)
 
 
 def _read_scores(outputs):

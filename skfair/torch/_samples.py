@@ -39,7 +39,7 @@ def check_device(device):
 # Samples of a network: tensors on its device, or a dataset that is read as it is needed.
 
 
-def is_lazy(X):
+def reads_lazily(X):
     """Whether samples are a Dataset or DataLoader of PyTorch, which is read when it is needed."""
     data = require_torch().utils.data
     source = X.dataset if isinstance(X, data.DataLoader) else X
@@ -55,6 +55,12 @@ def is_lazy(X):
 def count_lazy(X):
     """Number of samples of a Dataset or DataLoader."""
     return len(X.dataset if isinstance(X, require_torch().utils.data.DataLoader) else X)
+
+
+def to_array(values):
+    """A tensor as an array; anything else as it is."""
+    is_tensor = isinstance(values, require_torch().Tensor)
+    return values.numpy(force=True) if is_tensor else values
 
 
 def take_lazy(X, rows):
@@ -84,7 +90,7 @@ def make_samples(X, device, n_inputs=1):
     torch = require_torch()
     if isinstance(X, torch.utils.data.DataLoader):
         return LoaderSamples(X, device, np.arange(len(X.dataset)), n_inputs)
-    if is_lazy(X):
+    if reads_lazily(X):
         return DatasetSamples(X, device, np.arange(len(X)), n_inputs)
     if not isinstance(X, torch.Tensor):
         X = torch.as_tensor(np.require(X, requirements="W"))  # PyTorch has no read-only tensors
@@ -200,7 +206,7 @@ class BatchSamples:
         self.inputs = inputs
 
     def __len__(self):
-        return count_samples(self.inputs)
+        return count_in_batch(self.inputs)
 
     def read(self, rows):
         """A copy of the samples of a slice, which the module may change."""
@@ -247,13 +253,13 @@ def count_inputs(module):
     return sum(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in needed)
 
 
-def split_rows(n_samples, size):
+def split_into_slices(n_samples, size):
     """Slices of `size` rows; a last one of one row, which has no variance, joins the one before."""
     stops = [*range(size, n_samples - 1, size), n_samples]
     return [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
-def count_samples(inputs):
+def count_in_batch(inputs):
     """Number of samples in the inputs."""
     while not isinstance(inputs, require_torch().Tensor):
         inputs = next(iter(inputs.values() if isinstance(inputs, dict) else inputs))

@@ -35,7 +35,11 @@ Decorated = TypeVar("Decorated", bound=Callable)
 class Record:
     """Base of dataclasses that the package makes, not its users: fields are passed by keyword."""
 
-    _made_by: ClassVar[str] = "a function of skfair"
+    _made_by: ClassVar[str]
+
+    def __init_subclass__(cls, made_by: str = "a function of skfair", **settings: Any):
+        super().__init_subclass__(**settings)
+        cls._made_by = made_by
 
     def __init__(self, *positional: Any, **values: Any):
         if positional:

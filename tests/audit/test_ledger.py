@@ -10,7 +10,7 @@ from skfair.__main__ import main
 from skfair.audit import Audit
 from skfair.audit._ledger import count_attempt, divide_level
 from skfair.groups import Samples, check_groups
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(["a", "b"], 1000)
@@ -109,9 +109,11 @@ def try_candidates(rng, ledger=None):
 
 
 @pytest.mark.slow
-def test_of_forty_candidates_none_is_certified_by_luck(tmp_path):
-    rng, n_sets = np.random.default_rng(1), 40
+def test_of_forty_candidates_none_is_certified_by_luck(tmp_path, monkeypatch):
+    skip_unexamined_numbers(monkeypatch)
+    # Of sets whose attempts all have the full level, .87 would have a certified candidate.
+    rng, n_sets = np.random.default_rng(1), 20
     shared = [try_candidates(rng, tmp_path / f"{number}.json") for number in range(n_sets)]
-    alone = [try_candidates(rng) for _ in range(10)]
+    alone = [try_candidates(rng) for _ in range(5)]
     assert np.mean(shared) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / n_sets)
     assert np.mean(alone) >= 0.5

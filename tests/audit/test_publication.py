@@ -200,7 +200,7 @@ def test_no_format_has_a_group_that_is_not_published():
     assert "Groups not published: 4 of 9 groups by a × b" in report.to_model_card()
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_statuses_are_those_of_all_groups(seed):
     """Whether gaps are significant, keep four fifths, and the status do not depend on hiding."""
     rng = np.random.default_rng(seed)
@@ -401,16 +401,19 @@ def count_disclosed(seeds):
 @pytest.mark.filterwarnings("ignore")
 def test_no_small_count_is_the_only_one_that_is_possible():
     # In 1014 samples of unknown group are left out, which must not protect another group.
-    n_reports, n_disclosed = count_disclosed([*range(30), 1014])
-    assert n_reports >= 15 and n_disclosed == 0
+    n_reports, n_disclosed = count_disclosed([*range(10), 1014])
+    assert n_reports >= 6 and n_disclosed == 0
 
 
 @pytest.mark.slow
+@pytest.mark.hypothesis
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("start", range(1000, 1750, 150))
-def test_no_small_count_of_500_reports_is_the_only_one_that_is_possible(start):
-    n_reports, n_disclosed = count_disclosed(range(start, start + 150))
-    assert n_reports >= 100 and n_disclosed == 0
+def test_no_small_count_of_many_reports_is_the_only_one_that_is_possible(start):
+    """`make test-all` draws 100 tables, and `make test-random` all 500."""
+    n = 100 if settings().max_examples >= 100 else 20
+    n_reports, n_disclosed = count_disclosed(range(start, start + n))
+    assert n_reports >= 2 * n / 3 and n_disclosed == 0
 
 
 def test_weights_do_not_hide_that_one_is_selected():

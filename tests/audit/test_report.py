@@ -402,10 +402,10 @@ def test_predictions_of_the_wrong_kind_or_length():
 
 
 @pytest.mark.slow
-def test_a_million_groups_are_refused():
-    n = 1_000_000
+def test_200_000_groups_are_refused():
+    n = 200_000
     ids = np.arange(n).astype(str)
-    with pytest.raises(ValueError, match="1000000, more than 1000.*Leave the column out"):
+    with pytest.raises(ValueError, match="200000, more than 1000.*Leave the column out"):
         report_predictions(np.zeros(n, int), np.zeros(n, int), sensitive_features=ids)
 
 

@@ -7,13 +7,13 @@ import pytest
 from tests.audit import stored_results
 
 
-@pytest.mark.parametrize("seed", (1, 4, 9))
+@pytest.mark.parametrize("seed", (3, 9))
 def test_numbers_are_the_stored_ones(seed):
     _check(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", (0, 2, 3, 5, 6, 7, 8))
+@pytest.mark.parametrize("seed", (0, 1, 2, 4, 5, 6, 7, 8))
 def test_numbers_of_further_data_are_the_stored_ones(seed):
     _check(seed)
 

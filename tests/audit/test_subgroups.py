@@ -119,7 +119,9 @@ def test_limits_are_those_of_the_formula():
 
 
 @pytest.mark.parametrize("error", [0.025, 1e-3, 1e-5])
-@pytest.mark.parametrize("sizes", [(30, 970), (100, 900), (500, 500)])
+@pytest.mark.parametrize(
+    "sizes", [(30, 970), (100, 900), pytest.param((500, 500), marks=pytest.mark.slow)]
+)
 def test_a_limit_errs_no_more_often_than_stated(error, sizes):
     """All pairs of counts are enumerated."""
     first, second = (np.arange(n + 1) for n in sizes)
@@ -170,7 +172,7 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
     assert report.searches["largest_possible"].item() == pytest.approx(largest[direction])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8)
 @given(st.integers(0, 10**6), st.sampled_from(["selection_rate", "false_positive_rate"]))
 def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
     rng = np.random.default_rng(seed)
@@ -254,7 +256,7 @@ def test_one_direction_needs_smaller_departures():
 @pytest.mark.parametrize(("n_columns", "max_conditions"), [(2, 2), (10, 3)])
 def test_error_of_searches_without_any_departure(n_columns, max_conditions):
     rng, n_claims, n_wrong_bounds = np.random.default_rng(0), 0, 0
-    for _ in range(200):
+    for _ in range(70):
         report = search_predictions(
             None,
             rng.random(2000) < 0.3,
@@ -263,13 +265,14 @@ def test_error_of_searches_without_any_departure(n_columns, max_conditions):
         )
         n_claims += len(report.subgroups) > 0
         n_wrong_bounds += report.searches["largest_possible"].item() < 0.0
-    assert n_claims / 200 <= 0.08 and n_wrong_bounds == 0
+    # Searches that claim in .2 of the cases would pass with a probability of .003.
+    assert n_claims / 70 <= 0.08 and n_wrong_bounds == 0
 
 
 @pytest.mark.slow
 def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
     n_hits, n_listed, n_wrong = 0, 0, 0
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         table = make_table(20_000, rng)
         scores = table["c1"].where(table["c0"] == "1", -np.inf)
@@ -286,13 +289,13 @@ def test_a_planted_subgroup_is_found_with_a_limit_below_its_departure():
         true_rates = 0.3 + 0.2 * np.array([planted[mask].mean(), planted[~mask].mean()])
         n_wrong += report.subgroups.loc[0, "low"] > true_rates[0] - true_rates[1]
         assert report.searches["largest_possible"].item() >= 0.2 * (planted[mask].mean() - 0.05)
-    assert n_hits == 20 and n_listed <= 40 and n_wrong <= 2
+    assert n_hits == 10 and n_listed <= 20 and n_wrong <= 1
 
 
 @pytest.mark.slow
 def test_many_samples_are_searched_in_all_subgroups():
     rng = np.random.default_rng(0)
-    table, values = make_table(100_000, rng, 20), rng.random(100_000) < 0.3
+    table, values = make_table(30_000, rng, 20), rng.random(30_000) < 0.3
     report = search_predictions(None, values, sensitive_features=table, max_conditions=3)
     assert report.searches["n_searched"].item() > 200_000
 

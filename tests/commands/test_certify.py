@@ -22,7 +22,7 @@ from skfair.constraints import (
 )
 from skfair.metrics import Rate
 from skfair.statistics import gap_lower_limit, required_sample_size
-from tests.audit.doors import certify_model, certify_predictions
+from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -158,16 +158,17 @@ def test_the_lower_limit_shows_that_the_tolerance_is_exceeded():
 
 
 @pytest.mark.slow
-def test_an_excess_is_seldom_false():
+def test_an_excess_is_seldom_false(monkeypatch):
     # The gap of three groups is the tolerance: at most one in twenty may be shown to exceed it.
+    skip_unexamined_numbers(monkeypatch)
     rng, groups, n_false = np.random.default_rng(0), np.repeat(np.arange(3), 200), 0
     rates = np.repeat([0.3, 0.35, 0.4], 200)
-    for _ in range(300):
+    for _ in range(150):
         decisions = (rng.random(600) < rates).astype(int)
         n_false += certify_predictions(
             None, decisions, sensitive_features=groups, tolerance=0.1
         ).is_contradicted
-    assert n_false <= 15
+    assert n_false <= 7
 
 
 def test_the_lower_limit_divides_the_error_among_forms():
@@ -421,7 +422,14 @@ def list_forgeries(claim):
     yield "constraint", claim | {"constraint": claim["constraint"] | {"params": {"forged": 1}}}
 
 
-@pytest.mark.parametrize("options", [FILED, ["--ratio", "0.8"], ["--tolerance", "0.01"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        FILED,
+        pytest.param(["--ratio", "0.8"], marks=pytest.mark.slow),
+        pytest.param(["--tolerance", "0.01"], marks=pytest.mark.slow),
+    ],
+)
 def test_every_forged_field_is_another_claim_or_named_as_damaged(path, tmp_path, capsys, options):
     filed, forged = tmp_path / "claim.json", tmp_path / "forged.json"
     run("certify", path, *options, "--json", str(filed))

@@ -89,7 +89,17 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+READ_BY_OTHER_TESTS = {"semicolons", "tabs", "a byte order mark", "gzip", "booleans", "no outcomes"}
+"""Forms of which tests of the reports have examples too."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in READ_BY_OTHER_TESTS))
+        for name in FILES
+    ],
+)
 def test_a_file_is_read_by_one_command(name, tmp_path, monkeypatch, capsys):
     content, command = FILES[name]
     path = tmp_path / "decisions.csv"

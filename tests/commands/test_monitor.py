@@ -265,7 +265,7 @@ def test_outcomes_with_dates_count_in_the_month_in_which_they_were_known(tmp_pat
 @pytest.mark.parametrize("more", [LATE, [*LATE, "--delay", "70 days"]])
 def test_outcomes_of_later_files_are_those_of_earlier_decisions(tmp_path, more):
     state = tmp_path / "state.json"
-    for months in range(1, 7):
+    for months in (1, 3, 4, 6):
         day = pd.Timestamp("2026-01-01") + pd.offsets.MonthEnd(months)
         path = write_log(tmp_path, months, **known_until(day))
         resumed = read_results(path, *more, "--id", "id", "--state", str(state))
@@ -404,20 +404,25 @@ def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):
     assert "Contradicted in the last" in capsys.readouterr().out
 
 
-def run_in_process(path, state):
-    command = [sys.executable, "-m", "skfair", "monitor", str(path), *COLUMNS]
-    return subprocess.Popen(
-        [*command, "--positive", "yes", "--state", str(state), "--out", str(path) + ".json"],
-        stdout=subprocess.DEVNULL,
+def run_in_process(path, states):
+    """A process that reads a file into one state after the other."""
+    command = ["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(path) + ".json"]
+    code = "\n".join(
+        (
+            "from skfair.__main__ import main",
+            f"for state in {[str(state) for state in states]}:",
+            f"    assert main([*{command}, '--state', state]) in {(0, FINDING_STATUS)}",
+        )
     )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
 
 
 @pytest.mark.slow
 def test_two_processes_at_once_lose_no_month(tmp_path):
-    for trial in range(3):
-        state = tmp_path / f"state{trial}.json"
-        paths = [write_log(tmp_path, months, name=f"{months}.csv") for months in (2, 3)]
-        processes = [run_in_process(path, state) for path in paths]
-        assert {process.wait(timeout=120) for process in processes} <= {0, FINDING_STATUS}
+    states = [tmp_path / f"state{trial}.json" for trial in range(4)]
+    paths = [write_log(tmp_path, months, name=f"{months}.csv") for months in (2, 3)]
+    processes = [run_in_process(path, states) for path in paths]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    for state in states:
         monitor = GapMonitor.from_json(state.read_text(encoding="utf-8"))
         assert monitor.summary()["n"].tolist() == BY_MONTH[:3].tolist()

@@ -43,6 +43,14 @@ def path(tmp_path):
     return tmp_path / "predictions.csv"
 
 
+@pytest.fixture(scope="module")
+def plain_page(tmp_path_factory):
+    """The page of a plain file of the table, which other files of the same table must have."""
+    path = tmp_path_factory.mktemp("plain") / "predictions.csv"
+    TABLE.to_csv(path, index=False)
+    return run(path)
+
+
 def error_of(path, capsys, *more, columns=COLUMNS):
     with pytest.raises(SystemExit):
         run(path, *more, columns=columns)
@@ -59,16 +67,14 @@ def test_from_a_shell(path, tmp_path):
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_other_separators(path, separator):
-    expected = run(path)
+def test_other_separators(path, separator, plain_page):
     TABLE.to_csv(path, index=False, sep=separator)
-    assert run(path) == expected
+    assert run(path) == plain_page
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(path):
-    expected = run(path)
+def test_a_byte_order_mark_is_no_part_of_a_name(path, plain_page):
     TABLE.to_csv(path, index=False, encoding="utf-8-sig")
-    assert run(path) == expected
+    assert run(path) == plain_page
 
 
 def test_the_error_about_an_unknown_column_lists_the_columns(path, capsys):
@@ -139,23 +145,21 @@ def test_a_confidence_outside_its_range_is_refused(path, capsys):
     assert "--confidence must be" in error_of(path, capsys, "--confidence", "95")
 
 
-def test_parquet(path):
+def test_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
-    expected = run(path)
     parquet = path.with_suffix(".parquet")
     TABLE.to_parquet(parquet)
-    assert run(parquet) == expected
+    assert run(parquet) == plain_page
 
 
-def test_a_folder_of_parquet(path):
+def test_a_folder_of_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
-    expected = run(path)
     folder = path.parent / "data"
     folder.mkdir()
     half = len(TABLE) // 2
     TABLE[:half].to_parquet(folder / "0.parquet")
     TABLE[half:].to_parquet(folder / "1.parquet")
-    assert run(folder) == expected
+    assert run(folder) == plain_page
 
 
 def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
@@ -219,25 +223,23 @@ def test_decimal_commas(path):
     assert run(path, columns=columns) == expected
 
 
-def test_gzip_and_other_names_of_parquet(path):
-    expected = run(path)
+def test_gzip_and_other_names_of_parquet(path, plain_page):
     TABLE.to_csv(path.with_suffix(".parquet"), index=False)
-    assert run(path.with_suffix(".parquet")) == expected
+    assert run(path.with_suffix(".parquet")) == plain_page
     TABLE.to_csv(path.with_suffix(".csv.gz"), index=False)
-    assert run(path.with_suffix(".csv.gz")) == expected
+    assert run(path.with_suffix(".csv.gz")) == plain_page
     path.with_suffix(".csv.gz").rename(path)  # its first bytes identify the format
-    assert run(path) == expected
+    assert run(path) == plain_page
     pytest.importorskip("pyarrow")
     TABLE.to_parquet(path)
-    assert run(path) == expected
+    assert run(path) == plain_page
 
 
-def test_booleans_are_read_as_such(path):
-    expected = run(path)
+def test_booleans_are_read_as_such(path, plain_page):
     for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
         spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
         TABLE.assign(**spelled).to_csv(path, index=False)
-        assert run(path) == expected
+        assert run(path) == plain_page
 
 
 def test_the_positive_class_is_read_as_written_in_the_file(path):
@@ -257,14 +259,13 @@ def test_integers_are_a_regression_with_the_option_kind(path):
     assert "Mean error" in run(path, "--task", "regression")
 
 
-def test_categories_and_decimals_of_parquet(path):
+def test_categories_and_decimals_of_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
-    expected = run(path)
     other = TABLE.astype({"y": "category", "sex": "category"})
     other.assign(p=TABLE["p"].map(Decimal)).to_parquet(path)
-    assert run(path) == expected
+    assert run(path) == plain_page
     TABLE.astype({"y": str, "p": str}).to_parquet(path)
-    assert run(path) == expected
+    assert run(path) == plain_page
 
 
 def test_an_index_of_pandas_and_columns_of_folders(path):

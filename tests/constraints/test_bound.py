@@ -22,7 +22,7 @@ from skfair.constraints._sums import decision_outcomes
 from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.postprocessing._events import _embed
+from skfair.postprocessing._events import _embed_constraint
 from skfair.surrogates import Sigmoid
 
 pytestmark = pytest.mark.covering(2)
@@ -399,7 +399,7 @@ def test_embedded_means_are_those_of_their_own_scores(spec):
     scores, target = rng.normal(size=2 * N_SAMPLES), rng.choice([-1.0, 1.0], N_SAMPLES)
     samples = Samples(target, encode(GROUPS["overlapping"](rng)), np.ones(N_SAMPLES))
     bound, rows = spec.bind(samples, Sigmoid(), LogisticLoss(), 0.1), slice(N_SAMPLES, None)
-    placed = _embed(bound, rows, len(scores))
+    placed = _embed_constraint(bound, rows, len(scores))
     assert placed.value(scores) == pytest.approx(bound.value(scores[rows]))
     aux = bound.rows.initial_aux(scores[rows])
     np.testing.assert_allclose(placed.rows.initial_aux(scores), aux)

@@ -133,7 +133,11 @@ FITTED = [
 
 
 @pytest.mark.parametrize("constraint, kinds", FITTED, ids=lambda value: str(value)[:40])
-@pytest.mark.parametrize("base", [None, LogisticRegression()], ids=["linear", "any model"])
+@pytest.mark.parametrize(
+    "base",
+    [None, pytest.param(LogisticRegression(), marks=pytest.mark.slow)],
+    ids=["linear", "any model"],
+)
 def test_fits_keep_what_a_plain_model_breaks(base, constraint, kinds):
     X, y, groups = make_data(2500)
     fair = (
@@ -265,8 +269,9 @@ def test_certificates_of_quotients_err_as_stated(metric, is_floor):
     constraint = RateParity(metric, tolerance=abs(rates[0] - rates[1]))
     if is_floor:
         constraint = MinimumRate(metric, min(rates))
-    n_shown = count_false_certificates(constraint, 400, 400, draw_precisions)
-    assert n_shown <= 400 * 0.05 + 2 * np.sqrt(400 * 0.05 * 0.95)
+    n_shown = count_false_certificates(constraint, 400, 200, draw_precisions)
+    # Certificates that err in .12 of samples would pass with a probability of .05.
+    assert n_shown <= 200 * 0.05 + 2 * np.sqrt(200 * 0.05 * 0.95)
 
 
 @pytest.mark.parametrize(
@@ -398,14 +403,15 @@ def test_monitors_of_shares_and_costs_measure_as_reports_do(metric):
 def test_monitors_of_shares_and_costs_err_as_stated(metric):
     rates = RATES_DRAWN[metric]
     n_false = 0
-    for seed in range(200):
+    for seed in range(80):
         rng = np.random.default_rng(seed)
         monitor = GapMonitor(RateParity(metric), tolerance=abs(rates[0] - rates[1]))
         for _ in range(6):
             y, decisions, groups = draw_precisions(rng, 300)
             monitor.update(y, decisions, sensitive_features=groups)
         n_false += (monitor.summary()["verdict"] == "shown").any()
-    assert n_false <= 200 * 0.05 + 2 * np.sqrt(200 * 0.05 * 0.95)
+    # Monitors that err in .2 of streams would pass with a probability of .01.
+    assert n_false <= 80 * 0.05 + 2 * np.sqrt(80 * 0.05 * 0.95)
 
 
 def test_monitors_take_bounds_from_above():

@@ -58,6 +58,19 @@ ORACLES = {
 }
 """Twelve metrics and their values by scikit-learn."""
 
+DRAWN = {
+    "f1_score": lambda tp, fp, fn: 2 * tp / (2 * tp + fp + fn),
+    "jaccard": lambda tp, fp, fn: tp / (tp + fp + fn),
+    "treatment_equality": lambda tp, fp, fn: fn / fp,
+    "precision": lambda tp, fp, fn: tp / (tp + fp),
+}
+"""Four of them as functions of weights of outcomes, quick enough for hundreds of draws."""
+
+
+def share_right(y_true, y_pred, sample_weight=None):
+    return np.average(y_true == y_pred, weights=sample_weight)
+
+
 MEASURED = {name: COST if name == "cost" else name for name in ORACLES}
 
 
@@ -124,18 +137,18 @@ def check_equal_tables(seeds, oracle):
 
 
 def test_values_are_those_of_scikit_learn():
-    check_equal_tables(range(20), oracle_table)
+    check_equal_tables(range(6), oracle_table)
 
 
 @pytest.mark.skipif(not HAS_FAIRLEARN, reason="fairlearn is not installed")
 def test_values_are_those_of_fairlearn():
-    check_equal_tables(range(20), fairlearn_table)
+    check_equal_tables(range(6), fairlearn_table)
 
 
 @pytest.mark.filterwarnings("ignore:The sample weights are so uneven")
 @pytest.mark.slow
 def test_values_are_those_of_scikit_learn_on_many_data_sets():
-    check_equal_tables(range(20, 200), oracle_table)
+    check_equal_tables(range(6, 36), oracle_table)
 
 
 # Twelve samples in two groups; group "b" has no positive decision.
@@ -217,12 +230,17 @@ def test_shares_that_weigh_outcomes_have_the_limits_of_rates():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["f1_score", "jaccard", "treatment_equality", "precision"])
+@pytest.mark.parametrize("name", DRAWN)
 def test_standard_errors_are_those_of_the_bootstrap(name):
+    def share_of_outcomes(y_true, y_pred, sample_weight=None):
+        outcomes = y_true & y_pred, ~y_true & y_pred, y_true & ~y_pred
+        weights = np.ones(len(y_true)) if sample_weight is None else sample_weight
+        return DRAWN[name](*(weights @ one for one in outcomes))
+
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.random((2, 3000)) < 0.4
     group = rng.integers(2, size=3000)
-    metrics = [name, GroupMetric(ORACLES[name], name="drawn")]
+    metrics = [name, GroupMetric(share_of_outcomes, name="drawn")]
     report = group_report(
         y_true, y_pred, sensitive_features=group, metrics=metrics, confidence_level=0.9
     )
@@ -270,12 +288,12 @@ def test_functions_without_weights_are_refused_with_weights():
 
 def test_functions_without_weights_have_the_draws_of_those_with_weights():
     def count_without_weights(y_true, y_pred):
-        return sk.accuracy_score(y_true, y_pred)
+        return np.mean(y_true == y_pred)
 
-    metrics = [GroupMetric(f) for f in (count_without_weights, sk.accuracy_score)]
+    metrics = [GroupMetric(f) for f in (count_without_weights, share_right)]
     report = report_of(*metrics, confidence_level=0.9)
     for ending in ("", "_standard_error", "_low", "_high"):
-        same = report[f"accuracy_score{ending}"].to_numpy()
+        same = report[f"share_right{ending}"].to_numpy()
         np.testing.assert_allclose(report[f"count_without_weights{ending}"], same)
 
 
@@ -284,11 +302,11 @@ def test_constant_draws_have_no_limits():
         [1, 0] * 20,
         [1, 0] * 20,
         sensitive_features=[*"ab"] * 10 + [*"ba"] * 10,
-        metrics=[sk.accuracy_score],
+        metrics=[share_right],
         confidence_level=0.95,
     )
-    assert report["accuracy_score"].tolist() == [1, 1, 1]
-    assert report["accuracy_score_low"].isna().all()
+    assert report["share_right"].tolist() == [1, 1, 1]
+    assert report["share_right_low"].isna().all()
 
 
 def test_scores_and_probabilities():
@@ -541,14 +559,17 @@ def test_intervals_of_balanced_accuracy_hold(size, width, weighted):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 300])
 def test_bootstrap_limits_hold(n):
-    """Intervals at .9 of F1, MCC and treatment equality of one group."""
+    """Intervals at .9 of F1, MCC and treatment equality of one group.
+
+    Those that hold in .75 of samples would fail with a probability of .95.
+    """
     rng, held = np.random.default_rng(0), []
     names = {"f1": 2 * 0.35 / 1.0, "matthews_corrcoef": 0.4, "treatment_equality": 1.0}
     metrics = [
         GroupMetric(fast_f1, "f1"),
         GROUP_METRICS["matthews_corrcoef"],
     ]
-    for _ in range(200):
+    for _ in range(60):
         y_true = rng.random(n) < 0.5
         y_pred = rng.random(n) < np.where(y_true, 0.7, 0.3)
         report = group_report(

@@ -554,7 +554,7 @@ def test_the_interval_of_the_largest_gap_is_above_all_levels_that_are_rejected()
 
 @pytest.mark.slow
 def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level_allows():
-    n_streams, alarms, shown = 100, 0, 0
+    n_streams, alarms, shown = 40, 0, 0
     for seed in range(n_streams):
         rng, monitor = np.random.default_rng(seed), GapMonitor("demographic_parity", 0.05)
         verdicts = set()
@@ -562,6 +562,6 @@ def test_monitors_of_few_streams_on_the_edge_raise_no_more_alarms_than_the_level
             decisions, groups = draw(rng, int(rng.integers(20, 300)), (0.25, 0.2))
             verdicts.add(monitor.update(None, decisions, sensitive_features=groups).verdict_)
         alarms, shown = alarms + ("contradicted" in verdicts), shown + ("shown" in verdicts)
-    # Binomial limit that is passed in one of 10,000 runs.
-    limit = stats.binom.isf(1e-4, n_streams, 0.05)
+    # Binomial limit: of streams that err in .2 of cases, more do with a probability of .92.
+    limit = stats.binom.isf(0.05, n_streams, 0.05)
     assert alarms <= limit and shown <= limit

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -124,6 +125,15 @@ def assert_unchanged(monitor, before, error):
     assert str(error.value)
 
 
+@cache
+def update_without_error(make):
+    """JSON of a monitor after a call that is right."""
+    monitor, call = make()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return monitor.update(**call).to_json()
+
+
 def thrown(make):
     """Names of the wrong calls of `update` for one of the monitors."""
     names = [name for name in WRONG if name not in HARMLESS.get(make, set())]
@@ -135,7 +145,7 @@ CASES = [case for make in MONITORS for case in thrown(make)]
 
 @pytest.mark.parametrize(("make", "name"), CASES, ids=lambda one: getattr(one, "__name__", one))
 def test_a_wrong_update_leaves_the_state_and_the_next_one_goes_on(make, name):
-    (monitor, call), (twin, _) = make(), make()
+    monitor, call = make()
     before = monitor.to_json(), pickle.dumps(monitor)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -143,8 +153,7 @@ def test_a_wrong_update_leaves_the_state_and_the_next_one_goes_on(make, name):
             monitor.update(**call | WRONG[name])
         assert_unchanged(monitor, before, error)
         monitor.update(**call)
-        twin.update(**call)
-    assert monitor.to_json() == twin.to_json()
+    assert monitor.to_json() == update_without_error(make)
 
 
 @pytest.mark.parametrize("make", [outcomes_later, monitor_with_delay])

@@ -30,7 +30,7 @@ def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2099, 5051])
 def test_a_model_on_the_edge_is_rarely_certified_in_twelve_batches(size):
-    rng, n_draws = np.random.default_rng(size), 100
+    rng, n_draws = np.random.default_rng(size), 40
     verdicts = [read_equal_sizes(size, rng, n_batches=12) for _ in range(n_draws)]
     limit = stats.binom.isf(1e-4, n_draws, 0.05)
     assert sum("shown" in one for one in verdicts) <= limit
@@ -48,11 +48,11 @@ def test_equal_rates_of_fixed_sizes_are_certified():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rates", "run_length"), [((0.5, 0.4), 10), ((0.6, 0.4), 10)])
-def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_length):
+@pytest.mark.parametrize(("rates", "n_batches"), [((0.5, 0.4), 240), ((0.6, 0.4), 120)])
+def test_certificates_and_intervals_are_right_over_all_restarts(rates, n_batches):
     # With the full level after each restart .37 of streams were falsely certified, and intervals
     # of .27 of streams were wrong.
-    n_streams, n_batches = 30, 300
+    n_streams, run_length = 12, 10
     certified, wrong, n_alarms, gap = 0, 0, 0, rates[0] - rates[1]
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
@@ -65,7 +65,8 @@ def test_certificates_and_intervals_are_right_over_all_restarts(rates, run_lengt
         certified += (summary["verdict"] == "shown").any()
         wrong += ((summary["low"] > gap + 1e-9) | (summary["high"] < gap - 1e-9)).any()
         n_alarms += len(monitor.alarms_)
-    limit = stats.binom.isf(1e-4, n_streams, 0.05)
+    # Of so few streams two may err: with .37 of them wrong, more than two are with probability .87.
+    limit = stats.binom.isf(0.05, n_streams, 0.05)
     assert certified <= limit and wrong <= limit
     if gap <= 0.1 + 1e-9:
         assert n_streams * n_batches / n_alarms >= run_length

@@ -102,41 +102,36 @@ def test_a_window_raises_one_alarm_about_the_same_batches():
 
 
 def read_streams(rates, per_month, n_streams):
-    """Verdicts and those of windows by month, of streams of two groups."""
+    """Monitors of streams of two groups, after each month."""
     for seed in range(n_streams):
         rng = np.random.default_rng(seed)
         monitor = GapMonitor("demographic_parity", 0.1, run_length=RUN_LENGTH)
-        verdicts, of_windows = [], []
         for month, (first, second) in enumerate(rates):
             n = rng.binomial(per_month, 0.5)
             hits = rng.binomial([n, per_month - n], [first, second])
-            sizes = {"a": (n, hits[0]), "b": (per_month - n, hits[1])}
-            verdicts.append(feed(monitor, sizes, month).verdict_)
-            of_windows.append(set(monitor.windows_["verdict"]))
-        yield verdicts, of_windows
+            yield feed(monitor, {"a": (n, hits[0]), "b": (per_month - n, hits[1])}, month)
 
 
 @pytest.mark.slow
 def test_a_gap_that_appears_is_found_and_certificates_lapse():
     rates = [(0.35 if month < 12 else 0.15, 0.37) for month in range(24)]
-    months_until_alarm, is_shown = [], []
-    for verdicts, _ in read_streams(rates, 165, 200):
-        assert "contradicted" not in verdicts[:12]
-        has_alarm = "contradicted" in verdicts
-        months_until_alarm.append(verdicts.index("contradicted") - 11 if has_alarm else np.inf)
-        is_shown.append(verdicts[17] == "shown")
-    shares = [np.mean(np.array(months_until_alarm) <= months) for months in (3, 6, 12)]
-    # Two standard errors below .35, .80 and .98.
+    verdicts = np.array([one.verdict_ for one in read_streams(rates, 165, 60)]).reshape(60, 24)
+    assert not (verdicts[:, :12] == "contradicted").any()
+    has_alarm = np.maximum.accumulate(verdicts[:, 12:] == "contradicted", axis=1)
+    # Of many streams .35, .80 and .98 have an alarm after so many months.
+    shares = has_alarm.mean(axis=0)[[2, 5, 11]]
     assert shares[0] > 0.28 and shares[1] > 0.74 and shares[2] > 0.96
-    assert np.mean(is_shown) <= 0.02
+    assert np.mean(verdicts[:, 17] == "shown") <= 0.02
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rates", [(0.27, 0.37), (0.02, 0.12)])
 def test_on_the_edge_false_statements_are_rare(rates):
-    pages = [
-        of_windows for _, run in read_streams([rates] * 24, 165, 100) for of_windows in run[11:]
-    ]
+    # Of windows that err in .01 of cases, more than two would be contradicted with probability .99.
+    n_streams, n_months = 17, 60
+    monitors = read_streams([rates] * n_months, 165, n_streams)
+    pages = [set(one.windows_["verdict"]) for one in monitors if one.n_batches_ >= 12]
+    assert len(pages) == n_streams * (n_months - 11)
     assert np.mean(["contradicted" in one for one in pages]) <= 0.0025
     assert np.mean(["shown" in one for one in pages]) <= 0.01
 

@@ -197,14 +197,15 @@ def test_probabilities_help_where_groups_are_missing():
 @pytest.mark.slow
 def test_coverage_if_groups_are_missing_at_random():
     truth, hits = np.ptp(true_rates()), 0
-    for seed in range(100):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         groups, X, decisions = draw(2000, rng)
         odds = 0.2 * np.exp(0.7 * X[:, 0].clip(-2, 2) + decisions)
         recorded = hide(groups, rng.random(2000) < odds / (1.0 + odds))
         gap = SensitiveFeatures(recorded, X=X, missing="at_random").gap_interval(decisions)
         hits += gap.low <= truth <= gap.high
-    assert hits / 100 >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 100)
+    # Intervals that hold in .75 of samples would pass with a probability of .03.
+    assert hits / 50 >= 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 50)
 
 
 def test_the_statement_names_its_assumption():

@@ -122,7 +122,7 @@ def test_planned_fits_are_guaranteed_and_accurate():
     n = required_sample_size(pilot=pilots[0], max_accuracy_loss=0.02, purpose="fit")
 
     def power(n):
-        fits = pilots[1].redraw(n, 40)
+        fits = pilots[1].redraw(n, 20)
         return np.mean(fits.is_guaranteed & (fits.accuracy_lost <= 0.02))
 
     assert power(n) >= 0.65 > power(n // 4)

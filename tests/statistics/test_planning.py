@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
-from skfair.audit import _certify
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
 from skfair.statistics import (
     AUCs,
@@ -24,7 +23,7 @@ from skfair.statistics._planning import (
     ratio_power,
     smallest_certifiable_size,
 )
-from tests.audit.doors import certify_predictions
+from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 
 TABLE = {  # samples of each group at a rate of .2, confidence .95 and power .8
     2: {0.01: 27404, 0.02: 6851, 0.05: 1096, 0.1: 274},
@@ -65,7 +64,7 @@ def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
 
 def test_the_power_is_that_of_certificates(monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
-    monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined
+    skip_unexamined_numbers(monkeypatch)
     n, rate, tolerance = 62, 0.03, 0.1
     constraint = DemographicParity(tolerance=tolerance)
     drawn = certified_share(n, rate, constraint, 3, 2000, np.random.default_rng(0))
@@ -124,7 +123,7 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
 @pytest.mark.parametrize(("rate", "expected"), [(0.03, 0.02), (0.96, 0.05)])
 def test_the_power_at_an_expected_gap_is_exact_at_small_rates(rate, expected, monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
-    monkeypatch.setattr(_certify, "_required_size", lambda *_: None)  # slow, and not examined
+    skip_unexamined_numbers(monkeypatch)
     n = required_sample_size(0.15, expected=expected, rate=rate)
     assert n > required_sample_size(0.15, rate=rate)
     rates = rate + np.array([-expected / 2.0, expected / 2.0])

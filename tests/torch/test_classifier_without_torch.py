@@ -27,8 +27,8 @@ def test_the_error_names_pytorch():
 )
 def test_a_column_that_is_the_group_is_warned_of(monkeypatch, column, warns):
     # Input is checked before PyTorch is needed for anything but the types of X.
-    monkeypatch.setattr(_classifier, "is_lazy", lambda X: False)
-    monkeypatch.setattr(_classifier, "_tensor_to_array", lambda X: X)
+    monkeypatch.setattr(_classifier, "reads_lazily", lambda X: False)
+    monkeypatch.setattr(_classifier, "to_array", lambda X: X)
     groups, model = np.array(["a", "b"] * 20), ConstrainedTorchClassifier()
     X = np.column_stack([np.arange(40.0), column])
     columns = {"sensitive_features": groups, "sample_weight": None}

@@ -36,7 +36,7 @@ from skfair.torch import (
     constraint_values,
     gather_samples,
 )
-from skfair.torch._loop import _warn_of_small_groups
+from skfair.torch._loop import _warn_of_small_batch
 
 torch = pytest.importorskip("torch")
 nn, logistic = torch.nn, torch.nn.functional.binary_cross_entropy_with_logits
@@ -52,7 +52,7 @@ CRITERIA = {
 @pytest.fixture(autouse=True)
 def forget_warnings():
     """Make each test the first one that warns of few samples."""
-    _warn_of_small_groups.cache_clear()
+    _warn_of_small_batch.cache_clear()
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     >>> cost.round(4).tolist(), balance.tolist()
     ([0.0025, 20.25], [0.0, 1.0])
     """
-    pairs = _check_pairs(algorithm.pairs)
+    pairs = _check_update_counts(algorithm.pairs)
     random_state = check_random_state(random_state)
     points = _make_samples(X, codes, weights)
     members = _make_starting_list(points, n_clusters, algorithm, random_state)
@@ -124,7 +124,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
 
 
-def _check_pairs(pairs):
+def _check_update_counts(pairs):
     pairs = np.array(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.min() < 0:
         raise ValueError(

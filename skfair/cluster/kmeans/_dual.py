@@ -87,7 +87,7 @@ def solve_dual(rows, limits, start, slack, evaluate=evaluate_dual):
     the solution and the partitions of its evaluations.
     """
     ratios = required_ratios(limits)
-    evaluate_all = partial(_evaluate, partial(rows.map, evaluate), limits, ratios)
+    evaluate_all = partial(_evaluate_multipliers, partial(rows.map, evaluate), limits, ratios)
     # Warm start: multipliers, smoothing width and ridge of the last ascent.
     multipliers, width, ridge = start.multipliers, start.width, start.ridge
     now = evaluate_all(multipliers, width)
@@ -152,7 +152,7 @@ class _Evaluation(NamedTuple):
     block_evaluations: object  # partitions of the evaluations of blocks
 
 
-def _evaluate(evaluate_blocks, limits, ratios, multipliers, width):
+def _evaluate_multipliers(evaluate_blocks, limits, ratios, multipliers, width):
     """Evaluate the dual at multipliers: offsets, then a pass over the samples."""
     offsets, sample_offsets, value = compute_offsets(multipliers, limits, ratios)
     evaluated = evaluate_blocks(sample_offsets, width)

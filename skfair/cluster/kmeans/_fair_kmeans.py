@@ -38,7 +38,7 @@ from skfair.cluster.kmeans._problem import (
     BaseClusteringProblem,
     ClusteringProblem,
     compared_groups,
-    count_samples,
+    count_by_intersection,
     find_equal_centers,
     order_groups,
     recompute_point,
@@ -190,9 +190,9 @@ class KMeansInput(NamedTuple):
         if problem.weight_range != (1, 1):
             n_clusters = len(clustering.sizes)
             counts = (
-                count_samples(problem, labels, n_clusters)
+                count_by_intersection(problem, labels, n_clusters)
                 if problem.is_in_memory
-                else problem.partitions.reduce(count_samples, labels, n_clusters)
+                else problem.partitions.reduce(count_by_intersection, labels, n_clusters)
             )
             counts = counts @ self._memberships()
         return {

@@ -52,7 +52,7 @@ from skfair.cluster.kmeans._problem import (
     draw_stratified,
     occupy_clusters,
     recompute_point,
-    split_rows,
+    split_by_block,
 )
 from skfair.cluster.kmeans._rounds import (
     converge,
@@ -330,7 +330,7 @@ def improve_clustering(samples, clustering, limits, exchange):
     """
     # Kernels read blocks of rows with their distances to all centres.
     partitions = samples.partitions
-    labels = split_rows(clustering.labels, samples.n_jobs)
+    labels = split_by_block(clustering.labels, samples.n_jobs)
     distances = partitions.map(_squared_distances, clustering.centers)
     # Samples that a move may help, from all blocks in parallel; then moves, one by one.
     movers = partitions.gather(_find_improvable_samples, distances, labels, clustering, limits)

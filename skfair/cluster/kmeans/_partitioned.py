@@ -126,7 +126,7 @@ class PartitionedClusteringProblem(BaseClusteringProblem):
         rates = np.full(len(counts), min(size / self.n_samples, 1.0))
         if not self._bounds_sizes:
             rates, scatter = sampling_rates(counts, size), self.summary.scatter
-        drawn = self.partitions.gather(_draw, rates, scatter, size)
+        drawn = self.partitions.gather(_draw_from_problem, rates, scatter, size)
         problems, is_far = zip(*drawn, strict=True)
         problem = concatenate_problems(problems, self.n_jobs)
         if (rates == 1).all():  # and weights are what they are
@@ -314,7 +314,7 @@ def _to_problem(block, mean, limits, positions, first):
     return problem if block.weights is None else problem.take(np.flatnonzero(weights > 0))
 
 
-def _draw(problem, rates, scatter, size):
+def _draw_from_problem(problem, rates, scatter, size):
     """The samples of a block that are drawn, and which of them lie far."""
     is_far = find_outlying(scatter_contributions(problem), scatter, size)
     drawn = np.flatnonzero(is_far | (random_keys(problem.numbers) < rates[problem.codes]))

@@ -97,7 +97,7 @@ class BaseClusteringProblem:
 
     def count_distinct_rows(self, most):
         """Number of distinct rows, or ``most`` if there are more."""
-        of_blocks = self.partitions.gather(_distinct_rows, most)
+        of_blocks = self.partitions.gather(_find_distinct_samples, most)
         return len(distinct_rows(np.concatenate(of_blocks), most))
 
     def attainable_balance(self, n_clusters):
@@ -226,7 +226,7 @@ class ClusteringProblem(BaseClusteringProblem):
     def clustering_from_labels(self, labels, n_clusters):
         """The clustering of labels, recomputed."""
         labels = np.array(labels, dtype=np.int32)
-        sums = self.partitions.reduce(sum_clusters, split_rows(labels, self.n_jobs), n_clusters)
+        sums = self.partitions.reduce(sum_clusters, split_by_block(labels, self.n_jobs), n_clusters)
         if self.background is not None:
             sums = [
                 total + others for total, others in zip(sums, self.background.sums, strict=True)
@@ -235,7 +235,7 @@ class ClusteringProblem(BaseClusteringProblem):
 
     def cost_of(self, clustering):
         """Sum of masses times squared distances to the centres of a clustering, recomputed."""
-        labels = split_rows(clustering.labels, self.n_jobs)
+        labels = split_by_block(clustering.labels, self.n_jobs)
         cost = self.partitions.reduce(compute_cost, labels, clustering)
         return cost if self.background is None else cost + self.background.cost(clustering.centers)
 
@@ -281,7 +281,7 @@ class ClusteringPoint(NamedTuple):
     balance: float | None = None  # minimum of a cluster, in the scales of the limits; None as above
 
 
-def split_rows(values, n_jobs):
+def split_by_block(values, n_jobs):
     """An array with one value per sample, in the blocks of `ClusteringProblem.partitions`."""
     if len(values) <= BLOCK_ROWS:
         return make_partitions([values])
@@ -414,7 +414,7 @@ def distinct_rows(X, most):
         n_taken *= 4
 
 
-def _distinct_rows(problem, most):
+def _find_distinct_samples(problem, most):
     return distinct_rows(problem.X, most)
 
 
@@ -559,6 +559,6 @@ def _bound_features(problem):
     return np.sqrt(problem.summary.scatter)
 
 
-def count_samples(samples, labels, n_clusters):
+def count_by_intersection(samples, labels, n_clusters):
     """Number of samples of every intersection in every cluster."""
     return count_table(labels, samples.codes, None, n_clusters, len(samples.limits.intersections))

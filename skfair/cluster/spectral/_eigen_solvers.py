@@ -538,7 +538,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
     MV = np.empty_like(V)
     T = np.zeros((n_columns, n_columns), dtype=np.float32)  # V' M V, above the diagonal
     start, size = 0, n_ritz  # the newest block of V is V[:, start:size]
-    V[:, :size] = orthonormalize(fixed, _draw_normal(random_state, n_nodes, size))
+    V[:, :size] = orthonormalize(fixed, _draw_float32(random_state, n_nodes, size))
     for _ in range(MAX_STEPS):
         # Multiply the newest block, and project M onto the whole basis (Rayleigh-Ritz).
         image = operator(V[:, start:size])
@@ -546,7 +546,7 @@ def block_lanczos(operator, basis, n_pairs, tol, random_state):
         T[:size, start:size] = V[:, :size].T @ MV[:, start:size]
         values, S = (pairs[..., :n_ritz] for pairs in _ritz_pairs(T[:size, :size]))
         residuals = MV[:, :size] @ S - V[:, :size] @ (values * S)
-        errors = _errors(values, residuals)
+        errors = _ritz_errors(values, residuals)
         # Stop test: the mean error of the n_pairs leading pairs relative to their mean.
         max_error = tol * np.abs(values[:n_pairs]).mean()
         if errors[:n_pairs].mean() <= max_error:
@@ -575,7 +575,7 @@ def _ritz_pairs(T):
     return values[::-1].astype(np.float32), S[:, ::-1].astype(np.float32)
 
 
-def _errors(values, residuals):
+def _ritz_errors(values, residuals):
     r"""Estimates of the errors of Ritz values :math:`\theta_i`, by Kato and Temple.
 
     :math:`\min(r_i, r_i^2 / (\theta_i - \theta))` with r the norms of the residuals and
@@ -605,9 +605,9 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         return image
 
     # The filter damps [low, cut], from a bound below all eigenvalues to the smallest Ritz value.
-    low = _lower_bound(multiply, orthonormalize(excluded, _draw_normal(random_state, n_nodes, 1)))
+    low = _lower_bound(multiply, orthonormalize(excluded, _draw_float32(random_state, n_nodes, 1)))
     cut, top = (low + 1) / 2, 1.0
-    X = orthonormalize(excluded, _draw_normal(random_state, n_nodes, n_columns))
+    X = orthonormalize(excluded, _draw_float32(random_state, n_nodes, n_columns))
     for _ in range(MAX_FILTERS):
         # Filter.
         X = orthonormalize(excluded, _chebyshev_filter(multiply, stripes, X, (low, cut), top))
@@ -615,7 +615,7 @@ def chebyshev(operator, basis, n_pairs, tol, random_state):
         image = multiply(X)
         values, S = _ritz_pairs(X.T @ image)
         X, image = X @ S, image @ S
-        errors = _errors(values, image - X * values)[:n_pairs]
+        errors = _ritz_errors(values, image - X * values)[:n_pairs]
         if errors.mean() <= tol * np.abs(values[:n_pairs]).mean():
             return X[:, :n_pairs], True
         top, cut = values[0], values[-1]
@@ -684,7 +684,7 @@ def _recur(rows, following, current, previous, middle, factor, last):
     following[rows] -= last * previous[rows]
 
 
-def _draw_normal(random_state, *shape):
+def _draw_float32(random_state, *shape):
     return random_state.standard_normal(shape).astype(np.float32)
 
 

@@ -16,7 +16,7 @@ from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
-from skfair.cluster.spectral._problem import make_problem
+from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
@@ -258,7 +258,7 @@ default=None
             tile by tile; nothing is allocated.
         """
         validate_params(self)
-        problem = make_problem(self, X, sensitive_features)
+        problem = make_spectral_problem(self, X, sensitive_features)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, problem.lacks_groups)

@@ -110,7 +110,7 @@ class LandmarkProblem:
         # Landmarks: k-means centres of a subsample.
         size = SUBSAMPLE_SIZES["landmarks"] * n_landmarks
         (rate,) = sampling_rates(summary.counts.sum(keepdims=True), size)
-        subsample = np.concatenate(blocks.gather(_draw, summary.first, rate))
+        subsample = np.concatenate(blocks.gather(_draw_landmarks, summary.first, rate))
         landmarks = Landmarks.from_subsample(subsample, n_landmarks, affinity, random_state)
         # Embedding: eigenvectors of sums over one pass.
         moments = blocks.reduce(_moments, landmarks, summary.positions)
@@ -121,7 +121,7 @@ class LandmarkProblem:
     def cluster(self, parameters, random_state, rounds):
         """Fitted attributes of balanced k-means on the embedding."""
         summary, embedding, n_clusters = self.summary, self.embedding, parameters.n_clusters
-        coordinates = self.blocks.map(_embed, embedding, summary.positions).keep()
+        coordinates = self.blocks.map(_embed_block, embedding, summary.positions).keep()
         # Balanced k-means, weighted by degree.
         sums = coordinates.reduce(_sum_by_group, summary.positions)
         mean = sums.sum(axis=0) / summary.counts.sum()
@@ -338,7 +338,7 @@ def check_landmark_parameters(estimator):
 # Functions of blocks ------------------------------------------------------------------
 
 
-def _draw(block, first, rate):
+def _draw_landmarks(block, first, rate):
     """The rows of the subsample, by random keys of their numbers."""
     drawn = random_keys(block.row_numbers(first)) < rate
     return block.X[drawn].astype(np.float64, copy=False)
@@ -363,7 +363,7 @@ def _moments(block, landmarks, positions):
     return products, sums, inverses
 
 
-def _embed(block, embedding, positions):
+def _embed_block(block, embedding, positions):
     return block.replace_features(*embedding.transform(block.X, block.recode(positions)))
 
 
@@ -405,7 +405,8 @@ def _sum_by_code(values, codes, n_codes, factors=1.0):
 
 # The steps of fair spectral clustering, and the extension of its embedding to new rows.
 #
-# 1. `make_problem` computes the affinity K of the rows and the operator M = D^-1/2 K D^-1/2.
+# 1. `make_spectral_problem` computes the affinity K of the rows, and the operator
+#    M = D^-1/2 K D^-1/2.
 # 2. `SpectralProblem.embed` computes H, the leading eigenvectors of M with the same mean in every
 #    group, that is C'H = 0 with C the group matrix.
 # 3. `SpectralProblem.cluster` rounds the rows of H to balanced clusters.
@@ -535,7 +536,7 @@ def _warn_of_graph(estimator, X):
         )
 
 
-def make_problem(estimator, X, sensitive_features):
+def make_spectral_problem(estimator, X, sensitive_features):
     """Validate the input of ``estimator.fit``: a SpectralProblem, or a LandmarkProblem.
 
     Raises a ValueError for what scikit-learn refuses in X, for other than one group per row, for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any, Literal, Self
 
@@ -93,8 +94,12 @@ class GDA(Solver):
         return ("linear",) if self.eta is None else ()
 
     def _iterate(self, problem, x, random_state):
+        return self._descend_and_ascend(problem, x, problem.evaluate)
+
+    def _descend_and_ascend(self, problem, x, evaluate):
+        """Yield the iterates, whose rows and derivatives are those of `evaluate(x)`."""
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        evaluation = self._evaluate(problem, x)
+        evaluation = evaluate(x)
         primal_step = self._primal_step_rule(problem.evaluate(x), one_sided)
         G = one_sided.values(evaluation.values)
         duals = np.zeros_like(G)
@@ -104,7 +109,7 @@ class GDA(Solver):
             # Descent in x, then ascent in the multipliers with extrapolated rows.
             slope = evaluation.lagrangian_gradient(multipliers)
             eta = primal_step(evaluation, multipliers)
-            evaluation = self._evaluate(problem, problem.project(evaluation.x - eta * slope))
+            evaluation = evaluate(problem.project(evaluation.x - eta * slope))
             previous, G = G, one_sided.values(evaluation.values)
             ascent = G + self.extrapolation * (G - previous)
             duals = np.maximum(0.0, duals + self.sigma * ascent)
@@ -119,9 +124,6 @@ class GDA(Solver):
         return lambda evaluation, multipliers: (
             0.9 / (smoothness.bound_lagrangian_curvature(evaluation, multipliers) / 2.0 + coupling)
         )
-
-    def _evaluate(self, problem, x):
-        return problem.evaluate(x)
 
 
 # The proxy-Lagrangian game: surrogate gradients against multipliers of the decisions.
@@ -185,8 +187,8 @@ class ProxyLagrangian(GDA):
         """Those of `GDA`, and a constraint that counts decisions."""
         return (*super().requires, "decisions")
 
-    def _evaluate(self, problem, x):
-        return evaluate_decisions(problem, x)
+    def _iterate(self, problem, x, random_state):
+        return self._descend_and_ascend(problem, x, partial(evaluate_decisions, problem))
 
 
 # Stochastic alternating bi-objective gradient descent (SA2GD).

@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from skfair.cluster.spectral._eigen_solvers import (
     EIGEN_SOLVERS,
     NormalizedAffinity,
-    _errors,
     _lower_bound,
+    _ritz_errors,
     orthonormalize,
 )
 from skfair.datasets import make_fair_sbm
@@ -19,7 +19,9 @@ def test_estimated_errors_by_hand():
     residuals = np.diag([0.1, 0.02, 1e-7, 0.5]).astype(np.float32)
     values = np.array([0.9, 0.8, 0.7, 0.5], dtype=np.float32)
     # r^2 / gap; the same; a rounding error; r itself, where there is no gap.
-    np.testing.assert_allclose(_errors(values, residuals), [0.025, 4e-4 / 0.3, 0, 0.5], rtol=1e-5)
+    np.testing.assert_allclose(
+        _ritz_errors(values, residuals), [0.025, 4e-4 / 0.3, 0, 0.5], rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("shape", ["random", "bipartite", "complete", "kernel", "two nodes"])
