@@ -43,6 +43,7 @@ from skfair.commands._options import (
     OPEN_STATUS,
     add_file_options,
     add_output_options,
+    add_published_option,
     add_row_options,
     check_output,
     check_threshold_option,
@@ -729,6 +730,7 @@ def add_monitor_command(commands):
         help="exit with 1 while the tolerance is not shown to be kept",
     )
     add("--title", default="Fairness monitor", help="heading of the page")
+    add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=_run, parser=monitor)
 
