@@ -44,6 +44,16 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     assert resumed["windows"] == results["windows"] and resumed["batches"] == results["batches"]
 
 
+def test_a_month_without_decisions_may_raise_an_alarm(monitor):
+    """The window that it ends is about other months than the one before."""
+    for month in (1, 2, 3, 5):
+        results = monitor(draw_month(month, 0.45 * (month == 3)), "--state", "s.json")
+    batches = pd.DataFrame(results["batches"])
+    assert batches["n"].tolist() == [400, 400, 400, 0, 400]
+    assert batches["verdict"].tolist()[2:4] == ["open", "contradicted"]
+    assert results["alarms"][0]["time"].startswith("2025-04-01")
+
+
 def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, capsys):
     months = {month: draw_month(month, 0.45 * (month == 3)) for month in range(1, 5)}
     expected = monitor(pd.concat(months))
