@@ -231,6 +231,11 @@ def test_methods_refuse_bad_input_in_terms_of_the_user(cls, method):
     assert [one for one in unclear if one[:2] not in harmless] == []
 
 
+def test_no_estimator_has_the_score_of_sklearn_that_takes_negative_weights():
+    checked = {cls for cls, method in (one.values for one in list_methods()) if method == "score"}
+    assert checked == {cls for cls in ESTIMATORS if hasattr(cls, "score")}
+
+
 @quiet
 @pytest.mark.parametrize("name, function, columns", SLOWLY)
 def test_functions_refuse_bad_input_in_terms_of_the_user(name, function, columns):
@@ -298,6 +303,16 @@ def test_columns_that_predictions_would_round_are_refused(model, shift):
     query = {"query_id": COLUMNS["query_id"]} if isinstance(model, ConstrainedRanker) else {}
     with pytest.raises(ValueError, match=r"Columns of X must vary .* column \d"):
         model.fit(X + shift, LABELS, sensitive_features=GROUPS, **query)
+
+
+@pytest.mark.parametrize("factor", [1e-156, 1e-300])
+@pytest.mark.parametrize("model", [one for one, _ in FAR], ids=str)
+def test_columns_whose_squares_are_lost_are_refused(model, factor):
+    query = {"query_id": COLUMNS["query_id"]} if isinstance(model, ConstrainedRanker) else {}
+    tiny = np.c_[X[:, 0], np.ones(N_SAMPLES), factor * X[:, 1]]
+    for features in (tiny, sparse.csr_array(tiny)):
+        with pytest.raises(ValueError, match="Columns of X must vary by 1e-140, .* column 2"):
+            model.fit(features, LABELS, sensitive_features=GROUPS, **query)
 
 
 @quiet

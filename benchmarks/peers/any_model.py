@@ -355,6 +355,7 @@ def _decide_with_groups(split, constraint, tolerance):
 REDUCTIONS = "ExponentiatedGradient"
 FINAL_MODEL, TWO_FOLDS = "ours", "ours, 2 folds"
 AT_PEER_GAP = "ours, at the reductions' gap"
+THRESHOLDS = "ThresholdOptimizer, tol for parity (predicts from groups)"
 
 CONTENDERS = {
     FINAL_MODEL: _decide,
@@ -364,7 +365,7 @@ CONTENDERS = {
     "GridSearch": partial(grid_search, base),
     "Lagrangian boosting": lagrangian_boosting,
     "FairGBM": fair_gbm,
-    "ThresholdOptimizer (predicts from groups)": partial(threshold_optimizer, base),
+    THRESHOLDS: partial(threshold_optimizer, base),
     "ours (predicts from groups)": _decide_with_groups,
 }
 """Functions of split, constraint and tolerance that return held-out decisions, by name."""
@@ -373,7 +374,7 @@ PACKAGES = {
     REDUCTIONS: "fairlearn",
     "GridSearch": "fairlearn",
     "FairGBM": "fairgbm",
-    "ThresholdOptimizer (predicts from groups)": "fairlearn",
+    THRESHOLDS: "fairlearn",
 }
 """Packages that contenders need."""
 

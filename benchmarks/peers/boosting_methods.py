@@ -29,13 +29,19 @@ def grid_search(base, split, constraint, tolerance):
     return model.fit(train.X, train.y, sensitive_features=train.groups).predict(test.X)
 
 
-def threshold_optimizer(base, split, constraint, _):
-    """Randomised thresholds by group of fairlearn, which aim at a gap of 0."""
+def threshold_optimizer(base, split, constraint, tolerance):
+    """Randomised thresholds by group of fairlearn, which for equalised odds aim at a gap of 0.
+
+    For that constraint alone they have no tolerance.
+    """
     from fairlearn.postprocessing import ThresholdOptimizer
 
     train, test = split.train, split.test
     model = ThresholdOptimizer(
-        estimator=base(), constraints=constraint, predict_method="predict_proba"
+        estimator=base(),
+        constraints=constraint,
+        predict_method="predict_proba",
+        tol=None if constraint == "equalized_odds" else tolerance,
     )
     model.fit(train.X, train.y, sensitive_features=train.groups)
     return model.predict(test.X, sensitive_features=test.groups, random_state=0)

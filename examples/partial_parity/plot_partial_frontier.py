@@ -102,7 +102,9 @@ if find_spec("fairlearn"):
     dense, dense_test = (
         part.toarray() if hasattr(part, "toarray") else part for part in (X, X_test)
     )
-    optimizer = ThresholdOptimizer(estimator=plain, prefit=True, predict_method="predict_proba")
+    optimizer = ThresholdOptimizer(
+        estimator=plain, prefit=True, predict_method="predict_proba", tol=0.04
+    )
     optimizer.fit(dense, y.astype(int), sensitive_features=groups)
     decisions = optimizer.predict(dense_test, sensitive_features=groups_test, random_state=0)
     add_decisions("ThresholdOptimizer", decisions)

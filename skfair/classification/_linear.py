@@ -52,7 +52,7 @@ def check_logistic_loss(estimator):
     )
 
 
-class BinaryClassifier(ClassifierMixin):
+class BinaryClassifier(GroupAwareScoreMixin, ClassifierMixin):
     """Decisions and probabilities of two classes, from the score of each row.
 
     A subclass has the method ``_scores(X, sensitive_features)``, the parameter `loss`, and the
@@ -138,7 +138,7 @@ class BinaryClassifier(ClassifierMixin):
         return tags
 
 
-class LinearClassifier(GroupAwareScoreMixin, BinaryClassifier, ConstrainedLinearEstimator):
+class LinearClassifier(BinaryClassifier, ConstrainedLinearEstimator):
     """Base of the linear classifiers that are trained under constraints."""
 
     def to_sklearn(self) -> Any:

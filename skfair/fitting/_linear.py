@@ -416,9 +416,8 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     """The linear classifier or regressor, fitted to partitioned samples.
 
     Columns are ``sensitive_features`` and ``sample_weight``; probabilities of groups are refused.
-    Target and scores of a regressor are
-    in units of the target's spread. Raises ValueError for what is no sum over samples, or for what
-    is refused in memory; the message names the partition.
+    Target and scores of a regressor are in units of the target's spread. Raises ValueError for what
+    is no sum over samples, or for what is refused in memory; the message names the partition.
     """
     _check_partitionable(estimator, constraints, make_solver(estimator), columns)
     columns = {name: columns[name] for name in ("sensitive_features", "sample_weight")}

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from skfair.models._model import (
     LinearPoint,
+    check_ranges,
     full_column_mask,
     moments,
     replace_zeros,
@@ -170,6 +171,7 @@ class LinearModel:
         # A column that is constant up to rounding counts as zero, and has the coefficient 0.
         constant = variance <= _ROUNDING**2 * second_moment
         scale = np.sqrt(np.where(constant, np.inf, variance))
+        check_ranges(scale)  # of summed blocks, whose columns are not read again
         # Columns far from 0 are stored without their mean, as products would lose its digits.
         origin = np.where(~constant & (np.abs(mean) > _LARGE_MEAN_RATIO * scale), mean, 0.0)
         return cls(no_samples, mean - origin, scale, True, origin)

@@ -395,6 +395,9 @@ _NOISE = 4 * np.finfo(np.float64).eps
 MIN_SPREAD = 1e-10
 """Standard deviation, relative to the mean, that leaves predictions enough digits."""
 
+_MIN_RANGE = 1e-140
+"""Range of a column whose variance, and the inverse of it, are numbers that lose no digits."""
+
 
 def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
     """Mean and variance of each column, (n_features,) each, for weights of rows that sum to 1.
@@ -402,6 +405,7 @@ def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
     A second pass takes the squares around the mean and corrects its rounding error. One pass would
     lose digits of columns with a large mean. Raises ValueError for a column that varies by less
     than `min_spread` of its mean: decisions of rounded predictions are not those that a fit counts.
+    Also for one whose variance is too small for a number, but not 0.
 
     Examples
     --------
@@ -423,6 +427,7 @@ def moments(X, weights, n_jobs=None, min_spread=MIN_SPREAD):
         residual, squares = parts.reduce(_sum_deviations, mean)
     mean, variance = mean + residual, np.maximum(0.0, squares - residual**2)
     _check_spread(mean, variance, min_spread)
+    check_ranges(_small_ranges(X, variance))
     return mean, variance
 
 
@@ -436,6 +441,24 @@ def _check_spread(mean, variance, min_spread):
             f"{column} has mean {mean[column]:g} and standard deviation {spread[column]:.2g}: "
             "predictions would be rounded to a few values. Subtract its mean from it."
         )
+
+
+def check_ranges(ranges):
+    """Raise for columns that are not constant, but vary so little that their squares are lost."""
+    for column in np.flatnonzero((ranges > 0) & (ranges < _MIN_RANGE))[:1]:
+        raise ValueError(
+            f"Columns of X must vary by {_MIN_RANGE:g}, or be constant, but column {column} "
+            f"varies by {ranges[column]:.2g}, whose square is lost. Multiply it by a constant."
+        )
+
+
+def _small_ranges(X, variance):
+    """Maximum less minimum of columns of tiny variance, which may be 0 by rounding; else 0."""
+    ranges, columns = np.zeros_like(variance), np.flatnonzero(variance < _MIN_RANGE**2)
+    if len(columns):
+        tiny = X[:, columns].max(axis=0) - X[:, columns].min(axis=0)
+        ranges[columns] = tiny.toarray().ravel() if sparse.issparse(tiny) else tiny
+    return ranges
 
 
 def _sums(block):

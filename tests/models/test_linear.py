@@ -283,3 +283,8 @@ def test_rough_gram_matrices_are_those_of_double_precision(fit_intercept):
     equal = model.gram(np.full(N_SAMPLES, 1.0 / N_SAMPLES))
     np.testing.assert_allclose(model.reference_gram, equal, atol=1e-5 * np.abs(equal).max())
     assert "reference_gram" not in vars(pickle.loads(pickle.dumps(model)))
+
+
+def test_moments_of_blocks_whose_squares_are_lost_are_refused():
+    with pytest.raises(ValueError, match="Columns of X must vary by 1e-140, .* column 1 varies"):
+        LinearModel.from_moments(np.zeros(2), np.array([1.0, 1e-312]))

@@ -110,7 +110,10 @@ def test_the_decisions_keep_a_ratio(data):
 
 def test_a_network_is_more_accurate_than_a_linear_model(data):
     X, y, _ = data
-    assert fit(data).score(X, y) > 0.75
+    model = fit(data)
+    assert model.score(X, y) > 0.75
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        model.score(X, y, -np.ones(len(y)))
     assert fit(data, None).score(X, y) > 0.85
 
 

@@ -163,7 +163,7 @@ def fairlearn_decisions(problem, bounds):
     problem : benchmarks.papers.partial_fairness.cases.Case
         The problem.
     bounds : tuple of float
-        Bounds of the difference, for ExponentiatedGradient.
+        Bounds of the difference. ThresholdOptimizer also gets a bound of 0.
 
     Yields
     ------
@@ -179,11 +179,15 @@ def fairlearn_decisions(problem, bounds):
 
     train, test = problem.train, problem.test
     X, target, groups = train.X.toarray(), train.y.astype(int), train.groups
-    model = LogisticRegression(C=0.1, max_iter=1000)
-    optimizer = ThresholdOptimizer(estimator=model, predict_method="predict_proba")
-    optimizer.fit(X, target, sensitive_features=groups)
-    decisions = optimizer.predict(test.X.toarray(), sensitive_features=test.groups, random_state=0)
-    yield "fairlearn ThresholdOptimizer", 0.0, decisions
+    model = LogisticRegression(C=0.1, max_iter=1000).fit(X, target)
+    for bound in (0.0, *bounds):
+        optimizer = ThresholdOptimizer(
+            estimator=model, prefit=True, predict_method="predict_proba", tol=bound
+        )
+        optimizer.fit(X, target, sensitive_features=groups)
+        groups_of_test = {"sensitive_features": test.groups}
+        decisions = optimizer.predict(test.X.toarray(), **groups_of_test, random_state=0)
+        yield "fairlearn ThresholdOptimizer", bound, decisions
     for bound in bounds:
         parity = DemographicParity(difference_bound=bound)
         model = LogisticRegression(C=0.1, solver="liblinear")

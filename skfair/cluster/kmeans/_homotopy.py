@@ -162,7 +162,7 @@ def limits_at_point(samples, point, ratio):
     to one sample, so do all clusterings that the search finds.
     """
     limits, reached = samples.limits, float(min(ratio, point.balance))
-    if reached == ratio or not samples.keeps_limits(point.clustering.counts, ratio):
+    if reached == ratio or not samples.keeps_level(point.clustering.counts, ratio):
         return limits._replace(level=reached)
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
@@ -739,11 +739,16 @@ def search_nearby(problem, level, runs):
 
 
 def sort_key(problem, end):
-    """Sort key of ends: those that keep the limits by cost, then the others by balance."""
+    """Sort key of ends: those that keep the limits by cost, then the others by balance.
+
+    Of the others those come first that lack no group: of unequal weights the last sample may not
+    fit into a cluster.
+    """
     point, level = end.point, problem.limits.level
     if problem.keeps_limits(point.clustering.counts, level):
-        return 0, 0.0, point.cost
-    return 1, -min(point.balance, level), point.cost
+        return 0, 0, 0.0, point.cost
+    misses_level = not problem.keeps_level(point.clustering.counts, level)
+    return 1, misses_level, -min(point.balance, level), point.cost
 
 
 def choose_followed_starts(costs, n_followed, tol):

@@ -116,11 +116,14 @@ class BaseClusteringProblem:
 
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
+        return self.keeps_level(counts, level) and satisfies_rows(counts, self.limits)
+
+    def keeps_level(self, counts, level):
+        """Whether clusters keep a level, up to rounding, and lack no group, whatever their rows."""
         slack = np.full(len(self.limits.factors), self.largest_weight)
         # The slack of one sample is in the limits: integer counts may not do better.
         ratios = composition_ratios(counts, self.limits._replace(slack=slack))
-        is_balanced = level == 0 or ratios.min() >= level * (1 - 1e-12)
-        return bool(is_balanced) and satisfies_rows(counts, self.limits)
+        return bool(level == 0 or ratios.min() >= level * (1 - 1e-12))
 
     @property
     def warm_start_samples(self):

@@ -159,6 +159,16 @@ def test_a_fit_from_a_feasible_clustering_never_costs_more(seed):
     assert n_feasible >= 1
 
 
+@pytest.mark.filterwarnings("ignore:Groups have fewer members")
+def test_a_group_is_in_every_cluster_where_the_last_sample_does_not_fit():
+    X = [[1.5, -2.0], [-0.3, -0.9], [-0.8, -0.8]]
+    model = FairKMeans(2, min_balance=1, max_cluster_size=3, random_state=0)
+    model.fit(X, sensitive_features=["b", "a", "a"], sample_weight=[3, 1, 1])
+    # Apart, the members of "a" are in clusters of 4 and 1; together both keep the size.
+    assert model.labels_[1] != model.labels_[2]
+    assert model.status_ == "feasible"
+
+
 def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
     """Six samples of either group, and labels that use the documented sample."""
     X = np.arange(12.0)[:, np.newaxis]
