@@ -38,20 +38,20 @@ def write(**columns):
     return TABLE.assign(**columns).to_csv(index=False)
 
 
-def with_dates(form, table=TABLE):
+def write_dates(form, table=TABLE):
     return table.assign(date=DATES.strftime(form)).to_csv(index=False)
 
 
-def with_pay(texts, sep=";"):
+def write_pay(texts, sep=";"):
     return TABLE.assign(pay=texts).to_csv(index=False, sep=sep)
 
 
-def with_other(positive, negative):
+def write_other(positive, negative):
     """A quarter of the decisions in another notation."""
     return write(d=np.where(IS_OTHER, np.where(D, positive, negative), TABLE["d"]))
 
 
-def separate(text):
+def exchange_signs(text):
     """Numbers of an English spreadsheet as a German one writes them."""
     return text.translate(str.maketrans(",.", ".,"))
 
@@ -62,22 +62,22 @@ PLAIN, BODY = TABLE.to_csv(index=False), TABLE.to_csv(index=False, header=False)
 
 VARIANTS = {
     # Dates.
-    "ISO dates": (with_dates("%Y-%m-%d"), MONTHS, BY_MONTH),
-    "ISO times": (with_dates("%Y-%m-%dT%H:%M:%S"), MONTHS, BY_MONTH),
-    "times of a zone": (with_dates("%Y-%m-%d %H:%M+02:00"), MONTHS, BY_MONTH),
-    "dates with points": (with_dates("%d.%m.%Y"), MONTHS, BY_MONTH),
-    "compact dates": (with_dates("%Y%m%d"), MONTHS, BY_MONTH),
-    "months": (with_dates("%Y-%m"), MONTHS, BY_MONTH),
-    "slashes": (with_dates("%m/%d/%Y"), MONTHS, BOTH_FORMATS),
-    "slashes, format": (with_dates("%m/%d/%Y"), f"{MONTHS} --date-format %m/%d/%Y", BY_MONTH),
+    "ISO dates": (write_dates("%Y-%m-%d"), MONTHS, BY_MONTH),
+    "ISO times": (write_dates("%Y-%m-%dT%H:%M:%S"), MONTHS, BY_MONTH),
+    "times of a zone": (write_dates("%Y-%m-%d %H:%M+02:00"), MONTHS, BY_MONTH),
+    "dates with points": (write_dates("%d.%m.%Y"), MONTHS, BY_MONTH),
+    "compact dates": (write_dates("%Y%m%d"), MONTHS, BY_MONTH),
+    "months": (write_dates("%Y-%m"), MONTHS, BY_MONTH),
+    "slashes": (write_dates("%m/%d/%Y"), MONTHS, BOTH_FORMATS),
+    "slashes, format": (write_dates("%m/%d/%Y"), f"{MONTHS} --date-format %m/%d/%Y", BY_MONTH),
     "slashes, wrong format": (
-        with_dates("%d/%m/%Y"),
+        write_dates("%d/%m/%Y"),
         f"{MONTHS} --date-format %m/%d/%Y",
         ("'13/01/2025'", *BOTH_FORMATS),
     ),
-    "hyphens, day first": (with_dates("%d-%m-%Y"), MONTHS, BOTH_FORMATS),
-    "years of two digits": (with_dates("%d.%m.%y"), MONTHS, BOTH_FORMATS),
-    "names of months": (with_dates("%d %b %Y"), MONTHS, ("as --date-format says", "03 Jan 2025")),
+    "hyphens, day first": (write_dates("%d-%m-%Y"), MONTHS, BOTH_FORMATS),
+    "years of two digits": (write_dates("%d.%m.%y"), MONTHS, BOTH_FORMATS),
+    "names of months": (write_dates("%d %b %Y"), MONTHS, ("as --date-format says", "03 Jan 2025")),
     "two notations of dates": (
         write(date=np.where(ROWS == 40, POINTS, ISO)),
         MONTHS,
@@ -89,47 +89,51 @@ VARIANTS = {
         ("row 1 of 'date' holds '45660'",),
     ),
     # Numbers.
-    "decimal commas": (with_pay([separate(f"{x:.2f}") for x in PAY]), NUMBERS, SUMS),
-    "quoted decimal commas": (with_pay([separate(f"{x:.2f}") for x in PAY], ","), NUMBERS, SUMS),
+    "decimal commas": (write_pay([exchange_signs(f"{x:.2f}") for x in PAY]), NUMBERS, SUMS),
+    "quoted decimal commas": (
+        write_pay([exchange_signs(f"{x:.2f}") for x in PAY], ","),
+        NUMBERS,
+        SUMS,
+    ),
     "thousands by points": (
-        with_pay([separate(one) for one in WHOLE]),
+        write_pay([exchange_signs(one) for one in WHOLE]),
         NUMBERS,
         ("'1.200' may be 1.2 or 1200", "--decimal point", "--decimal comma"),
     ),
-    "thousands by commas": (with_pay(WHOLE), NUMBERS, ("the comma of '1,200' may be either",)),
-    "thousands and decimals": (with_pay(FULL), NUMBERS, ("'1,200.50'", "no separators")),
-    "thousands and decimals, point": (with_pay(FULL), f"{NUMBERS} --decimal point", SUMS),
+    "thousands by commas": (write_pay(WHOLE), NUMBERS, ("the comma of '1,200' may be either",)),
+    "thousands and decimals": (write_pay(FULL), NUMBERS, ("'1,200.50'", "no separators")),
+    "thousands and decimals, point": (write_pay(FULL), f"{NUMBERS} --decimal point", SUMS),
     "thousands and decimals, comma": (
-        with_pay([separate(one) for one in FULL]),
+        write_pay([exchange_signs(one) for one in FULL]),
         f"{NUMBERS} --decimal comma",
         SUMS,
     ),
     "thousands by spaces": (
-        with_pay([one.replace(",", " ") for one in FULL]),
+        write_pay([one.replace(",", " ") for one in FULL]),
         NUMBERS,
         ("'1 200.50'", "no separators of thousands"),
     ),
     "some thousands": (
-        with_pay(np.where(ROWS % 2, WHOLE, PAY.astype(str))),
+        write_pay(np.where(ROWS % 2, WHOLE, PAY.astype(str))),
         NUMBERS,
         ("the comma of '1,238' may be either",),
     ),
     "two decimal signs": (
-        with_pay(np.where(ROWS % 2, [separate(str(x)) for x in PAY], PAY.astype(str))),
+        write_pay(np.where(ROWS % 2, [exchange_signs(str(x)) for x in PAY], PAY.astype(str))),
         NUMBERS,
         SUMS,
     ),
     "quoted numbers": (TABLE.assign(pay=PAY).to_csv(index=False, quoting=1), NUMBERS, SUMS),
-    "exponents": (with_pay([f"{x:.8e}" for x in PAY]), NUMBERS, SUMS),
-    "signs and leading zeros": (with_pay([f"{x:+012.2f}" for x in PAY]), NUMBERS, SUMS),
-    "currencies": (with_pay([f"€{x}" for x in PAY]), NUMBERS, ("must hold numbers", "€1200.5")),
+    "exponents": (write_pay([f"{x:.8e}" for x in PAY]), NUMBERS, SUMS),
+    "signs and leading zeros": (write_pay([f"{x:+012.2f}" for x in PAY]), NUMBERS, SUMS),
+    "currencies": (write_pay([f"€{x}" for x in PAY]), NUMBERS, ("must hold numbers", "€1200.5")),
     "an n/a among numbers": (
-        with_pay(np.where(ROWS == 7, "n/a", PAY.astype(str))),
+        write_pay(np.where(ROWS == 7, "n/a", PAY.astype(str))),
         NUMBERS,
         ("must be complete", "row 8 ('n/a')"),
     ),
     "a sum below numbers": (
-        f"{with_pay(PAY, ',')},,,{PAY.sum()}\n",
+        f"{write_pay(PAY, ',')},,,{PAY.sum()}\n",
         NUMBERS,
         ("may be totals or a sample",),
     ),
@@ -168,17 +172,17 @@ VARIANTS = {
     "spaces in the header": (PLAIN.replace("d,y", " d, y", 1), CLASSES, ("Did you mean ' y'",)),
     "a cut line": (PLAIN.replace("\n", "\nm,yes\n", 1), CLASSES, ("line 2 has 2",)),
     # Decisions.
-    "words and digits": (with_other("1", "0"), CLASSES, ("'1' (6 times), 'yes' (24 times)",)),
-    "two languages": (with_other("ja", "nein"), CLASSES, ("'ja' (6 times), 'yes' (24 times)",)),
-    "words and booleans": (with_other("true", "false"), CLASSES, ("'true' (6", "'yes' (24")),
+    "words and digits": (write_other("1", "0"), CLASSES, ("'1' (6 times), 'yes' (24 times)",)),
+    "two languages": (write_other("ja", "nein"), CLASSES, ("'ja' (6 times), 'yes' (24 times)",)),
+    "words and booleans": (write_other("true", "false"), CLASSES, ("'true' (6", "'yes' (24")),
     "two words": (
-        with_other("accepted", "rejected"),
+        write_other("accepted", "rejected"),
         CLASSES,
         ("'accepted' (6 times), 'yes' (24 times) may be two notations of one class, or two",),
     ),
-    "upper case": (with_other("Yes", "No"), CLASSES, ("'Yes' (6 times), 'yes' (24 times)",)),
-    "upper case, ignored": (with_other("Yes", "No"), f"{CLASSES} --ignore-case", HITS),
-    "spaces behind": (with_other("yes ", "no "), CLASSES, ("differ in case or spaces alone",)),
+    "upper case": (write_other("Yes", "No"), CLASSES, ("'Yes' (6 times), 'yes' (24 times)",)),
+    "upper case, ignored": (write_other("Yes", "No"), f"{CLASSES} --ignore-case", HITS),
+    "spaces behind": (write_other("yes ", "no "), CLASSES, ("differ in case or spaces alone",)),
     "numbers with decimals": (
         write(d=D.astype(float), y=Y.astype(int)),
         CLASSES.replace(" --positive yes", ""),
