@@ -696,12 +696,8 @@ def add_monitor_command(commands):
     add("--outcome-date", help="column of the dates when outcomes were known")
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
     add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
-    add(
-        "--missing",
-        choices=("exclude", "group", "error"),
-        default="group",
-        help="what happens to empty groups (default group)",
-    )
+    treatments = ("exclude", "group", "error")
+    add("--missing", choices=treatments, default="group", help="of empty groups (default group)")
     add_row_options(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")

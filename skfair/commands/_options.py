@@ -114,27 +114,18 @@ def add_column_options(command, kinds):
         required=True,
         help=f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}",
     )
+    several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
     add(
         "--sensitive",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
         help="columns of protected attributes (groups); left out if only probabilities are known",
+        **several,
     )
     add(
         "--group-probability",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
         help="columns of the probability of each group; with --missing at_random they model it",
+        **several,
     )
-    add(
-        "--features",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="columns that --missing at_random models the groups by",
-    )
+    add("--features", help="columns that --missing at_random models the groups by", **several)
     add_row_options(command)
     add(
         "--task",
@@ -155,19 +146,10 @@ def add_row_options(command):
     """Add the options that say what a row is and how it counts, and the confidence level."""
     add = command.add_argument
     add("--weight", help="column of sample weights")
-    add(
-        "--count",
-        metavar="COLUMN",
-        help="column of the number of samples that a row stands for, as of COUNT(*)",
-    )
+    add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
     add("--id", help="column that names each sample, so that repeated rows are refused")
     add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
-    add(
-        "--unknown",
-        nargs="+",
-        metavar="LABEL",
-        help="labels of unknown groups, such as Unknown or 'Decline to state'",
-    )
+    add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
     level = CONFIDENCE_LEVEL
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
@@ -175,9 +157,7 @@ def add_row_options(command):
 
 def add_published_option(command, unprotected=None):
     """Add the option that protects small counts, refused where others are printed, by name."""
-    command.add_argument(
-        "--min-published", type=int, help="smallest count that is published, such as 10"
-    )
+    command.add_argument("--min-published", type=int, help="smallest count that is published")
     command.set_defaults(unprotected=unprotected)
 
 
