@@ -715,16 +715,8 @@ def add_monitor_command(commands):
         help="JSON file to resume from, and to write for the next file; a period is read once, so "
         "it should be over",
     )
-    add(
-        "--late",
-        action="store_true",
-        help="count periods that come after later ones in the last months, and in no evidence",
-    )
-    add(
-        "--require-shown",
-        action="store_true",
-        help="exit with 1 while the tolerance is not shown to be kept",
-    )
+    add("--late", action="store_true", help="count periods that come late, in windows alone")
+    add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
     add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
