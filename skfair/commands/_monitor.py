@@ -702,19 +702,10 @@ def add_monitor_command(commands):
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    add(
-        "--run-length",
-        type=parse_run_length,
-        default=100.0,
-        help="mean number of batches until a false alarm (default 100), or none: one alarm at "
-        "most, false with the error of --confidence",
-    )
-    add(
-        "--state",
-        type=Path,
-        help="JSON file to resume from, and to write for the next file; a period is read once, so "
-        "it should be over",
-    )
+    about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
+    add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "JSON file to resume from and to write; a period is read once, so it should be over"
+    add("--state", type=Path, help=about)
     add("--late", action="store_true", help="count periods that come late, in windows alone")
     add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")

@@ -127,11 +127,7 @@ def add_column_options(command, kinds):
     )
     add("--features", help="columns that --missing at_random models the groups by", **several)
     add_row_options(command)
-    add(
-        "--task",
-        choices=kinds,
-        help="what the predictions are (default: regression if the target has decimals)",
-    )
+    add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
     add(
         "--missing",
         choices=MISSING,

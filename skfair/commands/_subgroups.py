@@ -24,13 +24,8 @@ def add_subgroups_command(commands):
     )
     add_column_options(command, ["classification"])
     add = command.add_argument
-    add(
-        "--metric",
-        nargs="+",
-        choices=REPORTED_RATES,
-        default=["selection_rate"],
-        help="rates to compare",
-    )
+    rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
+    add("--metric", nargs="+", help="rates to compare", **rates)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
