@@ -109,22 +109,13 @@ def add_column_options(command, kinds):
     add_file_options(command)
     add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
-    add(
-        "--prediction",
-        required=True,
-        help=f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}",
-    )
+    about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
+    add("--prediction", required=True, help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
-    add(
-        "--sensitive",
-        help="columns of protected attributes (groups); left out if only probabilities are known",
-        **several,
-    )
-    add(
-        "--group-probability",
-        help="columns of the probability of each group; with --missing at_random they model it",
-        **several,
-    )
+    about = "columns of protected attributes (groups); left out if only probabilities are known"
+    add("--sensitive", help=about, **several)
+    about = "columns of the probability of each group; with --missing at_random they model it"
+    add("--group-probability", help=about, **several)
     add("--features", help="columns that --missing at_random models the groups by", **several)
     add_row_options(command)
     add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
