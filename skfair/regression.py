@@ -142,7 +142,7 @@ class ConstrainedERMRegressor(LinearRegressor):
         Coefficients of the columns of X; not with ``group_interactions=True``.
     intercept_ : float
         Intercept, with ``group_interactions=False``.
-    {group_coef_, group_intercept_}
+    {group_coef_, group_intercept_, thresholds_}
     {multipliers_}
     objective_ : float
         Mean loss and penalty, in units of the target for the absolute loss, else in their square.

@@ -455,7 +455,7 @@ def _report_samples(
     frame, gaps = make_tables(
         estimators, by, samples.weights, reference, level, audit.min_group_size
     )
-    gaps["four_fifths"] = [four_fifths_clause(gap) for _, gap in gaps.iterrows()]
+    gaps["four_fifths"] = [four_fifths_clause(gap) for gap in gaps.to_dict("records")]
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
     provenance = collect_facts(
         audit.source,

@@ -1,6 +1,7 @@
 """Sections of a report: sentences and tables."""
 
 from math import isfinite
+from operator import itemgetter
 
 import numpy as np
 import pandas as pd
@@ -102,7 +103,7 @@ def _describe_hidden(report):
     yield f"Not published, but part of what follows: {report.unpublished}."
     gaps = _select_named_gaps(report.gaps)
     gaps = gaps[gaps["gap"].isna() & gaps["attribute"].isin([*report.hidden])]
-    for _, gap in gaps.iterrows():
+    for gap in gaps.to_dict("records"):
         if gap["is_significant"] or gap["four_fifths"]:
             verdict = "differs" if gap["is_significant"] else "differs perhaps by chance alone"
             rule = f", with a ratio {gap['four_fifths']}" if gap["four_fifths"] else ""
@@ -210,17 +211,17 @@ def _describe_gap(report, gap):
     """One gap as a sentence."""
     name, ends = gap["metric"], _find_ends(report, gap)
     quantity, (title, meaning) = report_quantity(report, name), describe_metric(name)
-    if _is_zero_gap(report, gap):
+    if _is_zero_gap(quantity, gap, ends):
         equal = f"{quantity.value(ends['estimate'].iloc[0])} for all groups"
         text = f"{title} ({meaning}) is equal by {gap['attribute']}: {equal}"
         if gap["gap_high"] > 0.0:
             text += f"; in the population {_possible_gap_clause(quantity, gap)}"
         return f"{text}."
     values = quantity.values(ends["estimate"], ends.index, ends["n"])
-    size = quantity.size(*gap[["gap", "gap_low", "gap_high"]])
+    size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
     text = f"{title} ({meaning}) differs most by {gap['attribute']}: {values}, {size}"
     if gap["four_fifths"]:
-        ratio = RATIO.size(*gap[["ratio", "ratio_low", "ratio_high"]])
+        ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
         text += f", and {ratio}, {gap['four_fifths']}"
     named = _find_small_groups(report)  # by the first finding
     text += left_out_clause(one for one in find_left_out(report.frame, gap) if one not in named)
@@ -244,10 +245,9 @@ def _chance_clause(report, gap):
     return f"as one of {report.gaps['gap'].notna().sum()} gaps it may be chance"
 
 
-def _is_zero_gap(report, gap):
+def _is_zero_gap(quantity, gap, ends):
     """Whether a gap is 0, or by chance that of two values that are shown by the same digits."""
-    values = map(report_quantity(report, gap["metric"]).value, _find_ends(report, gap)["estimate"])
-    return not gap["is_significant"] and len({*values}) == 1
+    return not gap["is_significant"] and len({*map(quantity.value, ends["estimate"])}) == 1
 
 
 def _possible_gap_clause(quantity, gap):
@@ -279,20 +279,20 @@ def open_questions(report):
             "states by how much it may fail, and bounds for any groups."
         )
     primary = primary_metrics(report.gaps)
-    for _, gap in report.gaps.dropna(subset=["gap"]).iterrows():
+    for gap in report.gaps.dropna(subset=["gap"]).to_dict("records"):
         name, by = gap["metric"], gap["attribute"]
         quantity = report_quantity(report, name)
-        if name in primary and _is_zero_gap(report, gap):
+        if name in primary and _is_zero_gap(quantity, gap, _find_ends(report, gap)):
             possible = _possible_gap_clause(quantity, gap)
             questions.append(f"Whether the {quantity.noun} differs by {by}: {possible}.")
         elif name in primary and not gap["is_significant"]:
-            size = quantity.size(*gap[["gap", "gap_low", "gap_high"]])
+            size = quantity.size(*itemgetter("gap", "gap_low", "gap_high")(gap))
             questions.append(
                 f"Whether the {quantity.noun} differs by {by} at all: {size} is observed, and "
                 f"{_chance_clause(report, gap)}."
             )
         if name in IMPACT_RATES and gap["ratio_low"] < FOUR_FIFTHS <= gap["ratio_high"]:
-            ratio = RATIO.size(*gap[["ratio", "ratio_low", "ratio_high"]])
+            ratio = RATIO.size(*itemgetter("ratio", "ratio_low", "ratio_high")(gap))
             questions.append(
                 f"Whether the {quantity.noun} by {by} keeps four fifths: {ratio} is observed."
             )
@@ -413,7 +413,7 @@ def _impact_tables(report, metrics):
             rows = _largest_groups(_rows(report.frame, attribute, metric))
             cells = [
                 (_impact_cells(row, not report.assumption), row["is_reference"])
-                for _, row in rows.iterrows()
+                for row in rows.to_dict("records")
             ]
             yield f"{name} by {attribute}", note, titles, cells
 
@@ -435,7 +435,7 @@ def _impact_cells(row, is_counted):
         f"{row['n']:,.0f}",
         f"{row['n'] * row['estimate']:,.0f}" if is_counted else "–",
         describe_quantity(row["metric"]).value(row["estimate"]),
-        value_cell(RATIO, row[["impact_ratio", "impact_ratio_low", "impact_ratio_high"]]),
+        value_cell(RATIO, itemgetter("impact_ratio", "impact_ratio_low", "impact_ratio_high")(row)),
         _four_fifths_verdict(row),
     )
 
@@ -472,7 +472,7 @@ def _adverse_impact_tables(report):
         caption = f"Adverse impact by {attribute}: {describe_metric(metric)[0].lower()}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = _largest_groups(rows)
-        cells = [(_adverse_impact_cells(row), False) for _, row in rows.iterrows()]
+        cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
         yield caption, note, titles, cells
 
 
@@ -504,14 +504,14 @@ def _reliability_tables(reliability):
         largest = rows.groupby("group")["n"].sum().nlargest(_MAX_SHOWN_GROUPS // 4).index
         cells = [
             (_reliability_cells(row), False)
-            for _, row in rows[rows["group"].isin(largest)].iterrows()
+            for row in rows[rows["group"].isin(largest)].to_dict("records")
         ]
         yield f"Reliability by {attribute}", note, titles, cells
 
 
 def _reliability_cells(row):
     """Cells of a bin of a group, with a picture of the interval around the mean probability."""
-    predicted, observed, low, high = row[["mean_probability", "estimate", "low", "high"]]
+    predicted, observed, low, high = itemgetter("mean_probability", "estimate", "low", "high")(row)
     share = Quantity("share", "percent")
     return (
         row["group"],
@@ -534,7 +534,7 @@ def _subgroup_tables(report):
         )
         titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
         scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
-        cells = [(_subgroup_cells(row, scale), False) for _, row in rows.iterrows()]
+        cells = [(_subgroup_cells(row, scale), False) for row in rows.to_dict("records")]
         yield f"Subgroups that depart most: {title.lower()}", note, titles, cells
 
 
@@ -544,8 +544,8 @@ def _subgroup_cells(row, scale):
     return (
         row["subgroup"],
         f"{row['n']:,}",
-        *map(quantity.value, row[["estimate", "rest_estimate"]]),
-        difference_cell(quantity, row[["difference", "low", "high"]], 0.0, scale),
+        *map(quantity.value, itemgetter("estimate", "rest_estimate")(row)),
+        difference_cell(quantity, itemgetter("difference", "low", "high")(row), 0.0, scale),
     )
 
 
@@ -583,7 +583,7 @@ def _metric_table(attribute, name, rows):
         note += f"; the {len(rows)} largest of {n_groups} groups"
     cells = [
         (_metric_cells(row, quantity, scale, reference, has_ratio), row["is_reference"])
-        for _, row in rows.iterrows()
+        for row in rows.to_dict("records")
     ]
     return f"{title} by {attribute}", note, titles, cells
 
@@ -598,11 +598,13 @@ def _metric_cells(row, quantity, scale, reference, has_ratio):
     cells = [
         row["group"] + (" (reference)" if row["is_reference"] else ""),
         (f"{row['n']:,.0f}", "small" if row["is_small"] else ""),
-        value_cell(quantity, row[["estimate", "low", "high"]], reference, scale),
-        difference_cell(quantity, row[["difference", "difference_low", "difference_high"]]),
+        value_cell(quantity, itemgetter("estimate", "low", "high")(row), reference, scale),
+        difference_cell(
+            quantity, itemgetter("difference", "difference_low", "difference_high")(row)
+        ),
     ]
     if has_ratio:
-        cells.append(value_cell(RATIO, row[["ratio", "ratio_low", "ratio_high"]]))
+        cells.append(value_cell(RATIO, itemgetter("ratio", "ratio_low", "ratio_high")(row)))
     return cells
 
 
@@ -794,7 +796,7 @@ def _summary_facts(report, table):
     excluded = [
         f"{row['group']} ({row['n']:,} applicants, "
         f"{_exact_percent_text(row['n_selected'], row['n'])})"
-        for _, row in table[table["is_excluded"]].iterrows()
+        for row in table[table["is_excluded"]].to_dict("records")
     ]
     if excluded:
         title = f"Categories of less than {100 * report.min_share:g} %, without impact ratio"
@@ -820,7 +822,9 @@ def _summary_table(report, metric, attribute, rows):
     note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."
     titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
-    cells = [(_summary_cells(row, best), row["impact_ratio"] == 1.0) for _, row in rows.iterrows()]
+    cells = [
+        (_summary_cells(row, best), row["impact_ratio"] == 1.0) for row in rows.to_dict("records")
+    ]
     return f"{title} and impact ratio by {attribute}", note, titles, cells
 
 
