@@ -90,11 +90,6 @@ def find_share_rows(limits):
     return np.ptp(limits.rows, axis=1) > 0
 
 
-def relax_sizes(limits, slack):
-    """The limits whose sizes may miss their bounds by a weight; the composition is kept."""
-    return limits._replace(rounding=limits.rounding + slack * ~find_share_rows(limits))
-
-
 def row_excess(counts, limits):
     """What each row exceeds its bound by, up to rounding, (n_clusters, n_rows)."""
     return counts @ limits.rows.T - (limits.bounds + limits.rounding)

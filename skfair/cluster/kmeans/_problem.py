@@ -21,8 +21,8 @@ from skfair._kernels.kmeans import (
 from skfair._kernels.limits import (
     Limits,
     composition_ratios,
+    find_share_rows,
     intersection_coefficients,
-    relax_sizes,
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import member_distances, squared_norms
@@ -124,7 +124,8 @@ class BaseClusteringProblem:
     def limits_with_size_slack(self):
         """The limits whose sizes unequal weights may miss by less than the heaviest sample."""
         slack = 0.0 if self.has_equal_weights else self.largest_weight * (1 - SIZE_ROUNDING)
-        return relax_sizes(self.limits, slack)
+        rounding = self.limits.rounding + slack * ~find_share_rows(self.limits)
+        return self.limits._replace(rounding=rounding)
 
     def keeps_level(self, counts, level):
         """Whether clusters keep a level, up to rounding, and lack no group, whatever their rows."""
