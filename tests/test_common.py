@@ -139,7 +139,6 @@ MEMBERS_NEEDED = dict.fromkeys(
     ["PartialParityClassifier", "PartialParityPostprocessor", "PartialParityRegressor"], 20
 ) | dict.fromkeys(["FairKMeans", "FairSpectralClustering"], 8)
 """Members of a group that fits need, or warn about. Those with fewer have one group."""
-REPEATED_SAMPLES = {"check_sample_weight_equivalence_on_dense_data": "not equivalent to fitting"}
 NOT_FEASIBLE = dict.fromkeys(
     ["check_fit_idempotent", "check_fit_check_is_fitted", "check_n_features_in"],
     "tolerance is exceeded by .* Raise the tolerance",
@@ -147,11 +146,6 @@ NOT_FEASIBLE = dict.fromkeys(
 FAILURES_WITH_GROUPS = {
     # As without groups, see EXPECTED_FAILURES.
     "FairKMeans": dict.fromkeys(EXPECTED_FAILURES["FairKMeans"], "not equivalent to fitting"),
-    "ConstrainedRegressorCV": REPEATED_SAMPLES,
-    "ConstrainedClassifierCV": REPEATED_SAMPLES
-    # The decision function is the margin to a threshold that differs between samples; it agrees
-    # with the calibrated probabilities about decisions, and not about ranks.
-    | {"check_decision_proba_consistency": "Arrays are not equal"},
     # The features of these checks are noise, and their 50 to 100 samples too few for the tolerance.
     "PartialParityRegressor": NOT_FEASIBLE,
     "PartialParityClassifier": NOT_FEASIBLE
@@ -221,8 +215,9 @@ def test_scikit_learn_checks_with_groups(estimator, check, monkeypatch):
     check_with_groups(monkeypatch, estimator, check)
 
 
+# Those of settings that are QUICK follow.
 @pytest.mark.slow
-@checks_of([one() for one in ESTIMATORS if one.__name__ in SLOW], expected={})
+@checks_of([one() for one in ESTIMATORS if one.__name__ in SLOW - QUICK.keys()], expected={})
 def test_scikit_learn_checks_of_slow_estimators_with_groups(estimator, check, monkeypatch):
     check_with_groups(monkeypatch, estimator, check)
 

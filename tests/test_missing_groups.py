@@ -30,6 +30,7 @@ ANY_MODEL = ConstrainedClassifierCV(
 )
 REGRESSOR = ConstrainedERMRegressor(missing="at_random")
 EVERY = [LINEAR, ANY_MODEL, REGRESSOR]
+QUICK_AND_SLOW = [LINEAR, pytest.param(REGRESSOR, marks=pytest.mark.slow)]
 
 
 def name_of(estimator):
@@ -350,7 +351,7 @@ def proxies(data):
     return pd.DataFrame({"f": 1.0 - male, "m": male})
 
 
-@pytest.mark.parametrize("estimator", [LINEAR, REGRESSOR], ids=name_of)
+@pytest.mark.parametrize("estimator", QUICK_AND_SLOW, ids=name_of)
 def test_certain_probabilities_are_groups(estimator, data):
     X, y, sex, _ = data
     certain = pd.DataFrame({"f": (sex == "f") * 1.0, "m": (sex == "m") * 1.0})
@@ -374,7 +375,7 @@ def test_sufficient_probabilities_equal_repeated_rows(data, proxies):
     assert report["estimate"].max() - report["estimate"].min() <= 0.05 + 1e-9
 
 
-@pytest.mark.parametrize("estimator", [LINEAR, REGRESSOR], ids=name_of)
+@pytest.mark.parametrize("estimator", QUICK_AND_SLOW, ids=name_of)
 def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
     """A number that depends on the group alone, and probabilities given X and y."""
     X, y, sex, _ = data

@@ -87,8 +87,8 @@ def fits():
     for enforcement in ("auto", None):
         yield ConstrainedERMClassifier(tolerance=0.05, enforcement=enforcement)
     yield ConstrainedERMClassifier(tolerance=0.2, confidence_level=0.8)
-    for solver in ("sqp-lbfgs", "gda", "adam-pd", "switching-subgradient"):
-        yield ConstrainedERMClassifier(tolerance=0.05, solver=solver)
+    for name in ("sqp-lbfgs", "gda", "adam-pd", "switching-subgradient"):
+        yield ConstrainedERMClassifier(tolerance=0.05, solver=SOLVERS[name](max_iter=20))
     for interactions in (True, "intercept"):
         yield ConstrainedERMClassifier(tolerance=0.05, group_interactions=interactions)
     for criterion in ("statistical_parity", "group_auc", "equal_opportunity"):

@@ -103,8 +103,8 @@ def test_missing_groups_stop_every_search(run, scoring, routing):
         # another thread of the tests, such as Dask's, had.
         pytest.param("grid, one", "loky", marks=pytest.mark.slow),
         ("grid, one", "threading"),
-        pytest.param("grid, several", "loky", marks=pytest.mark.slow),
-        pytest.param("halving", "loky", marks=pytest.mark.slow),
+        ("grid, several", "threading"),
+        ("halving", "threading"),
         ("cross_val_score", "threading"),
     ],
 )

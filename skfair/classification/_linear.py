@@ -227,8 +227,8 @@ class ConstrainedERMClassifier(LinearClassifier):
 
     Attributes
     ----------
-    {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, multipliers_}
-    {objective_, constraint_violation_}
+    {classes_, pos_label_, coef_, intercept_, group_coef_, group_intercept_, thresholds_}
+    {multipliers_, objective_, constraint_violation_}
     constraint_report_ : DataFrame
         One row per rate that is compared, with ``constraint``, ``event`` and ``group``; ``n``, the
         number of samples; ``threshold`` of the decisions counted (nan for mean losses; on the scale

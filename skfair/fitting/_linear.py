@@ -172,8 +172,7 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     # What predictions need, and the shared thresholds of percentiles; then the outcome.
     candidate = guarantee.candidate
     fitted = _describe_coefficients(estimator, problem.model, candidate.parameters, training)
-    if hasattr(estimator, "interval"):
-        fitted |= _thresholds(estimator, fitter, candidate, training.unit)
+    fitted |= _describe_thresholds(constraints, fitter.problem, candidate, training.unit)
     return task.finish(fitter, guarantee, fitted)
 
 
@@ -240,12 +239,12 @@ def _expand_groups(estimator, coefficients, training):
     return coef if estimator._shares_coefficients else coef[positions], intercept[positions]
 
 
-def _thresholds(estimator, fitter, candidate, unit):
-    """The thresholds of percentiles, which are the auxiliary unknowns of statistical parity."""
-    thresholds = candidate.result.x[fitter.problem.n_parameters :]
-    if not make_partial_parity(estimator).adds_up:
-        thresholds = thresholds[:0]
-    return {"thresholds_": unit.from_unit(thresholds)}
+def _describe_thresholds(constraints, problem, candidate, unit):
+    """The thresholds of percentiles, which are the auxiliary unknowns of a constraint on ranks."""
+    if len(constraints) != 1 or problem.constraint.metric_inputs != {"ranks"}:
+        return {}
+    thresholds = candidate.result.x[problem.n_parameters :]
+    return {"thresholds_": unit.from_unit(thresholds if constraints[0].adds_up else thresholds[:0])}
 
 
 def _make_start(estimator, model, training):

@@ -303,10 +303,10 @@ n_features_in_ : int
 feature_names_in_ : ndarray of str
     Names of features seen during fit, if X has string column names.
 thresholds_ : ndarray of shape (n_thresholds,)
-    Shared thresholds of the percentiles, on the scale of the scores, for
-    "partial_statistical_parity"; empty for the plain fit, and where a search kept the tolerance.
-    There are as many as the constraint has percentiles, or more where so few did not show that
-    groups differ.
+    With one constraint, on ranks: the thresholds of the percentiles that groups share, on the scale
+    of the scores, for "partial_statistical_parity"; empty for other criteria, the plain fit, and
+    where a search kept the tolerance. There are as many as the constraint has percentiles, or more
+    where so few did not show that groups differ.
 """
 
 _FIT_DOCS = """

@@ -17,7 +17,7 @@ CLASSES = [
 @pytest.mark.parametrize("timed", CLASSES, ids=lambda one: one.__name__)
 def test_a_timing_runs(timed, monkeypatch):
     if hasattr(timed, "n_samples"):
-        monkeypatch.setattr(timed, "n_samples", 2_000)
+        monkeypatch.setattr(timed, "n_samples", 1_000)
     timing = timed()
     parameters = timing.params[:1] if hasattr(timing, "params") else ()
     timing.setup(*parameters)

@@ -19,7 +19,7 @@ from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.problems._partitioned import PartitionedProblem
 from skfair.problems._problem import ConstrainedProblem
-from skfair.solvers import SQP
+from skfair.solvers import GDA, SQP
 from skfair.surrogates import Sigmoid
 
 
@@ -83,7 +83,7 @@ def test_decisions_keep_the_tolerance(kind):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("solver", ["sqp-lbfgs", "augmented-lagrangian", "gda"])
+@pytest.mark.parametrize("solver", ["sqp-lbfgs", "augmented-lagrangian", GDA(max_iter=200)])
 def test_other_solvers_keep_it_too(solver):
     X, y, groups = draw()
     model = ConstrainedERMClassifier(EqualF1(), tolerance=0.03, solver=solver)

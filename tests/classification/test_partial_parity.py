@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skfair.callbacks import FitMonitor
-from skfair.classification import PartialParityClassifier
+from skfair.classification import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.constraints import (
     PartialEqualizedOdds,
     PartialEqualOpportunity,
@@ -127,6 +127,18 @@ def test_a_plain_fit_within_the_tolerance_is_returned(data):
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-4)
     np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3)
     assert not model.multipliers_.any() and not len(model.thresholds_)
+
+
+def test_thresholds_are_those_of_every_estimator_with_the_constraint(data):
+    X, y, sex = data
+    constraint = PartialStatisticalParity(INTERVAL)
+    one = fit_model(data, constraint, enforcement=None, tolerance=0.2)
+    two = ConstrainedERMClassifier(constraint, enforcement=None, tolerance=0.2)
+    two.fit(X, y, sensitive_features=sex)
+    np.testing.assert_array_equal(one.thresholds_, two.thresholds_)
+    assert len(two.thresholds_) == 10
+    two.set_params(constraint="demographic_parity").fit(X, y, sensitive_features=sex)
+    assert not hasattr(two, "thresholds_")
 
 
 def test_without_enforcement_the_ramp_keeps_the_tolerance(data):

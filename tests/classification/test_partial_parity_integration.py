@@ -357,6 +357,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("loose", [False, True], ids=["strict", "loose"])
 @pytest.mark.parametrize("interval", [(0.1, 0.4), (0.2, 0.6), (0.0, 0.2)])
 @pytest.mark.parametrize("name", DRAWN)

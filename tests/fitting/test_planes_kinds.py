@@ -23,6 +23,7 @@ from skfair.constraints import (
 from skfair.fitting import _guarantee
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
+from skfair.solvers import AdamPrimalDual
 from skfair.surrogates import Sigmoid
 
 LEVEL = 0.9
@@ -40,7 +41,9 @@ class PredictiveParity(Constraint):
 
 
 LINEAR = ConstrainedERMClassifier()
-NETWORK = ConstrainedMLPClassifier(random_state=0)
+NETWORK = ConstrainedMLPClassifier(
+    hidden_layer_sizes=(20,), solver=AdamPrimalDual(max_iter=3), random_state=0
+)
 KINDS = {
     "rates": (LINEAR, [DemographicParity(tolerance=0.12)]),
     "opportunity": (LINEAR, [EqualOpportunity(tolerance=0.13)]),

@@ -145,39 +145,55 @@ def test_an_interrupt_at_any_moment_is_raised_and_leaves_the_earlier_fit(name, u
         signal.signal(signal.SIGALRM, previous)
 
 
+@pytest.fixture(scope="module")
+def code_objects():
+    """Functions that were interrupted."""
+    return set()
+
+
 @pytest.mark.slow
 @compiled
-@pytest.mark.parametrize("name", sorted(ESTIMATORS.keys() - {"threads"}))  # joblib's would wait
-def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(name, unraisable):
-    """Timers seldom hit the code in which a library discards exceptions, a microsecond of a fit."""
-    estimator, data = ESTIMATORS[name], make_data(name, 1000)
-    estimator.fit(**data)
-    earlier = pickle.dumps(vars(estimator))
-    interrupted = set()
+# joblib's threads would wait.
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "threads"])
+def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
+    name, unraisable, code_objects
+):
+    """Timers seldom hit the code in which a library discards exceptions, a microsecond of a fit.
+
+    A function that several fits call is interrupted in the first of them.
+    """
     # Interrupted conditions of the standard library raise other errors.
-    spared = DISCARDING | set(vars(Condition))
+    spared, known = DISCARDING | set(vars(Condition)), {}
 
     def interrupt(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_name not in spared and code not in interrupted:
-            interrupted.add(code)
+        if id(code) in known:  # is quicker than to compare code
+            return
+        known[id(code)] = code
+        if code not in code_objects and code.co_name not in spared:
+            code_objects.add(code)
             raise KeyboardInterrupt
 
-    n_fits = 0
-    while n_fits == len(interrupted):  # every fit but the last is interrupted, each elsewhere
-        n_fits += 1
-        unraisable.clear()
-        sys.setprofile(interrupt)
-        try:
-            estimator.fit(**data)
-        except KeyboardInterrupt:
-            sys.setprofile(None)
-            assert pickle.dumps(vars(estimator)) == earlier
-        else:
-            sys.setprofile(None)
-            assert n_fits > len(interrupted) or unraisable, "the interrupt was swallowed"
-            earlier = pickle.dumps(vars(estimator))
-    assert n_fits > 100
+    estimator, n_before = ESTIMATORS[name], len(code_objects)
+    for n_samples in (300, 1000):  # few functions are called for many samples alone
+        data = make_data(name, n_samples)
+        estimator.fit(**data)
+        earlier, n_earlier = pickle.dumps(vars(estimator)), -1
+        # Every fit but the last is interrupted, each elsewhere.
+        while n_earlier < len(code_objects):
+            n_earlier = len(code_objects)
+            unraisable.clear()
+            sys.settrace(interrupt)
+            try:
+                estimator.fit(**data)
+            except KeyboardInterrupt:
+                sys.settrace(None)
+                assert pickle.dumps(vars(estimator)) == earlier
+            else:
+                sys.settrace(None)
+                assert n_earlier == len(code_objects) or unraisable, "the interrupt was swallowed"
+                earlier = pickle.dumps(vars(estimator))
+    assert len(code_objects) > max(n_before, 100)
 
 
 @timers

@@ -428,7 +428,7 @@ def test_loss_parity_within_the_own_tolerance_of_a_constraint(data):
 @pytest.mark.parametrize(("constraint", "tolerance"), [("mean_parity", 20.0), ("loss_parity", 5e3)])
 def test_guarantees_are_rarely_false(constraint, tolerance):
     population, n_false, n_guaranteed = draw(40_000, 1000), 0, 0
-    for seed in range(40):
+    for seed in range(25):
         X, y, group = draw(800, seed)
         model = ConstrainedRegressorCV(
             BASE, constraint, tolerance=tolerance, confidence_level=0.9, group_estimator=GROUPS
@@ -436,9 +436,10 @@ def test_guarantees_are_rarely_false(constraint, tolerance):
         gap = measure(constraint, population, model.predict(population[0]))
         n_guaranteed += model.verdict_ == "shown"
         n_false += gap > tolerance and model.verdict_ == "shown"
-    assert n_guaranteed >= 20
-    # 4 are expected if each is false with the probability .1; 10 of 40 have a probability of .5 %.
-    assert n_false < 10
+    assert n_guaranteed >= 13
+    # Where each is false with the probability .1, 8 of 25 have a probability of .2 %; where every
+    # second one is, fewer than 8 have one of 2 %.
+    assert n_false < 8
 
 
 def test_equal_rows_get_the_out_of_fold_prediction_of_new_samples():

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 from sklearn.base import clone
@@ -140,6 +140,7 @@ def find_least_excess(totals, bounds, sign):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@settings(max_examples=12)  # of half a second: the search solves ten integer programmes
 @given(st.integers(0, 2**32), st.booleans())
 def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
     rng = np.random.default_rng(seed)

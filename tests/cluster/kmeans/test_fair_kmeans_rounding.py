@@ -70,25 +70,13 @@ def is_feasible(sizes, n_clusters, settings, level, ratio):
     return solved.x is not None
 
 
-def find_best_ratio(sizes, n_clusters, settings, level):
-    """The largest ratio up to the level that a table reaches, up to .002 of it, from below."""
-    low, high = 0.0, level
-    if is_feasible(sizes, n_clusters, settings, level, level):
-        return level
-    while high - low > 0.002 * level:
-        middle = (low + high) / 2
-        is_reached = is_feasible(sizes, n_clusters, settings, level, middle)
-        low, high = (middle, high) if is_reached else (low, middle)
-    return low
-
-
 @pytest.mark.filterwarnings("ignore:Groups have fewer members")
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in range(12, 156, 12))]
+    "first", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (12, 84, 108, 132))]
 )
 def test_feasible_instances_are_fitted_with_the_best_balance(first):
-    """Of 156 instances."""
+    """Of 60 instances: an error in one of 20 is met by 95 of 100 such choices."""
     n_feasible = 0
     for seed in range(first, first + 12):
         X, groups, n_clusters, settings = draw_instance(seed)
@@ -100,9 +88,10 @@ def test_feasible_instances_are_fitted_with_the_best_balance(first):
         holds = is_feasible(sizes, n_clusters, settings, level, 0.0)
         assert model.status_ in ({"optimal", "feasible"} if holds else {"infeasible"})
         n_feasible += holds
-        if level > 0 and holds:
-            best = find_best_ratio(sizes, n_clusters, settings, level)
-            assert model.relative_balance_ >= best / of_data - 0.02
+        # No table has a balance that is better by .02, as far as the level that is asked for.
+        better = (model.relative_balance_ + 0.02) * of_data
+        if holds and better < level:
+            assert not is_feasible(sizes, n_clusters, settings, level, better)
     assert n_feasible >= 9
 
 

@@ -16,6 +16,7 @@ from skfair.cluster import FairKMeans
 from skfair.cluster.kmeans import _problem, _size_dual
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
+from skfair.partitions._blocks import Blocks
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
 
 N_CLUSTERS = 60
@@ -389,16 +390,18 @@ def check_partitioned(model, X, **bounds):
 @pytest.mark.parametrize(
     ("n_clusters", "bounds"),
     [
-        (300, {"max_cluster_size": 30}),
+        (150, {"max_cluster_size": 60}),
         (100, {"min_cluster_size": 80, "max_cluster_size": 80}),
         (100, {"min_cluster_size": 70}),
         (5, {"max_cluster_size": 1700}),
     ],
 )
-def test_sizes_of_partitions_are_exact(vectors, tmp_path, n_clusters, bounds):
-    path = tmp_path / "X.parquet"
-    pd.DataFrame(vectors, columns=list("abcd")).to_parquet(path, row_group_size=1500)
-    model = fit(open_blocks(path), n_clusters, **bounds)
+def test_sizes_of_partitions_are_exact(vectors, n_clusters, bounds):
+    lengths = [1500] * 5 + [500]  # in memory: a file would be read at every pass
+    blocks = Blocks(
+        lambda i, columns: vectors[1500 * i : 1500 * (i + 1), columns], lengths, range(4)
+    )
+    model = fit(blocks, n_clusters, **bounds)
     check_partitioned(model, vectors, **bounds)
 
 

@@ -56,6 +56,18 @@ def open_in_files(tmp_path):
     )
 
 
+def open_in_memory(X, *others, chunk=CHUNK):
+    """Rows, groups and weights block by block, which are not read from files at every pass."""
+    table = np.column_stack((X, *others))
+
+    def read_block(number, columns):
+        return table[chunk * number : chunk * (number + 1), columns]
+
+    lengths = [len(table[i : i + chunk]) for i in range(0, len(table), chunk)]
+    blocks = Blocks(read_block, lengths, range(table.shape[1]))
+    return blocks[[*range(N_FEATURES)]], *(blocks[j] for j in range(N_FEATURES, table.shape[1]))
+
+
 def fit_model(X, groups, weights=None, **settings):
     model = FairKMeans(**{"n_clusters": 4, "random_state": 0, **settings})
     return model.fit(X, sensitive_features=groups, sample_weight=weights)
@@ -85,13 +97,13 @@ def same_bits(one, other):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
 def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
-    open_in_files, monkeypatch, min_balance, weighted
+    monkeypatch, min_balance, weighted
 ):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", N_SAMPLES)
     X, groups, weights = draw()
     columns = (X, groups, weights) if weighted else (X, groups)
     in_memory = fit_in_memory(min_balance, weighted)
-    partitioned = fit_model(*open_in_files(*columns), min_balance=min_balance)
+    partitioned = fit_model(*open_in_memory(*columns), min_balance=min_balance)
     np.testing.assert_array_equal(partitioned.labels_, in_memory.labels_)
     assert partitioned.inertia_ == pytest.approx(in_memory.inertia_, rel=1e-12)
     assert partitioned.assignment_lower_bound_ == pytest.approx(
@@ -102,24 +114,24 @@ def test_data_that_fit_the_subsample_give_the_labels_of_the_fit_in_memory(
 
 
 @pytest.mark.slow
-def test_small_partitioned_data_may_be_optimal(open_in_files):
+def test_small_partitioned_data_may_be_optimal():
     X, groups, _ = draw()
     first = slice(0, 300)
-    model = fit_model(*open_in_files(X[first], groups[first] % 2), tol=0.0)
+    model = fit_model(*open_in_memory(X[first], groups[first] % 2), tol=0.0)
     assert model.status_ == fit_model(X[first], groups[first] % 2, tol=0.0).status_ == "optimal"
     # A fit that started on a subsample is never certified as optimal.
-    assert fit_model(*open_in_files(X, groups % 2), tol=0.0).status_ == "feasible"
+    assert fit_model(*open_in_memory(X, groups % 2), tol=0.0).status_ == "feasible"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [1500, N_SAMPLES])
-def test_sizes_of_clusters_are_kept(open_in_files, monkeypatch, size, weighted):
+def test_sizes_of_clusters_are_kept(monkeypatch, size, weighted):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
     X, groups, weights = draw()
     columns = (X, groups, weights) if weighted else (X, groups)
     sizes = {"min_cluster_size": 0.24, "max_cluster_size": 0.26, "min_share_ratio": 0.8}
-    model = fit_model(*open_in_files(*columns), **sizes)
+    model = fit_model(*open_in_memory(*columns), **sizes)
     total = weights.sum() if weighted else N_SAMPLES
     assert model.constraint_violation_ == 0
     rounding = weights.max() if weighted else 0
@@ -130,20 +142,18 @@ def test_sizes_of_clusters_are_kept(open_in_files, monkeypatch, size, weighted):
     assert free.cluster_sizes_.min() < 0.23 * total  # else the sizes bound nothing
 
 
-def test_infeasible_sizes_of_partitioned_data_are_refused(open_in_files):
+def test_infeasible_sizes_of_partitioned_data_are_refused():
     X, groups, _ = draw()
     with pytest.raises(ValueError, match="1500 is the maximum"):
-        fit_model(*open_in_files(X, groups), min_cluster_size=1501)
+        fit_model(*open_in_memory(X, groups), min_cluster_size=1501)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1500, N_SAMPLES])
-def test_rows_without_weight_are_in_the_cluster_of_the_nearest_final_centre(
-    open_in_files, monkeypatch, size
-):
+def test_rows_without_weight_are_in_the_cluster_of_the_nearest_final_centre(monkeypatch, size):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
     X, groups, weights = draw()
-    for model in (fit_model(X, groups, weights), fit_model(*open_in_files(X, groups, weights))):
+    for model in (fit_model(X, groups, weights), fit_model(*open_in_memory(X, groups, weights))):
         absent = weights == 0
         distances = ((X[absent, None] - model.cluster_centers_) ** 2).sum(axis=2)
         np.testing.assert_array_equal(model.labels_[absent], distances.argmin(axis=1))
@@ -172,12 +182,12 @@ class Recorder:
 
 @pytest.mark.callbacks
 @pytest.mark.parametrize("size", [1500, pytest.param(N_SAMPLES, marks=pytest.mark.slow)])
-def test_callbacks_and_verbose_see_every_pass(open_in_files, monkeypatch, capsys, size):
+def test_callbacks_and_verbose_see_every_pass(monkeypatch, capsys, size):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", size)
     X, groups, weights = draw()
     recorder = Recorder()
     model = FairKMeans(4, random_state=0, verbose=1, tol=0.0).set_callbacks(recorder)
-    rows, codes, weight_column = open_in_files(X, groups, weights)
+    rows, codes, weight_column = open_in_memory(X, groups, weights)
     model.fit(rows, sensitive_features=codes, sample_weight=weight_column)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(recorder.rounds) == model.n_iter_ > 1
@@ -190,11 +200,11 @@ def test_callbacks_and_verbose_see_every_pass(open_in_files, monkeypatch, capsys
 
 
 @pytest.mark.callbacks
-def test_a_callback_may_stop_the_passes(open_in_files):
+def test_a_callback_may_stop_the_passes():
     X, groups, _ = draw()
     recorder = Recorder(stop_after=2)
     model = FairKMeans(4, random_state=0, tol=0.0).set_callbacks(recorder)
-    rows, codes = open_in_files(X, groups)
+    rows, codes = open_in_memory(X, groups)
     model.fit(rows, sensitive_features=codes)
     assert (model.n_iter_, model.status_) == (2, "max_iter")
     assert model.constraint_violation_ == 0
@@ -203,23 +213,23 @@ def test_a_callback_may_stop_the_passes(open_in_files):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("chunk", [700, 2500])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_outliers_are_kept_in_partitions_as_in_memory(open_in_files, chunk, weighted):
+def test_outliers_are_kept_in_partitions_as_in_memory(chunk, weighted):
     X, groups, weights = draw()
     X[[857, 2000, 3001]] += [[4e3, 0, 0], [0, -4e3, 0], [-4e3, 4e3, 0]]
     weights = np.maximum(weights, 1) if weighted else np.ones(N_SAMPLES)
     settings = {"min_balance": None, "n_clusters": 7}
     in_memory = fit_model(X, groups, weights, **settings)
-    in_partitions = fit_model(*open_in_files(X, groups, weights, chunk=chunk), **settings)
+    in_partitions = fit_model(*open_in_memory(X, groups, weights, chunk=chunk), **settings)
     assert in_partitions.inertia_ <= 1.02 * in_memory.inertia_
     assert (np.bincount(in_partitions.labels_) == 1).sum() == 3  # each has its own cluster
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_scatter_is_that_of_all_samples(open_in_files, weighted):
+def test_the_scatter_is_that_of_all_samples(weighted):
     X, groups, weights = draw()
     weights = weights if weighted else np.ones(N_SAMPLES)
     weights[:CHUNK] *= not weighted  # nothing of the first block counts
-    collections = open_in_files(X, groups, weights)
+    collections = open_in_memory(X, groups, weights)
     _, summary = encode_and_summarize(FairKMeans(4), *collections)
     mean = np.average(X, axis=0, weights=weights)
     np.testing.assert_allclose(summary.mean, mean, rtol=1e-12)
@@ -230,11 +240,11 @@ def test_the_scatter_is_that_of_all_samples(open_in_files, weighted):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8, 1.0])
-def test_partitioned_fits_are_about_as_good_as_in_memory(open_in_files, min_balance, weighted):
+def test_partitioned_fits_are_about_as_good_as_in_memory(min_balance, weighted):
     # Of some draws, the two end in different local minima.
     X, groups, weights = draw(1)
     columns = (X, groups, weights) if weighted else (X, groups)
-    partitioned = fit_model(*open_in_files(*columns), min_balance=min_balance)
+    partitioned = fit_model(*open_in_memory(*columns), min_balance=min_balance)
     in_memory = fit_model(*columns, min_balance=min_balance)
     assert partitioned.objective_ <= 1.005 * in_memory.objective_
     assert partitioned.constraint_violation_ == 0
@@ -262,9 +272,9 @@ def test_any_number_of_threads_gives_the_same_bits(open_in_files):
 
 
 @pytest.mark.slow
-def test_partition_boundaries_change_no_label(open_in_files):
+def test_partition_boundaries_change_no_label():
     X, groups, _ = draw()
-    one, other = (fit_model(*open_in_files(X, groups, chunk=chunk)) for chunk in (CHUNK, 1100))
+    one, other = (fit_model(*open_in_memory(X, groups, chunk=chunk)) for chunk in (CHUNK, 1100))
     np.testing.assert_array_equal(one.labels_, other.labels_)
     assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-12)
 
@@ -302,22 +312,22 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
 
 
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_exact_balance_holds_where_no_sample_is_near_a_tie(open_in_files, monkeypatch, weighted):
+def test_exact_balance_holds_where_no_sample_is_near_a_tie(monkeypatch, weighted):
     monkeypatch.setattr(_partitioned, "MIN_CANDIDATES", 20)
     rng = np.random.default_rng(0)
     of_cluster = rng.integers(4, size=N_SAMPLES)
     X = 50.0 * np.eye(4)[of_cluster, :3] + rng.normal(size=(N_SAMPLES, 3))
     groups = (rng.random(N_SAMPLES) < 0.3 + 0.1 * of_cluster).astype(int)
     columns = (X, groups, np.full(N_SAMPLES, 0.5)) if weighted else (X, groups)
-    partitioned = fit_model(*open_in_files(*columns), min_balance=1.0)
+    partitioned = fit_model(*open_in_memory(*columns), min_balance=1.0)
     assert partitioned.constraint_violation_ == 0
     assert partitioned.objective_ <= 1.005 * fit_model(*columns, min_balance=1.0).objective_
 
 
 @pytest.mark.slow
-def test_many_equal_samples_are_distributed(open_in_files):
+def test_many_equal_samples_are_distributed():
     X, groups, _ = draw()
-    partitioned = fit_model(*open_in_files(np.round(X - 1e3), groups), min_balance=1.0, max_iter=2)
+    partitioned = fit_model(*open_in_memory(np.round(X - 1e3), groups), min_balance=1.0, max_iter=2)
     assert partitioned.constraint_violation_ == 0
 
 
@@ -325,13 +335,13 @@ def test_many_equal_samples_are_distributed(open_in_files):
 @pytest.mark.covering(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("min_balance", [None, 0.8])
-def test_many_equal_samples_are_merged(open_in_files, min_balance, weighted):
+def test_many_equal_samples_are_merged(min_balance, weighted):
     """All are equally near to all centres but one; k-means on four clusters has to leave a tie."""
     X, groups = np.repeat([[0.0] * 3, [1.0] * 3], [2990, 10], axis=0), np.arange(3000) % 2
     weights = np.random.default_rng(0).integers(1, 4, 3000).astype(float)
     columns = (X, groups, weights) if weighted else (X, groups)
     with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found smaller"):
-        model = fit_model(*open_in_files(*columns), min_balance=min_balance)
+        model = fit_model(*open_in_memory(*columns), min_balance=min_balance)
     assert model.status_ in {"optimal", "feasible"}
     # Balance of weights may take a sample to the other row.
     assert np.sum((model.labels_ == model.labels_[0]) != (X[:, 0] == 0)) <= weighted
@@ -339,17 +349,17 @@ def test_many_equal_samples_are_merged(open_in_files, min_balance, weighted):
     assert np.isfinite(model.cluster_centers_).all()
     assert model.constraint_violation_ == 0
     with pytest.warns(ConvergenceWarning):
-        again = fit_model(*open_in_files(*columns), min_balance=min_balance, n_jobs=2)
+        again = fit_model(*open_in_memory(*columns), min_balance=min_balance, n_jobs=2)
     same_bits(model, again)
 
 
 # Errors -------------------------------------------------------------------------------
 
 
-def test_swaps_of_single_samples_are_refused(open_in_files):
+def test_swaps_of_single_samples_are_refused():
     X, groups, _ = draw()
     with pytest.raises(ValueError, match="Partitioned data require algorithm='homotopy'"):
-        fit_model(*open_in_files(X, groups), algorithm="alternating")
+        fit_model(*open_in_memory(X, groups), algorithm="alternating")
 
 
 def test_errors_name_the_partition(open_in_files):
@@ -362,13 +372,13 @@ def test_errors_name_the_partition(open_in_files):
         fit_model(*open_in_files(draw()[0], groups, weights))
 
 
-def test_groups_and_enough_samples_are_needed(open_in_files):
+def test_groups_and_enough_samples_are_needed():
     X, groups, _ = draw()
-    rows, codes = open_in_files(X, groups)
+    rows, codes = open_in_memory(X, groups)
     with pytest.raises(ValueError, match="need sensitive_features, but none came"):
         FairKMeans().fit(rows)
     with pytest.raises(ValueError, match="positive sample_weight"):
-        fit_model(*open_in_files(X, groups, np.zeros(N_SAMPLES)))
+        fit_model(*open_in_memory(X, groups, np.zeros(N_SAMPLES)))
     with pytest.raises(ValueError, match="n_samples=6000 should be >= n_clusters=6001"):
         FairKMeans(6001).fit(rows, sensitive_features=codes)
     with pytest.raises(TypeError, match="front"):
