@@ -213,13 +213,12 @@ def balance_attributes(weights, requirements, largest_weight=1.0):
     """The fitted attributes that follow from a table of sums of weights by cluster and group."""
     tables = [weights[:, groups] for groups in requirements.attribute_slices]
     sizes = tables[0].sum(axis=1)
-    balances, of_data = balances_and_data_balance(tables)
+    balances, relative_balances, of_data = balances_and_data_balance(tables)
     share_ratios = smallest_share_ratios(tables)
-    reached = float(balances.min())
     attributes = {
-        "balance_": reached,
+        "balance_": float(balances.min()),
         "data_balance_": of_data,
-        "relative_balance_": reached / of_data,
+        "relative_balance_": float(relative_balances.min()),
         "cluster_balances_": balances,
         "share_ratio_": float(share_ratios.min()),
         "cluster_share_ratios_": share_ratios,
