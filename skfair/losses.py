@@ -98,7 +98,7 @@ class ScoreFunction(BaseEstimator):
     def __call__(self, scores: np.ndarray, *target: np.ndarray) -> Pointwise:
         """Value, slope and curvature at scores and, for losses, targets (-1 or +1, or real)."""
         for name, value in vars(self).items():
-            if not value > 0:
+            if value is not None and not value > 0:
                 raise ValueError(
                     f"{name} must be positive, but it is {value!r}; choose a larger one."
                 )
@@ -136,6 +136,7 @@ def kernel_kind_and_width(function):
     if code is None:
         return None
     width = next(iter(vars(function).values()), 1.0)
+    width = _ABSOLUTE_WIDTH if width is None else width
     return (code, float(width)) if width > 0 else None
 
 
@@ -265,6 +266,10 @@ class SquaredLoss(ScoreFunction):
         return Pointwise(residual * slope / 2, slope, curvature)
 
 
+_ABSOLUTE_WIDTH = 0.1
+"""Residuals below it are rounded, unless another width is passed."""
+
+
 @make_constructor
 class AbsoluteLoss(ScoreFunction):
     r"""Absolute loss of regression, rounded near 0 as by Huber.
@@ -273,8 +278,9 @@ class AbsoluteLoss(ScoreFunction):
 
     Parameters
     ----------
-    width : float, default=0.1
-        Positive; residuals below it in absolute value cost :math:`r^2 / (2\,width) + width / 2`.
+    width : float or None, default=None
+        Positive; residuals below it in absolute value cost :math:`r^2 / (2\,width) + width / 2`. It
+        is in units of the target. None is .1 standard deviations of a regressor's target, else .1.
 
     Examples
     --------
@@ -283,20 +289,25 @@ class AbsoluteLoss(ScoreFunction):
     array([2.  , 0.05])
     """
 
-    _code, degree, targets = ABSOLUTE, 1, ("numbers",)  # a regressor's width is in units of its fit
+    _code, degree, targets = ABSOLUTE, 1, ("numbers",)
 
-    width: float = 0.1
+    width: float | None = None
 
     def _evaluate(self, scores, target):
-        residual = scores - target
+        residual, width = scores - target, self.width or _ABSOLUTE_WIDTH
         # Quadratic within the width; the constant makes both pieces meet.
-        size, inside = np.abs(residual), np.abs(residual) < self.width
-        rounded = residual**2 / (2 * self.width) + self.width / 2
+        size, inside = np.abs(residual), np.abs(residual) < width
+        rounded = residual**2 / (2 * width) + width / 2
         return Pointwise(
-            np.where(inside, rounded, size),
-            np.clip(residual / self.width, -1.0, 1.0),
-            inside / self.width,
+            np.where(inside, rounded, size), np.clip(residual / width, -1.0, 1.0), inside / width
         )
+
+
+def rescale_loss(loss, spread=1.0):
+    """The same loss of scores and targets over a spread, which the absolute loss is rounded by."""
+    if type(loss) is not AbsoluteLoss:
+        return loss
+    return AbsoluteLoss(_ABSOLUTE_WIDTH if loss.width is None else loss.width / spread)
 
 
 LOSSES = {

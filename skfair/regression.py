@@ -277,7 +277,7 @@ class PartialParityRegressor(LinearRegressor):
         Whether the groups' shares above every threshold must be equal, or those above one, which an
         object has: ``PartialDemographicParity(interval, threshold=350.0)`` compares the
         shares of predictions above 350, in units of the target;
-        ``PartialStatisticalParity(interval, width=1.0)`` is a ramp of one standard deviation.
+        ``PartialStatisticalParity(interval, width=50.0)`` has a ramp of 50.
     {interval}
     tolerance : float in [0, 1] or None, default=None
         Largest difference allowed by a constraint without its own tolerance; None is .05.
@@ -613,7 +613,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, make_loss(self))
         store_rule(self, y, cross, rule, *_describe_regressor(cross.per_class[0], rule))
-        warn_of_outcome(self, rule.problem.constraint, rule.guarantee)
+        warn_of_outcome(self, rule.problem, rule.guarantee)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
             warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)

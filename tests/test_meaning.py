@@ -3,6 +3,9 @@
 Fits are plain ones, whose constraints are wide: what is tested is what the numbers are about.
 """
 
+import importlib
+import inspect
+import pkgutil
 import warnings
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_predict
 
+import skfair
 from skfair import classification, constraints, regression
 from skfair.audit import Audit, fairness_front
 from skfair.classification import (
@@ -38,6 +42,7 @@ from skfair.constraints import (
 from skfair.metrics import make_scorer
 from skfair.monitoring import GapMonitor
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
+from skfair.statistics import required_sample_size
 
 N_SAMPLES = 400
 
@@ -271,7 +276,7 @@ def read_scorer(model, constraint, data):
 
 
 def read_monitor(model, constraint, data):
-    """A monitor of one batch; of a floor it states how far the smallest rate is below 1."""
+    """A monitor of one batch."""
     if constraint.ratio:
         return None, None  # refused: it is no difference of means
     size = 1.0 if data.positive is not None else 1e10
@@ -282,17 +287,87 @@ def read_monitor(model, constraint, data):
         pos_label=data.positive,
     )
     monitor.update_from(audit_of(model, data))
-    gap = monitor.summary()["gap"].iloc[-1]
-    return 1.0 - gap if isinstance(constraint, MinimumRate) else gap, None
+    return monitor.summary()["gap"].iloc[-1], None
+
+
+METRICS_OF_REPORTS = {
+    "demographic_parity_difference": ("selection_rate", "gap"),
+    "demographic_parity_ratio": ("selection_rate", "ratio"),
+    "equal_opportunity_difference": ("true_positive_rate", "gap"),
+    "equal_opportunity_ratio": ("true_positive_rate", "ratio"),
+    "recall_difference": ("true_positive_rate", "gap"),
+    "false_positive_rate_difference": ("false_positive_rate", "gap"),
+    "error_rate_difference": ("accuracy", "gap"),
+    "mean_score_difference": ("mean_probability", "gap"),
+    "mean_absolute_error_difference": ("mean_absolute_error", "gap"),
+}
+"""Rates and columns of reports that state the metrics of constraints."""
+
+
+def find_reported(constraint, data):
+    """The rate and column of a report that state the metric of a constraint; None of others."""
+    name = constraint.ratio_metric if constraint.ratio else constraint.metric
+    if data.positive is None:
+        loss = getattr(constraint, "loss", None)
+        name = SCORERS_OF_ERRORS.get((type(constraint), loss), name)
+    rate, column = METRICS_OF_REPORTS.get(name, (None, None))
+    is_mean = rate == "mean_probability" and data.positive is None
+    return "mean_prediction" if is_mean else rate, column
+
+
+def read_report(model, constraint, data):
+    """The page of a report, which has the gaps of rates, means and absolute errors."""
+    rate, column = find_reported(constraint, data)
+    if rate is None:
+        return None, None
+    return audit_of(model, data).report().gaps.set_index("metric")[column][rate], None
+
+
+def read_subgroups(model, constraint, data):
+    """The departure of one group of two from the other, if it is listed."""
+    rate, column = find_reported(constraint, data)
+    if column != "gap" or data.positive is None or np.ptp(data.weights):
+        return None, None
+    if rate == "mean_probability":
+        return None, None
+    found = audit_of(model, data).subgroups(rate, max_conditions=1).flagged["difference"].abs()
+    assert len(found) or rate != "selection_rate"
+    return found.max() if len(found) else None, None
+
+
+def read_front(model, constraint, data):
+    """A front whose folds all have the decisions of the model."""
+    if data.positive is None or not constraint.counts_decisions:
+        return None, None  # refused
+    front = fairness_front(
+        *(FrozenEstimator(model), data.X, data.y),
+        sensitive_features=data.group,
+        sample_weight=data.weights,
+        constraint=constraint,
+        cv=2,
+        pos_label=data.positive,
+    )
+    return front["gap"].iloc[0], None
 
 
 CLIENTS = {
     "fit": read_fit,
-    "claim": read_claim,
-    "scorer": read_scorer,
-    "monitor": read_monitor,
+    "Audit.certify": read_claim,
+    "make_scorer": read_scorer,
+    "GapMonitor": read_monitor,
+    "Audit.report": read_report,
+    "Audit.subgroups": read_subgroups,
+    "fairness_front": read_front,
 }
-"""Clients of one model."""
+"""Clients of one model, by the public name; fits are those of the estimators above."""
+
+TESTED_ELSEWHERE = {
+    "check_constraint": "tests/constraints/test_check.py",
+    "constraint_values": "tests/torch/test_loop.py",
+    "required_sample_size": "below",
+    "PartialParityClassifier.from_paper": "tests/classification/test_partial_parity.py",
+}
+"""Other public callables that take constraints or bounds, and the tests of their numbers."""
 
 
 def check_clients(kind, data, constraint):
@@ -368,24 +443,47 @@ def test_tolerances_of_ranks_and_decisions_are_stated():
             assert model.tolerances_ == pytest.approx(tolerances)
 
 
-@pytest.mark.parametrize("constraint", [DemographicParity(), EqualizedOdds()], ids=identify)
-def test_a_front_states_the_gap_of_its_test_folds(constraint):
-    data = draw("ones", None)
-    model, folds = LogisticRegression(), 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        front = fairness_front(
-            model,
-            *(data.X, data.y),
-            sensitive_features=data.group,
-            constraint=constraint,
-            cv=folds,
-            pos_label=data.positive,
-        )
-    decisions = cross_val_predict(model, data.X, data.y, cv=folds) == data.positive
-    columns = Columns(np.where(data.y == data.positive, 1.0, -1.0), decisions, None, None)
-    number = number_by_hand(constraint, columns, data.group, data.weights)
-    assert front["gap"].tolist() == pytest.approx([number])
+def test_each_constraint_of_a_list_states_its_own_number():
+    data = draw("log-normal", None)
+    both = [DemographicParity(ratio=0.05), EqualOpportunity(tolerance=0.9)]
+    both += [BoundedGroupLoss(5.0, loss="logistic"), MinimumRate("recall", 0.05)]
+    numbers = draw("log-normal", 100.0)
+    for kind, of, listed in (
+        (ConstrainedERMClassifier, data, both),
+        (ConstrainedERMRegressor, numbers, list(criteria_of_numbers(100.0))),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model, _ = fit(kind, of, listed)
+        gaps = model.constraint_report_.drop_duplicates(["constraint", "gap"])["gap"]
+        expected = [
+            number_by_hand(one, predict(model, of, one), of.group, of.weights) for one in listed
+        ]
+        assert gaps.tolist() == pytest.approx(expected, rel=1e-6)
+        assert model.tolerances_.tolist() == pytest.approx([bound_by_hand(one) for one in listed])
+
+
+@pytest.mark.parametrize(
+    ("constraint", "bound", "expected", "rates"),
+    [
+        (DemographicParity(tolerance=0.05), {"tolerance": 0.05}, 0.03, (0.485, 0.515)),
+        (DemographicParity(ratio=0.8), {"ratio": 0.8}, 0.9, (0.9 / 1.9, 1.0 / 1.9)),
+        (MinimumRate("selection_rate", 0.75), {"minimum": 0.75}, 0.8, (0.8, 0.8)),
+        (MaximumRate("selection_rate", 0.2), {"maximum": 0.2}, 0.15, (0.15, 0.15)),
+    ],
+    ids=identify,
+)
+def test_a_planned_sample_shows_what_is_expected(constraint, bound, expected, rates):
+    """Expected rates are shown by a sample of the planned size, and not by a quarter of it."""
+    planned = required_sample_size(**bound, expected=expected)
+    for n, verdict in ((planned, "shown"), (planned // 4, "open")):
+        selected = [round(n * rate) for rate in rates]
+        decisions = np.concatenate([np.arange(n) < count for count in selected]).astype(int)
+        audit = Audit.from_predictions(None, decisions, sensitive_features=np.repeat([0, 1], n))
+        claim = audit.certify(constraint)
+        assert claim.verdict == verdict
+        assert claim.threshold == pytest.approx(bound_by_hand(constraint))
+        assert claim.estimate == pytest.approx(expected, abs=0.01)
 
 
 def test_every_constraint_and_estimator_is_in_a_table():
@@ -404,3 +502,29 @@ def test_every_constraint_and_estimator_is_in_a_table():
     }
     known = {one.__name__ for one in (*CLASSIFIERS, *REGRESSORS)}
     assert known | ESTIMATORS_ON_RANKS == estimators
+
+
+def test_every_public_callable_that_takes_a_constraint_is_a_client():
+    found = set()
+    for module in pkgutil.iter_modules(skfair.__path__, "skfair."):
+        if module.name.startswith("skfair._") or module.name in (
+            "skfair.constraints",
+            "skfair.torch",
+        ):
+            continue  # what makes constraints; PyTorch may not be installed
+        public = importlib.import_module(module.name)
+        for name in getattr(public, "__all__", ()):
+            one = getattr(public, name)
+            if inspect.isclass(one) and issubclass(one, Exception):
+                continue
+            members = inspect.getmembers(one, callable) if inspect.isclass(one) else ()
+            named = [(f"{name}.{member}", of) for member, of in members if member[0] != "_"]
+            found |= {
+                label
+                for label, of in [(name, one), *named]
+                if callable(of) and "constraint" in inspect.signature(of).parameters
+            }
+    fits = {kind.__name__ for kind in (*CLASSIFIERS, *REGRESSORS)} | ESTIMATORS_ON_RANKS
+    fits |= {"ConstrainedRanker"}  # on ranks, too
+    without = {"make_scorer", "Audit.report", "Audit.subgroups", "fit"}  # take metrics
+    assert found - fits - set(TESTED_ELSEWHERE) == set(CLIENTS) - without

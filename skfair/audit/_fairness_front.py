@@ -90,7 +90,8 @@ def fairness_front(
     front : DataFrame
         One row per tolerance: ``tolerance``, ``accuracy``, ``accuracy_low``, ``accuracy_high``,
         ``gap``, ``gap_low``, ``gap_high``. With more than two classes the gap is the largest one of
-        a class against the rest. It is nan for a ratio of rates that are all 0.
+        a class against the rest. Of a ratio or a minimum rate it is the smallest ratio or rate;
+        nan for a ratio of rates that are all 0.
 
     Raises
     ------
@@ -161,14 +162,18 @@ def fairness_front(
 
 
 def _largest_gap_with_limits(per_class, constraint, tested, level):
-    """The largest gap of all classes and its limits, with the error divided among the classes."""
+    """The largest gap of all classes and its limits, with the error divided among the classes.
+
+    Of ratios and floors the smallest ratio or rate is stated.
+    """
     class_level = 1.0 - (1.0 - level) / len(per_class)
     gaps = []
     for columns, params in per_class:
         bound, scores = bind_constraint(constraint, columns, *tested.values(), **params)
         interval = interval_of_largest_contrast(*bound.estimates(scores), class_level)
         gaps.append(interval._replace(estimate=reported_gap(bound, scores)))
-    return np.max(gaps, axis=0)
+    gap, *limits = bound.gap.state(np.max(gaps, axis=0))
+    return gap, *sorted(limits)
 
 
 def _check_decisions(constraint, estimator):

@@ -554,7 +554,7 @@ def _warn(estimator, training, rule):
     if len(estimator.classes_) > 2:  # the searches end the fit, whatever the solver's status
         result = replace(guarantee.candidate.result, status="optimal")
         guarantee = guarantee._replace(candidate=guarantee.candidate._replace(result=result))
-    warn_of_outcome(estimator, problem.constraint, guarantee)
+    warn_of_outcome(estimator, problem, guarantee)
     if len(problem.constraint):
         intercepts = _unconstrained_intercepts(estimator.class_weight, training)
         plain = rule.features.unconstrained_parameters(problem.model, intercepts)

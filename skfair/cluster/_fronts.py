@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 BALANCE_METRICS = ("balance", "share_ratio")
 """What may rise along a front; `ClusterRequirements` has fields with these names."""
 
+_MEASURED = ("balance", "relative_balance", "share_ratio")
+"""What is measured of each point of a front."""
+
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class ParetoFront(Record):
@@ -68,6 +71,8 @@ class ParetoFront(Record):
     balance : ndarray of shape (n_points,)
         Balance of each clustering: the minimum ratio, over its clusters, of the smallest to the
         largest group (f2, in [0, 1]).
+    relative_balance : ndarray of shape (n_points,)
+        The same as a share of the data's own balance; of several attributes the minimum over them.
     share_ratio : ndarray of shape (n_points,)
         Minimum ratio of two groups' shares in a cluster, of each clustering: from 0.8 on the
         four-fifths rule is kept.
@@ -75,8 +80,8 @@ class ParetoFront(Record):
         The balance of the data as a whole, which no clustering exceeds; its ratio of shares is 1.
     cost_name : str
         What the cost is, in words: the label of an axis.
-    metric : {"balance", "share_ratio"}
-        What rises along the front.
+    metric : {"balance", "relative_balance", "share_ratio"}
+        What rises along the front: of several attributes the balance relative to the data.
 
     Examples
     --------
@@ -92,6 +97,7 @@ class ParetoFront(Record):
 
     cost: np.ndarray
     balance: np.ndarray
+    relative_balance: np.ndarray
     share_ratio: np.ndarray
     data_balance: float
     cost_name: str
@@ -112,8 +118,8 @@ class ParetoFront(Record):
     ) -> Self:
         """The non-dominated points of all prefixes of the routes.
 
-        ``measure(route, n_moves)`` returns balances and ratios of shares, (2, n_points), after
-        numbers of moves, and ``build(labels)`` a fitted estimator.
+        ``measure(route, n_moves)`` returns the columns of `_MEASURED`, (3, n_points), after numbers
+        of moves, and ``build(labels)`` a fitted estimator.
         """
         # All prefixes of all routes compete; only the non-dominated ones become labels.
         cost = np.concatenate([route.costs for route in routes])
@@ -126,11 +132,11 @@ class ParetoFront(Record):
         # Ratios that differ by rounding are equal: the cheaper point stays.
         rows = rows[np.diff(ratio[rows], prepend=-1.0) > ROUNDING]
         positions = np.column_stack([of_route[rows], n_moves[rows]])
-        measured = np.empty((len(BALANCE_METRICS), len(rows)))
+        measured = np.empty((len(_MEASURED), len(rows)))
         for r in np.unique(positions[:, 0]):
             points = positions[:, 0] == r
             measured[:, points] = measure(routes[r], positions[points, 1])
-        columns = dict(zip(BALANCE_METRICS, measured, strict=True))
+        columns = dict(zip(_MEASURED, measured, strict=True))
         return cls(
             cost=cost[rows],
             **(columns | {metric: ratio[rows]}),
@@ -152,11 +158,6 @@ class ParetoFront(Record):
             f"ParetoFront({len(self)} points, cost {self.cost[0]:.4g} to {self.cost[-1]:.4g}, "
             f"{self.metric} {lowest:.3g} to {highest:.3g}{of_data})"
         )
-
-    @property
-    def relative_balance(self) -> np.ndarray:
-        """Balance as a share of the data's own, (n_points,)."""
-        return self.balance / self.data_balance
 
     def labels(self, i: int) -> np.ndarray:
         """Cluster of each sample at point ``i``.
@@ -311,7 +312,7 @@ def _explain_unreachable(front, i, min_balance, min_share_ratio):
         required.append(f"min_share_ratio={min_share_ratio}")
         reached.append(f"a ratio of shares of {front.share_ratio[i]:.4f}")
     advice = "Samples cannot always be split evenly: ask for less, or use fewer clusters."
-    if min_share_ratio > 0 and front.metric == "balance":
+    if min_share_ratio > 0 and front.metric != "share_ratio":
         advice = "This front is one of balances: ask for one with metric='share_ratio'."
     return (
         f"No point of the front reaches {' and '.join(required)}; the nearest has "
@@ -485,18 +486,19 @@ def _compute_front(estimator, X, columns, n_levels, kind, metric):
     validate_data(estimator, X, skip_check_array=True)  # number and names of features
     # What all clusterings share is prepared once; routes start from it.
     data = data.embed(estimator, random_state) if hasattr(data, "embed") else data
+    is_relative = metric == "balance" and len(data.requirements.attribute_slices) > 1
     return ParetoFront._from_routes(
         make_routes(algorithm, estimator, data, n_levels, random_state, metric),
         partial(_measure_ratios, data, estimator.n_clusters),
         partial(_build_estimator, estimator, data, metric),
         data_balance=data.data_balance,
         cost_name=cost_name,
-        metric=metric,
+        metric="relative_balance" if is_relative else metric,
     )
 
 
 def _measure_ratios(data, n_clusters, route, n_moves):
-    """Balances and ratios of shares of a route after numbers of moves."""
+    """Balances, absolute and relative, and ratios of shares of a route after numbers of moves."""
     # Count once, and let every move take the counts of its sample to another cluster. The moves
     # between two points are added to those of the second.
     counts = data.counts(route.labels, n_clusters)
@@ -512,7 +514,7 @@ def _measure_ratios(data, n_clusters, route, n_moves):
     # Ratios do not depend on how often all samples are counted: the clusters of all points at once.
     counts = tables.reshape(-1, counts.shape[1])
     tables = [counts[:, groups] for groups in data.requirements.attribute_slices]
-    ratios = balances_and_data_balance(tables)[0], smallest_share_ratios(tables)
+    ratios = *balances_and_data_balance(tables)[:2], smallest_share_ratios(tables)
     return [ratio.reshape(-1, n_clusters).min(axis=1) for ratio in ratios]
 
 

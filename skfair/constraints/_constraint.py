@@ -106,12 +106,14 @@ partial_docs = make_docstring_decorator(
         Largest difference allowed.
     """,
     wide_ramp="""
-    width : float, default=2.0
-        Width of the ramp, in units of the score.
+    width : float or None, default=None
+        Width of the ramp, in units of the score; of a regressor in those of its target. None is 2,
+        of a regressor 2 standard deviations of the target.
     """,
     narrow_ramp="""
-    width : float, default=0.5
-        Width of the ramp, in units of the score; a wide one differs from decisions.
+    width : float or None, default=None
+        Width of the ramp, in units of the score; of a regressor in those of its target. A wide one
+        differs from decisions. None is .5, of a regressor .5 standard deviations of the target.
     """,
     idca_paper="""
     References

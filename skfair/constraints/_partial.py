@@ -76,10 +76,13 @@ class PartialParity(Constraint):
     ranks_in_groups = False
     """Whether the interval is one of ranks in the whole group, though only a class is compared."""
 
+    default_width = 2.0
+    """Width of the ramp, of scores of a classifier and standard deviations of a real target."""
+
     def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
         """Bind to groups that are large enough, and to the others for the report alone.
 
-        The criterion's own ramp stands for decisions; a threshold is the user's.
+        The criterion's own ramp stands for decisions; its width and a threshold are the user's.
         """
         large, small = groups
         # A dict of intervals may lack the name of the only group, which is compared with none.
@@ -105,12 +108,13 @@ class PartialParity(Constraint):
             sums.cells.empty.update(uncompared.cells.empty)
         if uncompared is not None and not uncompared.cells.labels:
             uncompared = None
-        gap = self.gap.from_cells(sums.cells, self._convert_threshold(unit))
+        gap = self.gap.from_cells(sums.cells, self._convert_unit(unit))
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
-    def _convert_threshold(self, unit):
-        """The same criterion with a threshold of scores in a unit, where it has one."""
-        return self
+    def _convert_unit(self, unit):
+        """The same criterion with a ramp, and a threshold if it has one, of scores in a unit."""
+        width = self.default_width if self.width is None else self.width / unit.spread
+        return clone(self).set_params(width=width)
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """The rows that bound the criterion, as `ShareRows` or `PairRows`.
@@ -240,7 +244,7 @@ class PartialStatisticalParity(PartialParity):
     tolerance: Share | None = None
     scale: Literal["normalized", "raw"] = "normalized"
     n_percentiles: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
-    width: Positive = 2.0
+    width: Positive | None = None
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
@@ -302,7 +306,7 @@ class PartialGroupAUC(PartialParity):
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
     tolerance: Share | None = None
-    width: Positive = 2.0
+    width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):
@@ -315,7 +319,9 @@ class PartialGroupAUC(PartialParity):
         """
         # Every event is a group, as there is one cell with all samples.
         percentiles = [interval.pairs for interval in ranked.intervals]
-        return PairRows(ranked.events, percentiles, self.width, float(tolerance))
+        return PairRows(
+            ranked.events, percentiles, self.width or self.default_width, float(tolerance)
+        )
 
 
 @partial_docs
@@ -330,6 +336,7 @@ class ThresholdParity(PartialParity):
     """
 
     is_correctable = True
+    default_width = 0.5
 
     surrogate = "ramp"
 
@@ -338,8 +345,10 @@ class ThresholdParity(PartialParity):
         """Where decisions are made: 0 of a classifier, unless there is a threshold."""
         return 0.0 if self.threshold is None else self.threshold
 
-    def _convert_threshold(self, unit):
-        return clone(self).set_params(threshold=unit.to_unit(self.decision_threshold))
+    def _convert_unit(self, unit):
+        return (
+            super()._convert_unit(unit).set_params(threshold=unit.to_unit(self.decision_threshold))
+        )
 
     def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
         """Shares at the threshold, between levels that suit the scores of `ranked`.
@@ -419,7 +428,7 @@ class PartialDemographicParity(ThresholdParity):
     tolerance: Share | None = None
     scale: Literal["normalized", "raw"] = "normalized"
     threshold: Threshold | None = None
-    width: Positive = 0.5
+    width: Positive | None = None
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
@@ -462,7 +471,7 @@ class PartialEqualOpportunity(ThresholdParity):
     scale: Literal["normalized", "raw"] = "normalized"
     rank_within: Literal["group", "class"] = "group"
     threshold: Threshold | None = None
-    width: Positive = 0.5
+    width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
     def _measure(self, scored, positive):

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skfair.losses import LogisticLoss, Pointwise, as_pointwise, pointwise_score, step_function
+from skfair.losses import (
+    LogisticLoss,
+    Pointwise,
+    as_pointwise,
+    pointwise_score,
+    rescale_loss,
+    step_function,
+)
 from skfair.metrics import METRICS
 from skfair.surrogates import Sigmoid
 
@@ -81,6 +88,7 @@ def make_terms(constraint, surrogate, loss, samples, unit):
     # A surrogate has the width of its transition in units of the fit.
     surrogate = ConvertedTerm(surrogate, Unit(0.0, 1.0 / unit.spread))
     smooth, exact = constraint.terms(surrogate, loss), constraint.terms(step_function, loss)
+    smooth = tuple(rescale_loss(term, unit.spread) for term in smooth)
     # Means and errors are linear or homogeneous, and need not be computed in another unit.
     is_mean, gap = exact == (pointwise_score,), constraint.gap
     if not exact or (is_mean and not gap.is_ratio and gap.compares != "bound"):
@@ -103,6 +111,7 @@ def loss_in_unit(loss, unit):
     A loss of one's own is a function of scores and targets in the user's units.
     """
     degree = getattr(loss, "degree", None)
+    loss = rescale_loss(loss, unit.spread)
     if isinstance(loss, ConvertedTerm) or unit == USER_UNIT or degree:
         return loss, getattr(loss, "size", unit.spread ** (degree or 0))
     # Its size is that at the mean of the target, of targets one spread away.

@@ -57,6 +57,9 @@ _N_BISECTIONS = 7
 _MIN_MARGIN_SHARE = 0.02
 """Smallest margin of a tolerance, relative to it."""
 
+_SHARES_OF_REST = (1.0, 0.5, 0.25)
+"""Shares of what small scores leave of a tolerance that larger ones are tried with."""
+
 _MAX_ROUNDS = 3
 """Tolerances at which models are fitted, at most."""
 
@@ -195,6 +198,12 @@ def _fit_rounds(refits, confidence, aim):
         excess = latest.excess(aim)
         shrunk = refits.shrink(latest, excess)
         if shrunk is not None and shrunk.probability >= confidence:
+            # Smaller scores vary less: what this leaves of the tolerances is used.
+            unused = refits.constraint.tolerances - shrunk.limits(shrunk.training, aim)
+            for share in _SHARES_OF_REST:
+                wider = refits.shrink(latest, excess - share * np.maximum(0.0, unused))
+                if wider.probability >= confidence:
+                    return [*rounds, wider]
             return [*rounds, shrunk]
         tolerances = latest.lower(excess, _slopes(rounds))
         is_lowest = not (latest.tolerances - tolerances > _MIN_STEP).any()

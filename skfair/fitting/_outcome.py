@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
@@ -146,10 +147,12 @@ def unconstrained_fit_attributes(report):
     }
 
 
-def warn_of_outcome(estimator, constraint, guarantee):
+def warn_of_outcome(estimator, problem, guarantee):
     """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
-    candidate = guarantee.candidate
-    _warn_of_tiny_tolerances(constraint)
+    candidate, constraint = guarantee.candidate, problem.constraint
+    if is_regressor(estimator):
+        _warn_of_tiny_tolerances(constraint)
+        _warn_of_wide_bounds(problem.subsample, candidate)
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = _describe_violation if is_enforced else _describe_smooth_violation
@@ -188,6 +191,23 @@ def _warn_of_tiny_tolerances(constraints):
                 "target, and less than .1 % of the default, "
                 f"{number_text(DEFAULT_TOLERANCE * unit)}. Pass "
                 "tolerance=None for the default, 0 for equality, or a number in these units."
+            )
+
+
+def _warn_of_wide_bounds(problem, candidate):
+    """Warn of bounds on means that no group exceeds, even if predictions are the best constant."""
+    constraints = problem.constraint
+    for one, unit, gap in zip(constraints, constraints.units, candidate.gaps, strict=True):
+        if one.gap.form != "ceiling" or not gap < one.tolerance * unit:
+            continue
+        constant = min(_constant_scores(problem, True), key=lambda scores: _loss(problem, scores))
+        largest = max(one.value(constant) * unit, gap)
+        if largest < one.tolerance * unit:
+            warn(
+                f"The bound {bound_text(one.tolerance * unit)} of {one.name} binds nothing: "
+                f"no group's mean is above {limit_text(largest)}, be the predictions the best "
+                "constant or those of this fit. It is in units of what is averaged, as of the "
+                "squared error of the target; pass a smaller one."
             )
 
 
@@ -282,8 +302,10 @@ def _advise(constraint, scores):
 
 
 def _describe_smooth_violation(constraint, candidate):
+    evaluation = candidate.result.evaluation
+    excess = evaluation.excess * evaluation.problem.constraint.row_units
     return (
-        f"The smooth rates exceed their bounds by {candidate.result.violation:.2g}. "
+        f"The smooth rates exceed their bounds by {number_text(excess.max(), 2)}. "
         f"{advise_relaxation(constraint)}, raise the solver's max_iter, or pass enforcement='auto' "
         "to bound the public metric instead."
     )
@@ -435,7 +457,7 @@ class FitTask(NamedTuple):
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
         # Until here an earlier fit is intact.
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
-        warn_of_outcome(estimator, fitter.constraint, guarantee)
+        warn_of_outcome(estimator, fitter.problem, guarantee)
         if fitter.start is not None and not (is_free or self.watch.is_stopped):
             is_real, is_guaranteed = training.classes is None, self.confidence is not None
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)

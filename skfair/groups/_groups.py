@@ -876,20 +876,15 @@ def data_balance(counts_per_group):
 
 
 def balances_and_data_balance(tables):
-    """Minimum over attributes of the balance of each cluster, and that of the data as one cluster.
+    """Balance of each cluster, that relative to the data's, and the balance of the data.
 
-    Balances of several attributes are comparable only relative to those of the data: then these
-    ratios are taken, and that of the data is 1. `tables` has a table of counts per attribute.
+    Each is the minimum over attributes, of which `tables` has a table of counts.
     """
-    data_balances = [data_balance(table.sum(axis=0)) for table in tables]
-    balances = [cluster_balances(table) for table in tables]
-    if len(tables) == 1:
-        return balances[0], data_balances[0]
+    of_data = np.array([data_balance(table.sum(axis=0)) for table in tables])
+    balances = np.array([cluster_balances(table) for table in tables])
     # Balances of different attributes compare as shares of what the data itself has.
-    ratios = [
-        of_clusters / of_data for of_clusters, of_data in zip(balances, data_balances, strict=True)
-    ]
-    return np.min(ratios, axis=0), 1.0
+    relative = balances / of_data[:, np.newaxis]
+    return balances.min(axis=0), relative.min(axis=0), float(of_data.min())
 
 
 def smallest_share_ratios(tables):

@@ -84,8 +84,7 @@ def balance_score(
     relative : bool, default=False
         Divide by the balance of the data: 1 is then the best that the minimum can be.
     {attributes}
-        Each balance is taken relative to that of the data, as only so they can be compared, and the
-        smallest counts.
+        The smallest balance counts, or the smallest that is relative to that of the data.
 
     Returns
     -------
@@ -119,9 +118,8 @@ def balance_score(
     """
     aggregate = find_aggregate(agg, np.min)
     _, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
-    balances, data_balance = balances_and_data_balance(tables)
-    value = float(aggregate(balances))
-    return value / data_balance if relative else value
+    balances, relative_balances, _ = balances_and_data_balance(tables)
+    return float(aggregate(relative_balances if relative else balances))
 
 
 @clustering_docs

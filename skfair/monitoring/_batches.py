@@ -525,11 +525,6 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
 # Values that are averaged, as numbers between 0 and 1.
 
 
-def _is_floor(settings):
-    """Whether values are counted from the largest one, since a bound is from below."""
-    return settings.constraint.gap.form == "floor"
-
-
 def scale_values(settings, values):
     """Values that are averaged, as numbers between 0 and 1; those of a floor from the top."""
     low, high = settings.range
@@ -541,10 +536,10 @@ def scale_values(settings, values):
             "a bounded loss, or clip the predictions."
         )
     scaled = (values - low) / (high - low)
-    return 1.0 - scaled if _is_floor(settings) else scaled
+    return 1.0 - scaled if settings.is_floor else scaled
 
 
 def unscale_mean(settings, mean):
     """A mean of scaled values in units of the values."""
     low, high = settings.range
-    return float(low + (1.0 - mean if _is_floor(settings) else mean) * (high - low))
+    return float(low + (1.0 - mean if settings.is_floor else mean) * (high - low))

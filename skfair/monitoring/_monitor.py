@@ -610,9 +610,8 @@ class GapMonitor(BaseEstimator):
         NotFittedError
             Before the first batch.
         """
-        self._check_updated()
-        statement = self._state.rows[-1].statement
-        return Interval(statement.estimate, statement.low, statement.high)
+        last = self.summary().iloc[-1]
+        return Interval(*map(float, last[["gap", "low", "high"]]))
 
     @property
     def outstanding_ids_(self) -> list:
@@ -672,7 +671,7 @@ class GapMonitor(BaseEstimator):
             (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
             for one in self._state.rows[-1].statement.windows
         ]
-        frame = pd.DataFrame(rows, columns=_WINDOW_COLUMNS)
+        frame = self._settings.state_gaps(pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
         return frame.assign(start=restore_times(frame["start"]))
 
     def to_frame(self) -> pd.DataFrame:
@@ -702,10 +701,12 @@ class GapMonitor(BaseEstimator):
             One row per batch with the columns "batch", "time" (at which it was read), "n" (samples
             of the batch that count), "batch_gap", "gap", "low", "high" (of `interval`),
             "evidence_for", "evidence_against", "change_evidence", "verdict" and "n_outstanding".
+            Of a `MinimumRate` gaps are the smallest rates, here and in `interval` and `windows_`.
             Only the last row changes, with samples or outcomes of the same time.
         """
         self._check_updated()
-        frame = pd.DataFrame([row.summarize() for row in self._state.rows])
+        rows = [row.summarize() for row in self._state.rows]
+        frame = self._settings.state_gaps(pd.DataFrame(rows))
         return frame.assign(time=restore_times(frame["time"]))
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
@@ -729,7 +730,11 @@ class GapMonitor(BaseEstimator):
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """
-        return GapMonitorDisplay(self.summary(), tolerance=self._settings.tolerance).plot(ax)
+        settings = self._settings
+        display = GapMonitorDisplay(
+            self.summary(), tolerance=settings.bound, is_floor=settings.is_floor
+        )
+        return display.plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

@@ -250,6 +250,7 @@ class ClusterCompositionDisplay(Display):
 _MAX_MARKERS = 25
 _METRIC_LABELS = {
     "balance": "balance (smallest / largest group, worst cluster)",
+    "relative_balance": "relative balance (share of the data's balance, worst cluster)",
     "share_ratio": "share ratio (smallest / largest share of a group, worst cluster)",
 }
 
@@ -282,7 +283,7 @@ class ParetoFrontDisplay(Display):
         Name of the front in the legend.
     cost_name : str, default="cost"
         Label of the cost axis.
-    metric : {"balance", "share_ratio"}, default="balance"
+    metric : {"balance", "relative_balance", "share_ratio"}, default="balance"
         What ``balance`` is: "share_ratio" is the smallest ratio of two groups' shares in a cluster.
 
     Attributes

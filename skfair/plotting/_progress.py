@@ -211,9 +211,13 @@ class GapMonitorDisplay(Display):
     summary: pd.DataFrame
     _: KW_ONLY
     tolerance: float
+    is_floor: bool = False  # the smallest mean of a group is bounded from below
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the gap over time; afterwards `line_` has the gaps of the batches."""
+        noun, bound, side = ("gap", "tolerance", "above")
+        if self.is_floor:
+            noun, bound, side = ("smallest rate", "bound", "below")
         ax = self._use_axes(ax, size=(7.2, 4.0))
         summary = self.summary
         has_time = summary["time"].notna().all()
@@ -231,19 +235,22 @@ class GapMonitorDisplay(Display):
                 ax.fill_between(
                     edges[steps], *band, color=color, alpha=0.25, linewidth=0, label=label
                 )
-        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label="gap so far")
+        ax.plot(x, summary["gap"], color=COLORS[0], linewidth=1.4, label=f"{noun} so far")
         # The markers are the batches alone, whatever the statement is.
         gaps = summary["batch_gap"].to_numpy()
         (self.line_,) = ax.plot(  # type: ignore[var-annotated]
-            x, gaps, ".", color=INK, markersize=5, label="gap of the batch"
+            x, gaps, ".", color=INK, markersize=5, label=f"{noun} of the batch"
         )
-        if (is_above := gaps > self.tolerance).any():
-            above = "gap above the tolerance"
+        is_beyond = gaps < self.tolerance if self.is_floor else gaps > self.tolerance
+        if is_beyond.any():
             ax.plot(
-                x[is_above], gaps[is_above], "^", color=_VERDICT_COLORS["contradicted"], label=above
+                *(x[is_beyond], gaps[is_beyond], "v" if self.is_floor else "^"),
+                color=_VERDICT_COLORS["contradicted"],
+                label=f"{noun} {side} the {bound}",
             )
-        ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label="tolerance")
-        ax.set(xlabel="time" if has_time else "batch", ylabel="gap between groups")
+        ax.axhline(self.tolerance, color=INK, linewidth=0.8, linestyle="--", label=bound)
+        label = f"{noun} of a group" if self.is_floor else "gap between groups"
+        ax.set(xlabel="time" if has_time else "batch", ylabel=label)
         # Interval limits far above all gaps leave the axes.
         top = 1.1 * np.nanmax([1.5 * self.tolerance, *gaps, *summary["gap"]])
         ax.set_ylim(bottom=min(0.0, np.nanmin([0.0, *low])), top=top or None)

@@ -20,7 +20,7 @@ from skfair.fitting._fitter import search_lines
 from skfair.fitting._guarantee import Guarantee
 from skfair.postprocessing._events import group_codes, make_fitter, sums_and_changes
 from skfair.utils._checks import join_names, warn
-from skfair.utils._numbers import limit_text
+from skfair.utils._numbers import limit_text, number_text
 
 _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""
@@ -71,7 +71,8 @@ class Conflict(NamedTuple):
         remedy = f" To keep all, relax {one}: {', or '.join(ways)}." if ways else ""
         return (
             f"By the out-of-fold probabilities no decisions keep {join_names(self.relaxations)}"
-            f"{condition}: some rate exceeds its bound by about {self.excess:.2g}.{remedy}"
+            f"{condition}: some rate exceeds its bound by about "
+            f"{number_text(self.excess, 2)}.{remedy}"
         )
 
 

@@ -17,6 +17,7 @@ from skfair.losses import is_pairwise
 from skfair.models._linear import has_rough_gram
 from skfair.problems._evaluation import Evaluation
 from skfair.utils._api import RandomState
+from skfair.utils._numbers import number_text
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
 
 if TYPE_CHECKING:
@@ -344,8 +345,9 @@ class Solver(BaseEstimator):
         is_feasible, is_certified = evaluation.violation <= self.tol, residual <= self.tol
         status = "infeasible" if not is_feasible else "optimal" if is_certified else "max_iter"
         message = (
-            f"{type(self).__name__} stopped after {n_iter} iterations with violation "
-            f"{evaluation.violation:.2g} and residual {residual:.2g} (tol={self.tol:g})."
+            f"{type(self).__name__} stopped after {n_iter} iterations with "
+            f"violation {number_text(evaluation.violation, 2)} and "
+            f"residual {residual:.2g} (tol={self.tol:g})."
         )
         if status != "optimal":
             message += f" {self.advice}"

@@ -52,6 +52,7 @@ from skfair.torch._samples import (
 from skfair.utils._api import Label, MatrixLike, RandomState
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure
+from skfair.utils._numbers import number_text
 from skfair.utils._parameters import (
     NonNegative,
     OpenShare,
@@ -600,7 +601,8 @@ def _result(evaluation, multipliers, n_iter):
     status = "infeasible" if evaluation.violation > 0 else "max_iter"
     message = (
         f"The training ended after {n_iter} epochs, whose scores have violation "
-        f"{evaluation.violation:.2g}. Raise max_iter or batch_size, or take shorter steps."
+        f"{number_text(evaluation.violation, 2)}. "
+        "Raise max_iter or batch_size, or take shorter steps."
     )
     answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
     return Result(*answer, np.nan, multipliers, n_iter, status, message)

@@ -21,8 +21,9 @@ class Built:
 
 
 def measure_route(route, n_moves):
-    """What stands in for balance and ratio of shares: the latter falls as cluster 1 shrinks."""
-    return np.transpose([(0.0, route.labels_after(number).mean()) for number in n_moves])
+    """What stands in for balances and ratio of shares: the latter falls as cluster 1 shrinks."""
+    shares = [route.labels_after(number).mean() for number in n_moves]
+    return route.ratios[n_moves], route.ratios[n_moves] / 0.5, shares
 
 
 ROUTES = [

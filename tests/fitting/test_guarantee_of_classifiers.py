@@ -26,6 +26,8 @@ from skfair.constraints import (
     BoundedGroupLoss,
     DemographicParity,
     EqualOpportunity,
+    LossParity,
+    MeanParity,
     PartialStatisticalParity,
 )
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -143,6 +145,19 @@ def test_every_constraint_on_rates_and_means_can_be_guaranteed(constraint):
     # What is guaranteed lies between the gap in training and the requested tolerance.
     assert (gaps.to_numpy() < model.guaranteed_tolerances_).all()
     assert (model.guaranteed_tolerances_ <= requested.to_numpy() + 1e-12).all()
+
+
+@pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
+@pytest.mark.parametrize("constraint", [MeanParity(tolerance=0.05), LossParity(tolerance=0.05)])
+def test_scores_that_are_made_small_use_their_tolerance(constraint):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(2, size=600)
+    X = rng.normal(size=(600, 3)) + 0.5 * groups[:, np.newaxis]
+    y = X.sum(axis=1) + (1.0 + groups) * rng.logistic(size=600) > 0.75
+    model = ConstrainedERMClassifier(constraint, confidence_level=0.9)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.verdict_ == "shown"
+    assert 0.04 < model.guaranteed_tolerances_[0] <= 0.05
 
 
 def test_without_confidence_level_the_tolerance_is_not_tightened():

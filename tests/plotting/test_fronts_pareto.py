@@ -16,6 +16,7 @@ def front(request):
     return ParetoFront(
         cost=COST,
         balance=BALANCE,
+        relative_balance=BALANCE / 0.5,
         share_ratio=BALANCE / 2,
         data_balance=0.5,
         cost_name="the cost",

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.dates import date2num
 
+from skfair.constraints import MinimumRate
 from skfair.monitoring import GapMonitor
 from skfair.plotting._progress import GapMonitorDisplay
 
@@ -75,3 +76,24 @@ def test_without_times_batches_are_numbered():
     display = monitor.plot()
     assert display.ax_.get_xlabel() == "batch"
     assert display.line_.get_xdata().tolist() == [1]
+
+
+def test_of_a_floor_the_smallest_rate_and_its_bound_are_stated():
+    rng, rates = np.random.default_rng(0), []
+    monitor = GapMonitor(MinimumRate("selection_rate", 0.3), run_length=1000)
+    for rate in (0.5, 0.5, 0.1, 0.1):
+        groups = rng.choice(["a", "b"], 400)
+        decisions = (rng.random(400) < np.where(groups == "b", rate, 0.6)).astype(int)
+        monitor.update(None, decisions, sensitive_features=groups)
+        rates.append(min(decisions[groups == name].mean() for name in "ab"))
+    summary, interval = monitor.summary(), monitor.interval()
+    np.testing.assert_allclose(summary["batch_gap"], rates)
+    assert (summary["low"] <= summary["gap"]).all() and (summary["gap"] <= summary["high"]).all()
+    assert [interval.low, interval.high] == summary[["low", "high"]].iloc[-1].tolist()
+    window = monitor.windows_.iloc[0]
+    assert window["low"] < window["gap"] < window["high"]
+    display = monitor.plot()
+    lines = {line.get_label(): line for line in display.ax_.lines}
+    assert lines["bound"].get_ydata()[0] == pytest.approx(0.3)
+    below = lines["smallest rate below the bound"].get_ydata()
+    assert below.tolist() == summary["batch_gap"].iloc[2:].tolist()

@@ -20,6 +20,7 @@ from skfair.losses import Pointwise
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import SQP
+from skfair.utils._numbers import bound_text, limit_text
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,26 @@ def test_group_losses_keep_their_bound(data):
     assert losses(data, model).max() == pytest.approx(bound, rel=1e-4)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
         fit(data, BoundedGroupLoss(0.01))
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_a_bound_that_binds_nothing_is_warned_of(data, unit):
+    X, y, group = data
+    y = unit * y
+    constant = max(np.mean((y[group == g] - y.mean()) ** 2) for g in "abc")
+    model = ConstrainedERMRegressor()
+    wrapped = ConstrainedRegressorCV(LinearRegression().fit(X, y), cv="prefit")
+    for bound in (1.01 * constant, 0.99 * constant):
+        for one in (model, wrapped):
+            one.set_params(constraint=[MeanParity(tolerance=1e6), BoundedGroupLoss(bound)])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                one.fit(X, y, sensitive_features=group)
+            messages = [str(w.message) for w in caught if "binds nothing" in str(w.message)]
+            assert len(messages) == (bound > constant)
+            if messages:
+                assert f"bound {bound_text(bound)} of BoundedGroupLoss" in messages[0]
+                assert f"above {limit_text(constant)}, be" in messages[0]
 
 
 def test_ranks_and_means_together(data):

@@ -6,13 +6,25 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from skfair.audit import Audit
-from skfair.constraints import PartialDemographicParity
+from skfair.constraints import (
+    LossParity,
+    PartialDemographicParity,
+    PartialEqualizedOdds,
+    PartialGroupAUC,
+    PartialStatisticalParity,
+)
+from skfair.constraints._constraint import bind_all
+from skfair.constraints._units import Unit, make_terms
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups import Samples
+from skfair.groups._groups import check_groups
+from skfair.losses import AbsoluteLoss
 from skfair.metrics import (
     partial_demographic_parity_difference,
     partial_statistical_parity_difference,
 )
-from skfair.regression import PartialParityRegressor
+from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
+from skfair.surrogates import Sigmoid
 
 INTERVAL = (0.1, 0.5)
 
@@ -94,6 +106,50 @@ def test_the_unit_of_the_target_does_not_matter(data):
     other = clone(model).fit(X, 1e3 * y - 7.0, sensitive_features=sex)
     np.testing.assert_allclose(other.coef_, 1e3 * model.coef_, rtol=1e-6)
     np.testing.assert_allclose(other.thresholds_, 1e3 * model.thresholds_ - 7.0, rtol=1e-6)
+
+
+def test_the_width_of_a_ramp_is_in_units_of_the_target(data):
+    X, y, sex = data
+    few = (X[:300], 100.0 * y[:300], sex[:300])
+    coef = [
+        fit_model(
+            few, PartialDemographicParity(threshold=35_000.0, width=width), enforcement=None
+        ).coef_
+        for width in (None, 0.5 * np.std(few[1]))
+    ]
+    np.testing.assert_allclose(coef[1], coef[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        (PartialStatisticalParity, 2.0),
+        (PartialGroupAUC, 2.0),
+        (PartialDemographicParity, 0.5),
+        (PartialEqualizedOdds, 0.5),
+    ],
+)
+def test_the_default_width_is_in_standard_deviations_of_the_target(data, kind, default):
+    target, group = np.sign(data[1] - 300.0), check_groups(data[2], len(data[2]))
+    samples = Samples(target, group, np.ones(len(target)))
+    for width, used in ((None, default), (8.0, 2.0)):
+        unit = Unit(300.0, 4.0)
+        (bound,) = bind_all([kind(width=width)], [samples], None, None, None, unit)[0]
+        assert bound.gap.criterion.width == used
+
+
+def test_the_absolute_loss_is_rounded_in_units_of_the_target(data):
+    X, y, _ = data
+    coef = [
+        ConstrainedERMRegressor(None, loss=AbsoluteLoss(width)).fit(X, y).coef_
+        for width in (None, 0.1 * np.std(y), np.std(y))
+    ]
+    np.testing.assert_allclose(coef[1], coef[0], rtol=1e-9)
+    assert not np.allclose(coef[2], coef[0], rtol=1e-3)
+    parity, unit = LossParity(loss=AbsoluteLoss(8.0)), Unit(0.0, 4.0)
+    smooth, exact, _ = make_terms(parity, Sigmoid(), None, None, unit)
+    assert smooth[0].width == 2.0
+    assert exact[0]([1.0], [0.0]).value == 1.0
 
 
 def test_without_groups_the_fit_is_unconstrained_and_warns(data):

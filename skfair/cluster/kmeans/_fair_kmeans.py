@@ -47,7 +47,7 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._starts import make_run_settings
-from skfair.groups._groups import GroupSummary, refuse_continuous_attributes
+from skfair.groups._groups import GroupSummary, data_balance, refuse_continuous_attributes
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, check_samples, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
@@ -90,8 +90,9 @@ class KMeansInput(NamedTuple):
 
     @property
     def data_balance(self):
-        """Balance of the samples as one cluster, in the scales of the requirements."""
-        return self.problem.balance
+        """Balance of the samples as one cluster, the minimum over attributes."""
+        weights = self.problem.group_weights
+        return min(data_balance(weights[one]) for one in self.requirements.attribute_slices)
 
     @property
     def largest_weight(self):
@@ -451,12 +452,13 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     objective_ : float
         f1, the same per unit of weight.
     balance_ : float
-        f2, the minimum balance of a cluster (smallest over largest group), in [0, 1]; of several
-        attributes the minimum of their balances relative to the data's own.
+        f2, the minimum balance of a cluster (smallest over largest group of an attribute), in
+        [0, 1].
     data_balance_ : float
-        The balance of the data as one cluster; 1 if it is relative already.
+        The balance of the data as one cluster, the minimum over attributes.
     relative_balance_ : float
-        ``balance_ / data_balance_``.
+        Minimum balance of a cluster as a share of the data's; ``balance_ / data_balance_`` of one
+        attribute, of several the minimum over them.
     cluster_balances_ : ndarray of shape (n_clusters,)
         Balance of each cluster; nan of an empty one, which there is only if X has fewer distinct
         rows than clusters. It comes last, at the centre of another one.

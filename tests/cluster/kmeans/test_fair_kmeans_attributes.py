@@ -55,11 +55,11 @@ def tables(labels, groups):
     return [clusters.T @ (column[:, None] == np.unique(column)) for column in groups.T]
 
 
-def minimum_balance(labels, groups):
-    """The minimum relative balance of an attribute, by definition."""
+def minimum_balance(labels, groups, relative=True):
+    """The minimum balance of an attribute, by definition, as a share of the data's if relative."""
     balances = []
     for table in tables(labels, groups):
-        of_data = table.sum(axis=0).min() / table.sum(axis=0).max()
+        of_data = table.sum(axis=0).min() / table.sum(axis=0).max() if relative else 1.0
         balances.append((table.min(axis=1) / table.max(axis=1)).min() / of_data)
     return min(balances)
 
@@ -174,7 +174,7 @@ def test_every_attribute_keeps_its_balance(seed, n_clusters, required, sized):
     np.testing.assert_array_equal(model.group_counts_, np.hstack(counts))
     assert model.cluster_sizes_.min() >= (smallest or 0)
     assert model.relative_balance_ == pytest.approx(minimum_balance(model.labels_, groups))
-    assert model.balance_ == model.relative_balance_
+    assert model.balance_ == pytest.approx(minimum_balance(model.labels_, groups, relative=False))
     assert model.assignment_lower_bound_ <= model.inertia_
     holds = all(keeps_balance(table, required) for table in counts)
     assert (model.status_ != "infeasible") == holds == (model.constraint_violation_ == 0)
@@ -340,11 +340,16 @@ def test_the_front_of_several_attributes_is_what_its_labels_say(from_scratch):
     front = cluster_front(
         FairKMeans(3, attributes="each", random_state=0), X, sensitive_features=groups
     )
-    assert front.data_balance == pytest.approx(1)
-    assert front.balance[0] < 0.5 < 0.9 < front.balance[-1] <= 1 + 1e-12
+    of_data = [balance_score(np.zeros(200), sensitive_features=one) for one in groups.T]
+    assert front.data_balance == pytest.approx(min(of_data))
+    relative = front.relative_balance
+    assert front.metric == "relative_balance"
+    assert (np.diff(relative) > 0).all()
+    assert relative[0] < 0.5 < 0.9 < relative[-1] <= 1 + 1e-12
     for i in range(0, len(front), max(1, len(front) // 10)):
         labels = front.labels(i)
-        assert front.balance[i] == pytest.approx(minimum_balance(labels, groups))
+        assert relative[i] == pytest.approx(minimum_balance(labels, groups))
+        assert front.balance[i] == pytest.approx(minimum_balance(labels, groups, relative=False))
         assert front.cost[i] == pytest.approx(from_scratch(X, labels, groups[:, 0]).cost / 200)
     model = front.to_estimator(front.select(min_balance=0.8))
     assert model.relative_balance_ >= 0.8
@@ -356,8 +361,9 @@ def test_metrics_of_several_attributes_are_the_least_of_each():
     labels = FairKMeans(3, min_balance=None, random_state=0).fit(X).labels_
     each = {"sensitive_features": groups, "attributes": "each"}
     columns = [{"sensitive_features": column} for column in groups.T]
-    assert balance_score(labels, **each) == pytest.approx(minimum_balance(labels, groups))
-    assert balance_score(labels, **each, relative=True) == balance_score(labels, **each)
+    for relative in (False, True):
+        score = balance_score(labels, **each, relative=relative)
+        assert score == pytest.approx(minimum_balance(labels, groups, relative))
     assert share_ratio_score(labels, **each) == min(share_ratio_score(labels, **c) for c in columns)
     ratios = [cluster_share_ratios(labels, **column) for column in columns]
     pd.testing.assert_series_equal(cluster_share_ratios(labels, **each), np.minimum(*ratios))
@@ -377,6 +383,8 @@ def test_the_fit_and_the_metrics_agree_and_there_is_a_scorer():
     model = FairKMeans(3, attributes="each", random_state=0).fit(X, sensitive_features=groups)
     each = {"sensitive_features": groups, "attributes": "each"}
     assert model.balance_ == balance_score(model.labels_, **each)
+    assert model.relative_balance_ == balance_score(model.labels_, **each, relative=True)
+    assert model.data_balance_ == balance_score(np.zeros(200), **each)
     assert model.share_ratio_ == share_ratio_score(model.labels_, **each)
     predicted = model.predict(X, sensitive_features=groups)
     score = get_scorer("attribute_balance")(model, X, sensitive_features=groups)
@@ -389,8 +397,8 @@ def test_the_alternating_algorithm_improves_every_attribute():
     model = FairKMeans(
         3, attributes="each", min_balance=0.7, algorithm=algorithm, random_state=0
     ).fit(X, sensitive_features=groups)
-    assert model.balance_ == pytest.approx(minimum_balance(model.labels_, groups))
-    assert model.balance_ >= 0.7
+    assert model.relative_balance_ == pytest.approx(minimum_balance(model.labels_, groups))
+    assert model.relative_balance_ >= 0.7
     front = cluster_front(
         FairKMeans(2, attributes="each", random_state=0),
         X[:100],
@@ -398,7 +406,7 @@ def test_the_alternating_algorithm_improves_every_attribute():
         algorithm=AlternatingFront(n_starts=6, n_iter=40),
     )
     labels = front.labels(-1)
-    assert front.balance[-1] == pytest.approx(minimum_balance(labels, groups[:100]))
+    assert front.relative_balance[-1] == pytest.approx(minimum_balance(labels, groups[:100]))
 
 
 def test_the_choice_is_one_of_two():

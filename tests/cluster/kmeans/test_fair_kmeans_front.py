@@ -426,10 +426,10 @@ def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, me
         for table, column in zip(tables, columns, strict=True):
             np.add.at(table, (front.labels(i), column), sample_weight)
         balances = [(table.min(axis=1) / table.max(axis=1)).min() for table in tables]
-        if attributes == "each":
-            of_data = [table.sum(axis=0).min() / table.sum(axis=0).max() for table in tables]
-            balances = np.divide(balances, of_data)
+        of_data = [table.sum(axis=0).min() / table.sum(axis=0).max() for table in tables]
+        relative = min(np.divide(balances, of_data))
         shares = [table / table.sum(axis=0) for table in tables]
         share_ratios = [(share.min(axis=1) / share.max(axis=1)).min() for share in shares]
         assert front.balance[i] == pytest.approx(min(balances), rel=1e-11, abs=1e-15)
+        assert front.relative_balance[i] == pytest.approx(relative, rel=1e-11, abs=1e-15)
         assert front.share_ratio[i] == pytest.approx(min(share_ratios), rel=1e-11, abs=1e-15)
