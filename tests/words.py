@@ -147,12 +147,14 @@ def to_snake_case(name):
 def unclear_identifiers(paths):
     """Pairs (path, name) of the names that are on the list, sorted."""
     pairs = identifiers(paths)
-    return sorted(pair for pair in pairs if IDENTIFIERS.search(_listed_parts(pair[1])))
+    return sorted(pair for pair in pairs if _is_unclear(pair[1]))
 
 
-def _listed_parts(name):
-    """Name in lower case with underscores, of a test without the words that are plain English."""
-    return ENGLISH.sub("", name) if name.startswith("test_") else to_snake_case(name)
+@cache
+def _is_unclear(name):
+    """Whether a name has words of the list; that of a test may have those of plain English."""
+    words = ENGLISH.sub("", name) if name.startswith("test_") else to_snake_case(name)
+    return IDENTIFIERS.search(words) is not None
 
 
 def functions_without_verb(paths):

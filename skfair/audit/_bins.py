@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit._reading import parse_column
+from skfair.audit._reading import check_are_numbers, parse_column, read_as
 from skfair.audit._tables import attribute_name
 from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING
@@ -68,13 +68,20 @@ def find_bins(name, labels, counts):
     return Bins(cuts.tolist(), texts)
 
 
-def bin_labels(labels, bins):
+def bin_labels(name, labels, bins):
     """Labels of numbers as bins in words; missing ones remain."""
     binned, is_known = labels.astype(object), labels != MISSING
-    numbers = parse_column(pd.Series(labels[is_known], dtype=object).infer_objects())
+    numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
+    check_are_numbers([numbers])
     at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64))
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
     return binned
+
+
+def read_bins(role, column, counts=None):
+    """How a column of bins was read; its entries count as often as the counts."""
+    notation = f"numbers in {N_BINS} bins of equally many samples"
+    return read_as(role, column, weights=counts)._replace(notation=notation)
 
 
 def find_group_bins(groups, columns):
@@ -106,7 +113,8 @@ def bin_groups(groups, bins):
         return groups
     labels = groups.labels.copy()
     for place, one in bins.items():
-        labels[:, place] = bin_labels(labels[:, place], one)
+        name = attribute_name(groups.attributes[place], place)
+        labels[:, place] = bin_labels(name, labels[:, place], one)
     table = pd.DataFrame(labels)
     codes = table.groupby([*table], sort=False).ngroup().to_numpy()[groups.codes]
     return groups.regroup(codes, labels[~table.duplicated()]).rename(groups.attributes)

@@ -111,7 +111,7 @@ def protect_claim(claim, audit, min_published):
         min_published=min_published,
         unpublished=protection.clause,
         source={name: one for name, one in claim.source.items() if name != "sha256"},
-        reading=audit.reading.protect(protection.restrict(audit).n_samples),
+        reading=audit.reading.protect(protection.restrict(audit).n_samples, protection.hidden),
     )
     compares_all = claim.form not in ("gap", "ratio", "floor", "ceiling")
     if len(protected.sizes) == len(claim.sizes) and not (compares_all and protection.clause):

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.audit._bins import N_BINS, Bins, bin_groups, find_group_bins
+from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
 from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
@@ -178,11 +178,11 @@ class AuditData:
         binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
         read = []
         for role, column in self._columns_by_role(names):
-            is_binned = (role, column.name) in binned
-            old = None if is_binned else entries.get(column.name)
-            one = read_as(role, column, old, positive.get(role), counts)
-            notation = f"numbers in {N_BINS} bins of equally many samples"
-            read.append(one._replace(notation=notation) if is_binned else one)
+            if (role, column.name) in binned:
+                read.append(read_bins(role, column, counts))
+                continue
+            old = entries.get(column.name)
+            read.append(read_as(role, column, old, positive.get(role), counts))
         left_out = {
             "rows have weight 0": int((~self.is_used).sum()),
             "samples of unknown group are left out": self.n_excluded,

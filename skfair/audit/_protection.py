@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask
-from skfair.utils._checks import join_names
+from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
+from skfair.utils._checks import argument_error, join_names
 
 
 class Protection(NamedTuple):
@@ -41,6 +41,16 @@ class Protection(NamedTuple):
         limit = f"counts from 1 to {self.min_published - 1} are not published"
         text = self.clause
         return f"{text}, so that {limit} and cannot be computed" if text else f"none; {limit}"
+
+    def check_reference(self, reference):
+        """Raise for a reference group, by attribute, that is not published."""
+        for name, group in (reference or {}).items():
+            if group_text(group) in self.hidden.get(name_as_text(name), ()):
+                raise argument_error(
+                    f"reference names the group {group!r} of {name}, but min_published="
+                    f"{self.min_published} keeps it back, with all differences from it. Name "
+                    "another group, or leave out one of the two."
+                )
 
     def restrict(self, audit):
         """The audit of the samples that printed numbers count."""

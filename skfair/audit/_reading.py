@@ -27,6 +27,13 @@ def check_complete_column(table, name):
         first = int(column.isna().to_numpy().argmax())
         written = table[name].iloc[first]
         quoted = f" ({written!r})" if isinstance(written, str) else ""
+        others = column.dropna().unique()
+        if len(others) == 1 and not quoted:
+            raise ValueError(
+                f"The column {name!r} holds {others[0]!r} or nothing. An empty entry may be "
+                "another class or a missing value: write the class, or leave these rows out of the "
+                "file."
+            )
         raise ValueError(
             f"The column {name!r} must be complete, but {int(column.isna().sum())} of its "
             f"{len(column)} entries are missing, the first in row {first + 1}{quoted}; leave these "
@@ -162,6 +169,16 @@ def parse_dates(column, date_format=None):
     return times.dt.tz_localize(None)
 
 
+def describe_date(text):
+    """A date as it is written, with the formats that it may have if these are two."""
+    match = re.fullmatch(r"\d{1,2}([-/.])\d{1,2}\1(\d{2}|\d{4})", str(text).strip())
+    if match is None:
+        return repr(text)
+    sign, year = match[1], "Yy"[len(match[2]) == 2]
+    formats = (f"%{first}{sign}%{second}{sign}%{year}" for first, second in ("dm", "md"))
+    return f"{text!r}, which may be of --date-format {' or '.join(formats)}"
+
+
 _TIME_ZONE_OFFSET = re.compile(r"\s*(Z|[+-]\d{2}(:?\d{2})?)$", re.IGNORECASE)
 """Offset of a time zone at the end of a time of day."""
 
@@ -215,6 +232,10 @@ _AFFIRMATIVE = frozenset("1 1.0 true t yes y ja j oui o si sí s sim".split())
 _NEGATIVE = frozenset("0 0.0 -1 false f no n nein non não".split())
 """Ways to write yes and no, in lower case."""
 
+_ACCEPTED = frozenset("accepted approved admitted granted hired selected pass passed".split())
+_REJECTED = frozenset("rejected denied declined refused fail failed".split())
+"""Words for decisions, in lower case, of which one column has one for each class."""
+
 _NUMBER = r"[+-]?\d*[.,]?\d+"
 
 
@@ -226,8 +247,12 @@ def _refuse_two_notations(column):
     numbers = [one for one in labels if re.fullmatch(f"{_NUMBER}|true|false", one.casefold())]
     words = [one for one in labels if not re.search(r"\d", one) and one not in numbers]
     pair = [numbers[0], words[0]] if numbers and words else None
-    if {one.casefold() for one in labels} <= _AFFIRMATIVE | _NEGATIVE:
-        ways = [[x for x in labels if x.casefold() in y] for y in (_AFFIRMATIVE, _NEGATIVE)]
+    ways = [
+        [x for x in labels if x.casefold() in y]
+        for y in (_AFFIRMATIVE | _ACCEPTED, _NEGATIVE | _REJECTED)
+    ]
+    is_yes_or_no = {one.casefold() for one in labels} <= _AFFIRMATIVE | _NEGATIVE
+    if is_yes_or_no or (sum(map(len, ways)) == len(labels) and min(map(len, ways)) > 1):
         pair = max(ways, key=len)[:2]
     if pair is None:
         return
@@ -347,14 +372,15 @@ _MAX_READ_LABELS = 20
 class ColumnReading(NamedTuple):
     """How a column was read: its notation, labels with counts, and what changed entries.
 
-    ``labels`` has the count of each label, of at most 20, ``positive`` those that count as the
-    positive class, and ``changed`` the number of entries by the rule that changed them.
+    ``labels`` has the count of each label, of at most 20, or None where counts are not published,
+    ``positive`` those that count as the positive class, and ``changed`` the number of entries by
+    the rule that changed them.
     """
 
     name: str
     role: str
     notation: str
-    labels: dict[str, int]
+    labels: dict[str, int | None]
     positive: tuple[str, ...]
     changed: dict[str, int]
 
@@ -433,9 +459,17 @@ class Reading:
         ]
         return both[0] == both[1]
 
-    def protect(self, n_samples: int) -> Reading:
-        """The reading without counts and labels, of so many samples that printed numbers count."""
-        columns = [one._replace(labels={}, changed={}) for one in self.columns]
+    def protect(self, n_samples: int, hidden: dict[str, Any]) -> Reading:
+        """The reading without counts, of so many samples that printed numbers count.
+
+        Labels are those of two classes, and of groups that are not hidden, by column.
+        """
+        columns = []
+        for one in self.columns:
+            is_class = one.role in ("decision", "outcome") and len(one.labels) == 2
+            names = {*one.labels} if is_class or one.role == "group" else set()
+            names -= {*hidden.get(one.name, ())}
+            columns.append(one._replace(labels=dict.fromkeys(sorted(names)), changed={}))
         return Reading(tuple(columns), n_samples, n_samples, {}, is_file=self.is_file)
 
     def to_dict(self) -> dict[str, Any]:
@@ -461,7 +495,7 @@ class Reading:
         rows = []
         for one in self.columns:
             counts = [
-                f"{label!r} {n:,}" + " (positive)" * (label in one.positive)
+                repr(label) + (f" {n:,}" if n else "") + " (positive)" * (label in one.positive)
                 for label, n in one.labels.items()
             ]
             changed = [f"{rule}: {n:,}" for rule, n in one.changed.items()]

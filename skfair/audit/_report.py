@@ -378,14 +378,16 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 FairnessReport._settings = tuple(one.name for one in fields(FairnessReport))
 
 
-def report_audit(audit, min_published, metrics, *settings):
+def report_audit(audit, min_published, metrics, reference, *settings):
     """The report of an audit, as :meth:`Audit.report`."""
-    every = _report_samples(audit, metrics, *settings)
+    every = _report_samples(audit, metrics, reference, *settings)
     if min_published is None:
         return every
     protection = protect_audit(audit, min_published, metrics, every.subgroups)
-    counted = protection.restrict(audit)
-    report = every if counted is audit else _report_samples(counted, metrics, *settings)
+    protection.check_reference(reference)
+    counted, report = protection.restrict(audit), every
+    if counted is not audit:
+        report = _report_samples(counted, metrics, reference, *settings)
     # A number of missing values is a sum of counts, all of which must be published.
     unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
@@ -400,7 +402,7 @@ def report_audit(audit, min_published, metrics, *settings):
         unpublished=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,
-        reading=audit.reading.protect(counted.n_samples),
+        reading=audit.reading.protect(counted.n_samples, protection.hidden),
     )
 
 

@@ -35,6 +35,7 @@ from skfair.utils._sklearn import CallbackSupportMixin
 
 
 ROUNDING = 1e-12  # of sums and ratios
+SIZE_ROUNDING = 1e-9  # of the heaviest sample, by less than which sizes may miss their bounds
 GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
 BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""
@@ -286,7 +287,7 @@ def _balance_details(attributes, tables):
 
 def _describe_size_violations(sizes, requirements, largest_weight):
     # Integer counts make integer sizes; of other weights the last sample may not fit.
-    rounding, total = largest_weight * (1 - 1e-9), float(sizes.sum())
+    rounding, total = largest_weight * (1 - SIZE_ROUNDING), float(sizes.sum())
     too_small, too_large = requirements.smallest - sizes.min(), sizes.max() - requirements.largest
     if too_small > rounding:
         sentence = f"A cluster size of {requirements.smallest:.12g} is not reached by all clusters"

@@ -36,24 +36,16 @@ def add_certify_command(commands):
     add_column_options(certify, ["classification", "regression"])
     add_published_option(certify)
     add = certify.add_argument
-    add(
-        "--constraint",
-        default="demographic_parity",
-        choices=sorted(CONSTRAINTS),
-        metavar="NAME",
-        help=f"one of {join_names(sorted(CONSTRAINTS), 20)} (default demographic_parity)",
-    )
+    names = sorted(CONSTRAINTS)
+    about = f"one of {join_names(names, 20)} (default demographic_parity)"
+    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
     bound = add_tolerance_options(certify)
     bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
-    add(
-        "--odds-ratio",
-        type=float,
-        default=1.0,
-        help="with --missing at_random: factor by which odds of a group may differ (default 1)",
-    )
+    about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
+    add("--odds-ratio", type=float, default=1.0, help=about)
     add("--salt", help="secret text with which the claim states a digest of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")

@@ -7,6 +7,7 @@ from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
+    add_published_option,
     check_column_options,
     check_output,
     output_results,
@@ -27,6 +28,9 @@ def add_compare_command(commands):
     )
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")
+    add_published_option(
+        command, "the counts of two files, from which a third table could be computed"
+    )
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_compare, parser=command, probability=None)
 

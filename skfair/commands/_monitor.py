@@ -2,9 +2,8 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import date
-from html import escape
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,18 +12,23 @@ import numpy as np
 import pandas as pd
 
 from skfair import __version__
+from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
 from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
 from skfair.audit._reading import (
     Reading,
+    check_are_numbers,
     check_complete_column,
     check_counts,
     check_same_notation,
+    describe_date,
     find_label,
     parse_dates,
     place_outcomes,
     read_as,
     read_outcomes,
+    write_labels,
 )
+from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import (
     confidence_text,
     describe_bound,
@@ -33,27 +37,31 @@ from skfair.audit._sentences import (
     small_groups_note,
     verdict_text,
 )
+from skfair.commands._monitor_picture import draw_gaps, time_text
 from skfair.commands._options import (
     FINDING_STATUS,
     OPEN_STATUS,
-    add_count_option,
     add_file_options,
     add_output_options,
+    add_published_option,
+    add_row_options,
     check_output,
+    check_threshold_option,
     describe_file,
     find_option,
     output_results,
     read_table,
     resolve_output,
 )
+from skfair.commands._predictions import add_repeats, apply_threshold
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
-from skfair.groups._known import MISSING, fill_missing
+from skfair.groups._groups import check_groups
+from skfair.groups._known import MISSING
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
 from skfair.statistics import check_level
 from skfair.utils._checks import check_choice, join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
-from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 
@@ -91,8 +99,11 @@ class DecisionLog(NamedTuple):
     ids: pd.Series | None
 
 
-def read_log(options):
-    """The columns that the options of the command name, and how they were read."""
+def read_log(options, known_bins=None):
+    """The columns that the options of the command name, how they were read, and bins of numbers.
+
+    `known_bins` are those of earlier files by place of the attribute, None without these.
+    """
     roles = ("prediction", "time", "target", "outcome_date", "weight", "id", "count")
     names = [getattr(options, role) for role in roles]
     names = [name for name in (*names, *options.sensitive) if name is not None]
@@ -102,22 +113,50 @@ def read_log(options):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
-    groups = table[options.sensitive].astype(object)
+    y_pred = _find_decisions(y_pred, y_true, options)
+    known = SensitiveFeatures(
+        table[options.sensitive].apply(write_labels),
+        unknown=options.unknown,
+        missing=options.missing,
+    )
+    groups = check_groups(known.fill(len(table)), len(table))
+    bins = find_group_bins(groups, None) if known_bins is None else known_bins
+    groups = bin_groups(groups, bins)
+    groups = pd.DataFrame(groups.labels[groups.codes], table.index, options.sensitive)
     periods = _find_periods(table[options.time], options, "--time")
     known_in, is_late = periods, y_true is not None and y_true.isna().any()
     if options.outcome_date is not None:
         known_in, is_late = _outcome_periods(table, options, y_true, periods), True
     ids = None
-    if is_late or options.id is not None:
+    if is_late or (options.id is not None and options.repeats == "refuse"):
         ids = _read_ids(table, options)
-    groups = fill_missing(groups.map(str).where(groups.notna(), None))
-    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
+    # Rows that do not count, by reason.
+    is_unknown = (groups == MISSING).any(axis=1) & (known.treatment == "exclude")
+    left_out = {"samples of unknown group are left out": is_unknown}
     if weights is not None:
-        log = DecisionLog(*(None if column is None else column[weights > 0] for column in log))
-    return log, _describe_log(log, options, written, table)
+        left_out["rows have weight 0"] = ~(weights > 0) & ~is_unknown
+    is_used = ~np.any([*left_out.values()], axis=0)
+    log = DecisionLog(y_pred, y_true, weights, groups, periods, known_in, ids)
+    log = DecisionLog(*(None if column is None else column[is_used] for column in log))
+    left_out = {reason: int(mask.sum()) for reason, mask in left_out.items() if mask.any()}
+    reading = _describe_log(log, bins, options, written, table)
+    return log, add_repeats(options, replace(reading, left_out=left_out), written), bins
 
 
-def _describe_log(log, options, written, table):
+def _find_decisions(y_pred, y_true, options):
+    """Decisions: the column itself, or whether its scores are above --threshold."""
+    if options.threshold is not None:
+        check_threshold_option(options)
+        check_are_numbers([y_pred])
+        known = None if y_true is None else y_true.dropna().infer_objects()
+        positive = None if known is None else find_label(options.positive, known)
+        y_pred = apply_threshold(y_pred, known, options.threshold, positive)
+    if y_true is not None and y_true.notna().any():
+        check_same_notation(y_true.dropna().infer_objects(), y_pred)
+    return y_pred
+
+
+def _describe_log(log, bins, options, written, table):
     """The reading of decisions over time."""
     times = parse_dates(table[options.time], options.date_format).rename(options.time)
     columns = [("decision", log.y_pred), ("outcome", log.y_true), ("time", times)]
@@ -128,20 +167,19 @@ def _describe_log(log, options, written, table):
     written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
     positive = {"decision": label, "outcome": label}
     read = [
-        read_as(role, column.loc[written.index], written[column.name], positive.get(role))
+        read_bins(role, column)
+        if role == "group" and options.sensitive.index(column.name) in bins
+        else read_as(role, column.loc[written.index], written.get(column.name), positive.get(role))
         for role, column in columns
         if column is not None
     ]
-    n_without_weight = len(table) - len(written)
-    left_out = {"rows have weight 0": n_without_weight} if n_without_weight else {}
-    return Reading(tuple(read), len(table), len(written), left_out, is_file=True)
+    return Reading(tuple(read), len(table), len(written), {}, is_file=True)
 
 
 def _repeat_counted_rows(table, options):
     """The table with each row as often as --count says, so that a row is a sample."""
-    names = {"--id": options.id, "--weight": options.weight, "--outcome-date": options.outcome_date}
-    names["--delay"] = options.delay
-    if unused := [option for option, value in names.items() if value is not None]:
+    names = ("id", "weight", "outcome_date", "delay")
+    if unused := [find_option(name) for name in names if getattr(options, name) is not None]:
         raise ValueError(
             f"--count is for decisions with complete outcomes and equal weights; leave out "
             f"{join_names(unused)}, or pass a file with a row for each sample."
@@ -183,7 +221,6 @@ def _read_outcomes(table, options, y_pred):
         )
     if y_true is None:
         return pd.Series(None, index=table.index, dtype=object, name=name)
-    check_same_notation(y_true, y_pred)
     return place_outcomes(y_true, table)
 
 
@@ -218,7 +255,8 @@ def _read_ids(table, options):
     if ids.duplicated().any():
         raise ValueError(
             f"--id must name a column of different values, but {ids[ids.duplicated()].iloc[0]!r} "
-            f"occurs more than once in {options.id!r}."
+            f"occurs more than once in {options.id!r}. Delete repeated rows, or pass --repeats "
+            "keep if each of them is a sample and no outcome comes later."
         )
     return ids
 
@@ -229,9 +267,9 @@ def _find_periods(column, options, option):
     if times.isna().any():
         first = int(times.isna().to_numpy().argmax())
         raise ValueError(
-            f"{option} must name a column of dates such as 2026-03-01 or 01.03.2026, or as "
+            f"{option} must name a column of dates, all as 2026-03-01 or all as 01.03.2026, or as "
             f"--date-format says, but row {first + 1} of {column.name!r} holds "
-            f"{column.iloc[first]!r}."
+            f"{describe_date(column.iloc[first])}."
         )
     return times.dt.to_period(PERIODS[options.by]).dt.start_time
 
@@ -252,20 +290,22 @@ def parse_delay(text, by):
     return delay + pd.Timedelta(_PERIOD_LENGTH_DIFFERENCES.get(by, 0), "D")
 
 
-def feed(monitor, log, takes_late=False):
+def feed(monitor, log, by, takes_late=False):
     """Let a monitor read the periods that it has not read, and the outcomes that have come since.
 
+    A period without decisions and outcomes is a batch without samples, since windows are months.
     Periods before the last one that was read are an error, unless windows take them late. Returns
     the number of decisions that are left out, because their period was read before.
     """
     _refuse_distant_periods(monitor, log.periods)
-    is_new, known_in = pd.Series(True, index=log.periods.index), log.outcome_periods
+    is_new, known_in, read = pd.Series(True, log.periods.index), log.outcome_periods, []
     if hasattr(monitor, "verdict_"):
-        last = monitor.summary()["time"].iloc[-1]
+        first, last = monitor.summary()["time"].iloc[[0, -1]]
+        read = [last]
         is_new = log.periods > last
         is_late = ~is_new & ~log.periods.isin(monitor.decision_times_)
-        if not takes_late:
-            _refuse_late_periods(log.periods[is_late])
+        # Windows begin with the first period.
+        _refuse_late_periods(log.periods[is_late & ~(takes_late & (log.periods > first))])
         for time in sorted(log.periods[is_late].unique()):
             _feed_decisions(monitor.update_late, log, log.periods == time, time)
         log = DecisionLog(*(None if one is None else one[~is_late] for one in log))
@@ -277,8 +317,11 @@ def feed(monitor, log, takes_late=False):
     has_outcome = pd.Series(False, index=is_new.index)
     if log.ids is not None and log.y_true is not None:
         has_outcome = log.y_true.notna()
-    times = pd.concat([log.periods[is_new], known_in[has_outcome]])
-    for time in sorted(times.unique()):
+    times = {*log.periods[is_new], *known_in[has_outcome]}
+    absent = _list_absent([*times, *read], by)
+    for time in sorted({*times, *absent}):
+        if time in absent:
+            monitor.update_labels([], [], time=time)
         rows = is_new & (log.periods == time)
         if rows.any():
             _feed_decisions(monitor.update, log, rows, time)
@@ -288,6 +331,14 @@ def feed(monitor, log, takes_late=False):
         if rows.any():
             monitor.update_labels(log.ids[rows], log.y_true[rows].infer_objects(), time=time)
     return int((~is_new).sum())
+
+
+def _list_absent(times, by):
+    """Periods between the first and the last of some times that are not among these."""
+    known = pd.DatetimeIndex(times)
+    if not len(known):
+        return known
+    return pd.period_range(known.min(), known.max(), freq=PERIODS[by]).start_time.difference(known)
 
 
 _MAX_SHARE_OF_DISTANT, _MAX_YEARS_BETWEEN = 0.01, 2.0
@@ -303,7 +354,7 @@ def _refuse_distant_periods(monitor, periods):
     for side in [times[end + 1 :] for end in gaps] + [times[: end + 1] for end in gaps]:
         n = int(counts.reindex(side).sum())
         is_new = bool(known) and not set(side) & set(known)
-        if n and (is_new or n <= _MAX_SHARE_OF_DISTANT * len(periods)):
+        if n and (is_new or n <= max(1.0, _MAX_SHARE_OF_DISTANT * len(periods))):
             day = counts.reindex(side).dropna().index[0]
             raise ValueError(
                 f"--time: {n:,} of {len(periods):,} decisions are more than {_MAX_YEARS_BETWEEN:g} "
@@ -320,8 +371,9 @@ def _refuse_late_periods(late):
         raise ValueError(
             f"Periods must be read in order, but {len(late):,} decisions are of periods ({days}) "
             "that were not read before later ones were. Evidence cannot be added to the past: "
-            "pass --late to count them in the last months alone, begin another monitor with all "
-            "periods, by another file as --state, or leave these decisions out."
+            "pass --late to count them in the last months alone, if they are not before the first "
+            "one, begin another monitor with all periods, by another file as --state, or leave "
+            "these decisions out."
         )
 
 
@@ -340,12 +392,6 @@ def _feed_decisions(update, log, rows, time):
 # A monitor of a gap as one page of HTML, and its findings as sentences.
 
 
-_WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
-
-_MAX_DATE_LABELS = 5
-"""Number of dates below the picture of a monitor, at most."""
-
-
 def render_monitor(monitor, title, period="batch", facts=MappingProxyType({}), reading=None):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
@@ -354,7 +400,10 @@ def render_monitor(monitor, title, period="batch", facts=MappingProxyType({}), r
     tables = _batch_table(monitor, period), *_alarm_table(monitor, period), _rate_table(monitor)
     sections = [
         ("Findings", monitor_findings(monitor, period)),
-        ("The gap over time", [Markup(_draw_gaps(monitor, period)), *tables]),
+        (
+            "The gap over time",
+            [Markup(draw_gaps(monitor, _find_quantity(monitor), period)), *tables],
+        ),
         ("How to read this", [_describe_method(monitor, period)]),
     ]
     if reading is not None:
@@ -394,9 +443,9 @@ def _records_to_json(table):
 def monitor_findings(monitor, period="batch"):
     """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing."""
     summary, rates = monitor.summary(), monitor.to_frame()
-    first, last = (_time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
+    first, last = (time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
-    batches = f"{len(summary)} batches, from {first} to {last}"
+    batches = f"{_count_batches(len(summary), 'batch')}, from {first} to {last}"
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
@@ -416,8 +465,7 @@ def _describe_absent_periods(monitor, period):
     times = monitor.decision_times_
     if period not in PERIODS or not all(isinstance(one, pd.Timestamp) for one in times):
         return
-    expected = pd.period_range(min(times), max(times), freq=PERIODS[period]).start_time
-    if absent := [f"{one:%Y-%m-%d}" for one in expected.difference(pd.DatetimeIndex(times))]:
+    if absent := [f"{one:%Y-%m-%d}" for one in _list_absent(times, period)]:
         noun = _plural(period) if len(absent) > 1 else period
         yield f"No decisions were read of {len(absent)} {noun} in between: {join_names(absent, 6)}."
 
@@ -433,11 +481,11 @@ def _describe_windows(monitor, summary, period):
         when = f" in the last {join_names(map(str, windows['n_batches']))} {_plural(period)}"
         yield f"{verdict_text('open', quantity, bound, attributes, when)}."
         return
-    window, last = judged.iloc[0], _time_text(summary, summary["time"].iloc[-1])
+    window, last = judged.iloc[0], time_text(summary, summary["time"].iloc[-1])
     verdict, share = window["verdict"], {"contradicted": 4, "shown": 2}[window["verdict"]]
     when = (
         f" in the last {_count_batches(window['n_batches'], period)}, from "
-        f"{_time_text(summary, window['start'])} to {last}"
+        f"{time_text(summary, window['start'])} to {last}"
     )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
@@ -462,8 +510,13 @@ def _describe_gap_so_far(monitor, summary):
     """Sentences on the gap so far, and whether the tolerance is kept."""
     has_restarted = len(monitor.alarms_) and monitor.run_length is not None
     start, quantity = "last alarm" if has_restarted else "start", _find_quantity(monitor)
+    rates, late = monitor.to_frame(), ""
+    if times := monitor.late_times_:
+        n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
+        days = join_names(time_text(summary, one) for one in times)
+        late = f", without {n_late:,} samples of {days}, which came late"
     yield (
-        f"Observed since the {start}: {quantity.size(*monitor.interval())}, with "
+        f"Observed since the {start}{late}: {quantity.size(*monitor.interval())}, with "
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
         f"change; the tolerance is {quantity.bound(monitor.tolerance)}."
     )
@@ -490,18 +543,14 @@ def _describe_verdict(monitor, summary):
     alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
     if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
-        first = _time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
+        first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         return (
             f"Shown since the {start}: the tolerance is kept, first shown in {first}, with an "
             f"e-value of {monitor.evidence_for_:.3g} now."
         )
     if not len(alarms) and len(shown):
-        last = _time_text(summary, shown["time"].iloc[-1])
-        return (
-            f"Not shown any more: it was until {last}, of the mean since the start, and recent "
-            "batches differ from it."
-        )
+        return _describe_lapse(monitor, summary, shown.iloc[-1])
     if not len(alarms):
         return (
             f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
@@ -514,101 +563,37 @@ def _describe_verdict(monitor, summary):
     again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
     return (
         f"Contradicted since {first}: the gap exceeds the tolerance, most likely since "
-        f"{_time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
+        f"{time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
+    )
+
+
+def _describe_lapse(monitor, summary, last):
+    """Sentence on why a certificate lapsed, of which this is the last batch."""
+    until = f"it was until {time_text(summary, last['time'])}, of the mean since the start"
+    if monitor.evidence_for_ >= monitor.evidence_needed_:
+        return f"Not shown any more: {until}, and recent batches differ from it."
+    rates = monitor.to_frame()
+    sizes = rates.groupby("group")["n"].sum()
+    early = rates[rates["batch"] <= last["batch"]].groupby("group")["n"].sum()
+    was_small = early.reindex(sizes.index, fill_value=0) < monitor.min_group_size
+    joined = sizes.index[was_small & (sizes >= monitor.min_group_size)]
+    why = f" since {join_names(map(repr, joined))} became large enough to be compared"
+    return (
+        f"Not shown any more: {until}. The e-value for the tolerance is now "
+        f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed"
+        f"{why * bool(len(joined))}."
     )
 
 
 def _batch_time_text(summary, batch):
     """The time of a batch, as text."""
-    return _time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
+    return time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
 def _find_quantity(monitor):
     """What the monitor compares."""
     constraint = resolve_name(CONSTRAINTS, monitor.constraint, "constraint", Constraint)
     return describe_bound(constraint, pos_label=monitor.pos_label)
-
-
-def _time_text(summary, time):
-    """A time of a batch as text: a date, without its hours where all batches begin at midnight."""
-    if not isinstance(time, pd.Timestamp):
-        return f"{time:g}"
-    is_date = (summary["time"].dt.normalize() == summary["time"]).all()
-    return f"{time:%Y-%m-%d}" if is_date else f"{time:%Y-%m-%d %H:%M}"
-
-
-_COLORS = {"open": "#0072b2", "shown": "#009e73", "contradicted": "#d55e00"}
-"""Colours of the statement by verdict, as those of displays."""
-
-
-def _draw_gaps(monitor, period):
-    """Statements as a band, gaps of the batches alone as markers, and tolerance, over time."""
-    summary = monitor.summary()
-    known = summary["batch_gap"].dropna()
-    top = max(1.5 * monitor.tolerance, 1.1 * known.max() if len(known) else 0.0) or 1.0
-    step = (_WIDTH - 2 * _MARGIN) / len(summary)
-
-    def x(position):
-        return f"{_MARGIN + step * (position + 0.5):.1f}"
-
-    def y(gap):
-        return f"{_HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * min(gap, top) / top:.1f}"
-
-    shapes = []
-    for i, row in enumerate(summary.itertuples()):
-        high, height = y(row.high), float(y(row.low)) - float(y(row.high))
-        shapes.append(
-            f'<rect x="{float(x(i)) - step / 2:.1f}" y="{high}" width="{step:.1f}" '
-            f'height="{height:.1f}" fill="{_COLORS[row.verdict]}" fill-opacity=".25"/>'
-        )
-    line = " ".join(f"{x(i)},{y(gap)}" for i, gap in enumerate(summary["gap"]))
-    shapes.append(f'<polyline points="{line}" class="line"/>')
-    ends = f'x1="{_MARGIN}" x2="{_WIDTH - _MARGIN:g}"'
-    at = y(monitor.tolerance)
-    shapes.append(f'<line class="ref" {ends} y1="{at}" y2="{at}"/>')
-    shapes += [
-        _marker(float(x(i)), float(y(gap)), gap > monitor.tolerance)
-        for i, gap in enumerate(summary["batch_gap"])
-        if isfinite(gap)
-    ]
-    shapes += _axis_labels(monitor, top, y)
-    shapes += _date_labels(summary, x)
-    return (
-        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="Gap over time" '
-        f'style="height:auto">{"".join(shapes)}</svg><p>Markers: the gap of each {period} alone, '
-        f"in {_find_quantity(monitor).unit} (circle: within the tolerance, triangle: above it). "
-        "Band: what is stated on all samples so far, its height the interval of the gap, its "
-        "colour the verdict (blue: open, green: shown, orange: contradicted). Line: gap so far. "
-        "Dashed: tolerance.</p>"
-    )
-
-
-def _axis_labels(monitor, top, y):
-    """Yield 0 and the largest gap at the left of a picture, and the tolerance at its right."""
-    right, quantity = _WIDTH - _MARGIN + 6, _find_quantity(monitor)
-    for gap in (0.0, top):
-        text = quantity.number(gap)
-        yield f'<text x="{_MARGIN - 6:g}" y="{y(gap)}" text-anchor="end">{text}</text>'
-    at, text = float(y(monitor.tolerance)) + 4, quantity.number(monitor.tolerance)
-    yield f'<text x="{right:g}" y="{at:g}">{text}</text>'
-
-
-def _date_labels(summary, x):
-    """Yield some times of batches with their ticks, the first and the last among them."""
-    n = len(summary)
-    for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_DATE_LABELS)).round().astype(int)):
-        at, bottom = x(i), _HEIGHT - _MARGIN
-        time = escape(_time_text(summary, summary["time"].iloc[i]))
-        yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
-        yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
-
-
-def _marker(x, y, is_above):
-    """A triangle for a gap above the tolerance, else a circle."""
-    if not is_above:
-        return f'<circle cx="{x:g}" cy="{y:g}" r="4" fill="currentColor"/>'
-    color = _COLORS["contradicted"]
-    return f'<path d="M{x:g} {y - 6:g}l6 10h-12z" fill="{color}" stroke="currentColor"/>'
 
 
 def _batch_table(monitor, period):
@@ -619,7 +604,7 @@ def _batch_table(monitor, period):
     for row in summary.itertuples():
         gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
         evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
-        cells = (_time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
+        cells = (time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
         rows.append((cells, row.verdict == "contradicted"))
     note = (
         f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
@@ -637,7 +622,7 @@ def _alarm_table(monitor, period):
     titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
     rows = []
     for row in alarms.itertuples():
-        times = [_time_text(summary, time) for time in (row.time, row.since)]
+        times = [time_text(summary, time) for time in (row.time, row.since)]
         rows.append(((_batch_time_text(summary, row.batch), *times), False))
     yield "Alarms", "", titles, rows
 
@@ -710,43 +695,21 @@ def add_monitor_command(commands):
     add("--target", help="column of outcomes, for constraints that need them; empty: outstanding")
     add("--outcome-date", help="column of the dates when outcomes were known")
     add("--delay", help="longest time until an outcome is known, such as '90 days'")
-    add("--id", help="column that names each sample, for outcomes that come in a later file")
     add("--sensitive", nargs="+", required=True, metavar="COLUMN", help="protected attributes")
-    add("--weight", help="column of sample weights")
-    add_count_option(monitor)
+    treatments = ("exclude", "group", "error")
+    add("--missing", choices=treatments, default="group", help="of empty groups (default group)")
+    add_row_options(monitor)
     add("--max-weight", type=float, help="largest weight that can occur (default that of the file)")
     add("--constraint", help="default demographic_parity, with a target equalized_odds")
     add("--tolerance", type=float, default=0.05, help="largest gap allowed (default .05)")
-    add(
-        "--confidence",
-        type=float,
-        default=CONFIDENCE_LEVEL,
-        help="1 less the probability of false statements",
-    )
-    add(
-        "--run-length",
-        type=parse_run_length,
-        default=100.0,
-        help="mean number of batches until a false alarm (default 100), or none: one alarm at "
-        "most, false with the error of --confidence",
-    )
-    add(
-        "--state",
-        type=Path,
-        help="JSON file to resume from, and to write for the next file; a period is read once, so "
-        "it should be over",
-    )
-    add(
-        "--late",
-        action="store_true",
-        help="count periods that come after later ones in the last months, and in no evidence",
-    )
-    add(
-        "--require-shown",
-        action="store_true",
-        help="exit with 1 while the tolerance is not shown to be kept",
-    )
+    about = "mean number of batches until a false alarm (default 100), or none: one alarm at most"
+    add("--run-length", type=parse_run_length, default=100.0, help=about)
+    about = "JSON file to resume from and to write; a period is read once, so it should be over"
+    add("--state", type=Path, help=about)
+    add("--late", action="store_true", help="count periods that come late, in windows alone")
+    add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
+    add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=_run, parser=monitor)
 
@@ -762,8 +725,8 @@ def _run(options):
     _check_state(options)
     # What was read is written before another process reads: no batch is lost.
     with lock_file(options.state) if options.state is not None else nullcontext():
-        monitor, reading, n_left_out = _feed_file(options)
-        _write(monitor, options, reading)
+        monitor, reading, bins, n_left_out = _feed_file(options)
+        _write(monitor, options, reading, bins)
     sentences = [reading, *monitor_findings(monitor, options.by)]
     if n_left_out:
         sentences.append(
@@ -795,14 +758,33 @@ def _feed_file(options):
     check_level(options.confidence, "--confidence")
     if options.constraint is not None:
         check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
-    log, reading = read_log(options)
-    monitor = _resume_or_start(options, log)
-    return monitor, reading, feed(monitor, log, options.late)
+    stored = None
+    if options.state is not None and options.state.exists():
+        stored = _read_state(options.state)
+    log, reading, bins = read_log(options, None if stored is None else stored["bins"])
+    monitor = _start(options, log) if stored is None else _resume(options, log, stored)
+    return monitor, reading, bins, feed(monitor, log, options.by, options.late)
 
 
-def _resume_or_start(options, log):
-    """The monitor of the file --state, if there is one and the options are the same."""
-    params = {
+_KEPT_OPTIONS = ("by", "missing", "threshold")
+"""Options that are the same for all files of a state, beside the parameters of its monitor."""
+
+
+def _read_state(path):
+    """What the file --state holds: the monitor, bins of numbers by place, and options."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        monitor = GapMonitor.from_json(text)
+    except ValueError as error:
+        raise ValueError(f"--state {path} cannot be read: {error}") from error
+    content = json.loads(text)
+    bins = {int(place): Bins(**one) for place, one in content.get("bins", {}).items()}
+    return content | {"monitor": monitor, "bins": bins}
+
+
+def _find_params(options, log):
+    """Parameters of the monitor that the options name."""
+    return {
         "constraint": options.constraint
         or ("demographic_parity" if log.y_true is None else "equalized_odds"),
         "tolerance": options.tolerance,
@@ -811,8 +793,11 @@ def _resume_or_start(options, log):
         "delay": parse_delay(options.delay, options.by),
         "max_weight": options.max_weight,
     }
-    if options.state is not None and options.state.exists():
-        return _resume(options, params)
+
+
+def _start(options, log):
+    """A monitor that has read nothing."""
+    params = _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = 1.0 if log.weights is None else float(log.weights.max())
     has_outcomes = log.y_true is not None and log.y_true.notna().any()
@@ -820,17 +805,14 @@ def _resume_or_start(options, log):
     return GapMonitor(**params, pos_label=find_label(options.positive, labels))
 
 
-def _resume(options, params):
-    """The monitor that the file --state holds, if it has these parameters."""
-    text = options.state.read_text(encoding="utf-8")
-    try:
-        monitor = GapMonitor.from_json(text)
-    except ValueError as error:
-        raise ValueError(f"--state {options.state} cannot be read: {error}") from error
+def _resume(options, log, content):
+    """The monitor of an earlier file; raise if its parameters or the options differ."""
+    monitor, params = content["monitor"], _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
-    stored = {"by": json.loads(text).get("by", options.by), "positive": monitor.pos_label}
-    requested = {"by": options.by, "positive": options.positive}
+    requested = {name: getattr(options, name) for name in _KEPT_OPTIONS}
+    stored = {name: content.get(name, value) for name, value in requested.items()}
+    stored["positive"], requested["positive"] = monitor.pos_label, options.positive
     if options.positive in (None, str(monitor.pos_label)):
         requested["positive"] = monitor.pos_label
     for name, value in params.items():
@@ -845,7 +827,7 @@ def _resume(options, params):
     return monitor
 
 
-def _write(monitor, options, reading):
+def _write(monitor, options, reading, bins):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
         results = json.dumps(
@@ -857,5 +839,7 @@ def _write(monitor, options, reading):
         page = render_monitor(monitor, options.title, options.by, facts, reading)
         write_text(page, options.out)
     if options.state is not None:
-        state = seal(json.loads(monitor.to_json()) | {"by": options.by})
+        kept = {name: getattr(options, name) for name in _KEPT_OPTIONS}
+        kept["bins"] = {place: one._asdict() for place, one in bins.items()}
+        state = seal(json.loads(monitor.to_json()) | kept)
         write_text(json.dumps(state), options.state)

@@ -109,47 +109,16 @@ def add_column_options(command, kinds):
     add_file_options(command)
     add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
-    add(
-        "--prediction",
-        required=True,
-        help=f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}",
-    )
-    add(
-        "--sensitive",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
-        help="columns of protected attributes (groups); left out if only probabilities are known",
-    )
-    add(
-        "--group-probability",
-        nargs="+",
-        default=[],
-        metavar="COLUMN",
-        help="columns of the probability of each group; with --missing at_random they model it",
-    )
-    add(
-        "--features",
-        nargs="+",
-        metavar="COLUMN",
-        default=[],
-        help="columns that --missing at_random models the groups by",
-    )
-    add("--weight", help="column of sample weights")
-    add_count_option(command)
-    add("--id", help="column that names each sample, so that repeated rows are refused")
-    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
-    add(
-        "--task",
-        choices=kinds,
-        help="what the predictions are (default: regression if the target has decimals)",
-    )
-    add(
-        "--unknown",
-        nargs="+",
-        metavar="LABEL",
-        help="labels of unknown groups, such as Unknown or 'Decline to state'",
-    )
+    about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
+    add("--prediction", required=True, help=about)
+    several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
+    about = "columns of protected attributes (groups); left out if only probabilities are known"
+    add("--sensitive", help=about, **several)
+    about = "columns of the probability of each group; with --missing at_random they model it"
+    add("--group-probability", help=about, **several)
+    add("--features", help="columns that --missing at_random models the groups by", **several)
+    add_row_options(command)
+    add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
     add(
         "--missing",
         choices=MISSING,
@@ -158,29 +127,25 @@ def add_column_options(command, kinds):
     )
     size = MIN_AUDITED_GROUP
     add("--min-size", type=int, default=size, help="samples below which groups are not compared")
+
+
+def add_row_options(command):
+    """Add the options that say what a row is and how it counts, and the confidence level."""
+    add = command.add_argument
+    add("--weight", help="column of sample weights")
+    add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
+    add("--id", help="column that names each sample, so that repeated rows are refused")
+    add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
+    add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
     add("--threshold", type=float, help="scores above it are positive (default .5)")
-    add(
-        "--confidence",
-        type=float,
-        default=CONFIDENCE_LEVEL,
-        help="how often intervals hold (default .95)",
-    )
+    level = CONFIDENCE_LEVEL
+    add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
 
 
-def add_count_option(command):
-    """Add the option of files whose rows stand for several samples each."""
-    command.add_argument(
-        "--count",
-        metavar="COLUMN",
-        help="column of the number of samples that a row stands for, as of COUNT(*)",
-    )
-
-
-def add_published_option(command):
-    """Add the option that protects small counts."""
-    command.add_argument(
-        "--min-published", type=int, help="smallest count that is published, such as 10"
-    )
+def add_published_option(command, unprotected=None):
+    """Add the option that protects small counts, refused where others are printed, by name."""
+    command.add_argument("--min-published", type=int, help="smallest count that is published")
+    command.set_defaults(unprotected=unprotected)
 
 
 def add_tolerance_options(command):
@@ -213,16 +178,21 @@ def check_column_options(options):
         )
     if options.target is not None and options.task == "clustering":
         raise ValueError("--task clustering has no truth to compare with; leave out --target.")
-    if options.target is None and options.threshold is not None and options.positive is not None:
-        raise ValueError(
-            "--positive names a class, but without --target --threshold makes the decisions: "
-            "scores above it are positive. Leave one of the two out."
-        )
+    check_threshold_option(options)
     if options.task == "regression":
         class_options = ("positive", "threshold", "probability")
         unused = [f"--{name}" for name in class_options if getattr(options, name) is not None]
         if unused:
             raise ValueError(f"--task regression has no classes; leave out {join_names(unused)}.")
+
+
+def check_threshold_option(options):
+    """Raise for a positive class where scores above --threshold are positive."""
+    if options.target is None and options.threshold is not None and options.positive is not None:
+        raise ValueError(
+            "--positive names a class, but without --target --threshold makes the decisions: "
+            "scores above it are positive. Leave one of the two out."
+        )
 
 
 def _check_count_options(options):
@@ -295,6 +265,11 @@ def add_output_options(command, page=None, formats=""):
 
 def resolve_output(options, suffixes=tuple(_FORMATS)):
     """Set the default page, and check that page and JSON can be written."""
+    if getattr(options, "min_published", None) is not None and options.unprotected:
+        raise ValueError(
+            f"--min-published protects counts of a report or certificate, but not "
+            f"{options.unprotected}. Publish a report of each file, or leave the option out."
+        )
     if options.page is not None and options.out is None and options.json is None:
         options.out = Path(options.page)
     file = getattr(options, "file", Path(os.devnull))

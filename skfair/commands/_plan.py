@@ -26,26 +26,15 @@ def add_plan_command(commands):
     bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
     add = plan.add_argument
     add("--groups", type=int, default=2, help="number of groups compared (default 2)")
-    add(
-        "--expected",
-        type=float,
-        help="gap (default 0), ratio (default 1) or rate of each group that the model is expected "
-        "to have, for the bound that is passed",
-    )
-    add(
-        "--rate",
-        type=float,
-        help="middle of the smallest and the largest expected rate (default 0.5 for a tolerance)",
-    )
+    about = "gap (default 0), ratio (default 1) or rate that a model is expected to have"
+    add("--expected", type=float, help=about)
+    about = "middle of the smallest and the largest expected rate (default 0.5 for a tolerance)"
+    add("--rate", type=float, help=about)
     add("--smallest-share", type=float, help="share of the smallest group (default: equal groups)")
     add("--confidence", type=float, default=CONFIDENCE_LEVEL, help="confidence level (default .95)")
     add("--power", type=float, default=0.8, help="probability of the certificate (default .8)")
-    add(
-        "--purpose",
-        choices=["certificate", "fit"],
-        default="certificate",
-        help="held-out samples for certify, or training samples of a guaranteed fit",
-    )
+    about = "held-out samples for certify, or training samples of a guaranteed fit"
+    add("--purpose", choices=["certificate", "fit"], default="certificate", help=about)
     add_output_options(plan)
     plan.set_defaults(run=_run_plan, parser=plan)
 

@@ -43,13 +43,13 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
         table=written,
         **settings,
     )
-    audit.reading = _add_repeats(options, audit.reading, written)
+    audit.reading = add_repeats(options, audit.reading, written)
     if options.id is not None:
         audit.ids = written[options.id].to_numpy()[audit.is_used]
     return audit if k is None else audit.top(k)
 
 
-def _add_repeats(options, reading, written):
+def add_repeats(options, reading, written):
     """The reading with rows that are repeated, and with the ids of --id, which find them."""
     n_repeated = count_repeated_lines(options.file, options.encoding)
     if options.id is None:
@@ -92,7 +92,7 @@ def _read_columns(options, table):
     if k is not None:
         y_score, y_pred = y_pred, None
     if threshold is not None:
-        y_score, y_pred = y_pred, _apply_threshold(y_pred, y_true, threshold, positive)
+        y_score, y_pred = y_pred, apply_threshold(y_pred, y_true, threshold, positive)
     if y_pred is not None:
         check_same_notation(y_true, y_pred)
     columns = {"y_true": place_outcomes(y_true, table), "y_pred": y_pred, "y_score": y_score}
@@ -198,7 +198,7 @@ def _refuse_percentages(scores, threshold):
         )
 
 
-def _apply_threshold(scores, y_true, threshold, positive):
+def apply_threshold(scores, y_true, threshold, positive):
     """Classes of scores: positive above the threshold; booleans without a target."""
     _refuse_percentages(scores, threshold)
     name = f"{scores.name} above {threshold:g}"

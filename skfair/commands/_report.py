@@ -34,13 +34,8 @@ def add_report_command(commands):
     add = report.add_argument
     add("--probability", help="column of the probability of the positive class")
     add("--subgroups", action="store_true", help="search subgroups that depart, too")
-    add(
-        "--metric",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score",
-    )
+    about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
+    add("--metric", nargs="+", default=[], metavar="NAME", help=about)
     add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
     add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
     add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")

@@ -5,6 +5,7 @@ from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
+    add_published_option,
     check_column_options,
     output_results,
     resolve_output,
@@ -23,17 +24,13 @@ def add_subgroups_command(commands):
     )
     add_column_options(command, ["classification"])
     add = command.add_argument
-    add(
-        "--metric",
-        nargs="+",
-        choices=REPORTED_RATES,
-        default=["selection_rate"],
-        help="rates to compare",
-    )
+    rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
+    add("--metric", nargs="+", help="rates to compare", **rates)
     add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
+    add_published_option(command, "those of subgroups by several columns")
     add_output_options(command)
     command.set_defaults(run=_run_subgroups, parser=command, probability=None)
 

@@ -327,6 +327,8 @@ class GapMonitor(BaseEstimator):
         Number of batches. One `update` and the `update_labels` of the same time are one batch.
     decision_times_ : list
         Times of the batches of decisions, without those of late outcomes alone.
+    late_times_ : list
+        Times of decisions that came after later ones, by `update_late`.
     outstanding_ids_ : list
         Ids of the samples whose outcome has not come.
     n_outstanding_ : int
@@ -645,10 +647,17 @@ class GapMonitor(BaseEstimator):
     def decision_times_(self) -> list:
         """Times of the batches of decisions, without those of late outcomes alone."""
         self._check_updated()
+        times = dict.fromkeys(row.time for row in self._state.rows if row.has_decisions)
+        return [*map(restore_time, times), *self.late_times_]
+
+    @property
+    def late_times_(self) -> list:
+        """Times of decisions that came after later ones, and that windows alone count."""
+        self._check_updated()
         rows = self._state.rows
-        times = dict.fromkeys(row.time for row in rows if row.has_decisions)
-        times |= dict.fromkeys(table[0] for row in rows for table in row.tables)
-        return [restore_time(time) for time in times]
+        read = {row.time for row in rows if row.has_decisions}
+        times = dict.fromkeys(table[0] for row in rows for table in row.tables)
+        return [restore_time(time) for time in times if time not in read]
 
     @property
     def batches_to_alarm_(self) -> int | None:

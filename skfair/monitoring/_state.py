@@ -816,8 +816,8 @@ def _gap_of_tables(settings, comparisons, tables):
 
 
 def _last_decision_time(row):
-    """The latest time of the decisions that were counted in a row."""
-    times = [time for time, *_ in row.tables]
+    """The latest time of the decisions that were counted in a row; its own without any."""
+    times = [time for time, *_ in row.tables] or [row.time]
     return times[0] if times[0] is None else max(times, key=restore_time)
 
 

@@ -141,7 +141,9 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize(
+    "seed", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(5, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("constraint", "tolerance"), CONSTRAINTS)
 def test_certificates_of_counts_are_those_of_samples(seed, constraint, tolerance):
     table, names = draw_table(seed)
@@ -179,7 +181,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
         assert_equal(plain.searches, result.searches)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed)
     halves = table.iloc[: len(table) // 2], table.iloc[len(table) // 2 :]

@@ -159,8 +159,15 @@ def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
     assert forms == ["distance to overall", "above overall"]
 
 
-@pytest.mark.parametrize("aggregate", ["max", "mean"])
-@pytest.mark.parametrize("rates", [(0.3, 0.5), (0.6, 0.4)])
+@pytest.mark.parametrize(
+    ("rates", "aggregate"),
+    [
+        ((0.3, 0.5), "max"),
+        ((0.6, 0.4), "mean"),
+        pytest.param((0.3, 0.5), "mean", marks=pytest.mark.slow),
+        pytest.param((0.6, 0.4), "max", marks=pytest.mark.slow),
+    ],
+)
 def test_a_certified_distance_from_the_overall_rate_is_seldom_false(rates, aggregate):
     # The minority is below or above the overall rate, and the tolerance just the true gap.
     shares, rates = np.array([0.1, 0.9]), np.array(rates)
@@ -741,7 +748,7 @@ def test_a_gap_that_no_sentence_states_is_not_claimed():
         certify_held_out(constraint=LargeGroupsParity(), tolerance=0.9)
 
 
-@pytest.mark.parametrize("n", [50, 400])
+@pytest.mark.parametrize("n", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_limits_of_ratios_of_losses_hold_as_often_as_stated(n):
     rng, group, n_wrong = np.random.default_rng(0), np.repeat([0, 1], n), 0
     for _ in range(300):

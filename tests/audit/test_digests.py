@@ -59,7 +59,7 @@ def test_salts_that_say_nothing_are_refused():
         verify(plain, audit_rows(), salt=SALT)
 
 
-def test_a_protected_report_states_neither_labels_nor_an_unsalted_digest(tmp_path):
+def test_a_protected_report_states_neither_counts_nor_an_unsalted_digest(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
     audit = Audit.from_file(tmp_path / "d.csv", columns, pos_label="yes")
@@ -67,7 +67,8 @@ def test_a_protected_report_states_neither_labels_nor_an_unsalted_digest(tmp_pat
     assert len(known["sha256"]) == 64 and audit.reading.n_rows == 600
     protected = audit.report(min_published=5, salt=SALT)
     assert set(known) - set(protected.provenance) == {"sha256"}
-    assert not any(one.labels or one.changed for one in protected.reading.columns)
+    for one in protected.reading.columns:
+        assert {*one.labels.values()} == {None} and not one.changed
     assert len(protected.provenance["salted_sha256"]) == 64
     assert known["sha256"] not in protected.to_html() + protected.to_json()
 

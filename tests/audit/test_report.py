@@ -1,6 +1,7 @@
 import copy
 import pickle
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -43,6 +44,12 @@ def make_report(**settings):
     return report_predictions(Y, DECISIONS, **settings)
 
 
+@cache
+def plain_report():
+    """The report without further settings, which tests only read."""
+    return make_report(sensitive_features=ATTRIBUTES)
+
+
 def cell(report, attribute, group, metric):
     frame = report.to_frame()
     row = frame[
@@ -52,7 +59,7 @@ def cell(report, attribute, group, metric):
 
 
 def test_rates_and_intervals_are_those_of_the_group_report():
-    report = make_report()
+    report = plain_report()
     sex = {"sensitive_features": ATTRIBUTES["sex"], "confidence_level": 0.95}
     rates = group_report(Y, DECISIONS, **sex)
     for name in ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value"):
@@ -65,7 +72,7 @@ def test_rates_and_intervals_are_those_of_the_group_report():
 
 
 def test_gaps_and_ratios_are_those_of_the_inference():
-    gaps = make_report().gaps.set_index(["attribute", "metric"])
+    gaps = plain_report().gaps.set_index(["attribute", "metric"])
     for attribute, groups in {"race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}.items():
         row = gaps.loc[(attribute, "selection_rate")]
         gap = gap_interval(DECISIONS, sensitive_features=groups)
@@ -85,7 +92,7 @@ def test_a_difference_to_a_named_reference_is_the_gap_of_two_groups():
 
 def test_differences_to_a_data_dependent_reference_have_simultaneous_intervals():
     """Bonferroni over all metrics of all attributes, and over all pairs of groups of each."""
-    report = make_report()
+    report = plain_report()
     n_tables = len(report.gaps)
     assert n_tables == 27
     for attribute, n_pairs in {"sex": 1, "race": 3, "sex × race": 15}.items():
@@ -122,7 +129,7 @@ def test_the_reference_can_be_chosen():
 
 
 def test_scores_have_areas_and_calibration():
-    report, female = make_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
+    report, female = plain_report(), (ATTRIBUTES["sex"] == "f").to_numpy()
     auc = cell(report, "sex", "f", "roc_auc")
     assert auc["estimate"] == pytest.approx(roc_auc_score(Y[female], PROBABILITIES[female]))
     error = cell(report, "sex", "f", "calibration_error")
@@ -146,7 +153,7 @@ def test_a_passed_metric():
 
 def test_reports_of_estimators_are_those_of_their_predictions():
     report = report_model(MODEL, X, Y, sensitive_features=ATTRIBUTES)
-    pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
+    pd.testing.assert_frame_equal(report.to_frame(), plain_report().to_frame())
     margins = report_model(LinearSVC().fit(X, Y), X, Y, sensitive_features=ATTRIBUTES)
     assert "roc_auc" in set(margins.frame["metric"])
     assert "calibration_error" not in set(margins.frame["metric"])
@@ -158,7 +165,7 @@ def test_text_labels():
     words = np.array(["no", "yes"])
     model = LogisticRegression().fit(X, words[Y])
     report = report_model(model, X, words[Y], sensitive_features=ATTRIBUTES, pos_label="yes")
-    pd.testing.assert_frame_equal(report.to_frame(), make_report().to_frame())
+    pd.testing.assert_frame_equal(report.to_frame(), plain_report().to_frame())
 
 
 def test_many_classes():
@@ -190,7 +197,7 @@ def test_regressions():
 
 
 def test_impact_ratios_are_by_each_attribute_and_by_both():
-    html = make_report().to_html()
+    html = plain_report().to_html()
     rates = pd.Series(DECISIONS).groupby(ATTRIBUTES["race"]).mean()
     table = html[html.index("Impact ratios by race") :]
     row = re.search(r'<th scope="row">a</th>(.*?)</tr>', table, flags=re.DOTALL)
@@ -223,7 +230,7 @@ def test_small_groups_are_shown_and_not_compared():
 
 
 def test_three_findings():
-    findings = make_report().findings
+    findings = plain_report().findings
     assert len(findings) == 3 and all(text.endswith(".") for text in findings)
     assert findings[0].startswith("1,200 samples in 6 groups by sex × race were audited")
     assert "four fifths" in findings[1]
@@ -313,7 +320,7 @@ def test_significant_gaps_are_those_of_holms_procedure(apart, expected):
 
 
 def test_gaps_of_a_report_share_one_level():
-    report = make_report()
+    report = plain_report()
     for _, gap in report.gaps.iterrows():
         by = {"sex": ATTRIBUTES["sex"], "race": ATTRIBUTES["race"], "sex × race": ATTRIBUTES}[
             gap["attribute"]
@@ -559,7 +566,7 @@ def test_the_verdict_on_four_fifths_needs_the_interval(rates, n, verdict):
 
 
 def test_a_copied_and_a_pickled_report_are_the_same():
-    report = make_report()
+    report = plain_report()
     for again in (copy.deepcopy(report), pickle.loads(pickle.dumps(report))):
         assert again.to_json() == report.to_json()
 

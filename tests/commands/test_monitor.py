@@ -36,7 +36,7 @@ BY_MONTH = pd.Series(DATES).dt.month.value_counts().sort_index().to_numpy()
 COLUMNS = ["--sensitive", "sex", "--prediction", "decision", "--time", "date"]
 
 
-@pytest.fixture(params=["csv", "parquet"])
+@pytest.fixture(params=["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def path(request, tmp_path):
     path = tmp_path / f"log.{request.param}"
     if request.param == "csv":

@@ -263,7 +263,9 @@ RATES_DRAWN = {
 
 
 @pytest.mark.parametrize("metric", RATES_DRAWN, ids=["ppv", "f1", "cost"])
-@pytest.mark.parametrize("is_floor", [False, True], ids=["parity", "floor"])
+@pytest.mark.parametrize(
+    "is_floor", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["parity", "floor"]
+)
 def test_certificates_of_quotients_err_as_stated(metric, is_floor):
     rates = RATES_DRAWN[metric]
     constraint = RateParity(metric, tolerance=abs(rates[0] - rates[1]))

@@ -17,7 +17,16 @@ def read_equal_sizes(size, rng, n_batches=1):
     return verdicts
 
 
-@pytest.mark.parametrize("size", [2098, 2099, 2100, 5050, 5051, 5077, 5107])
+@pytest.mark.parametrize(
+    "size",
+    [
+        2098,
+        2099,
+        2100,
+        5051,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (5050, 5077, 5107)),
+    ],
+)
 def test_a_model_on_the_edge_is_rarely_certified_at_any_size(size):
     # If the order depended on sizes alone, .66 of draws at 2,099 would be certified.
     rng, n_draws = np.random.default_rng(size), 25

@@ -103,7 +103,7 @@ def test_solvers_on_mini_batches_come_near(name, case, problems):
     spec, n_groups = SPECS[case]
     problem = problems.fair(spec, n_groups)
     exact = SOLVERS["sqp"]().solve(problem)
-    result = on_batches(name, max_iter=20 if name == "ghost" else 60).solve(problem, random_state=0)
+    result = on_batches(name, max_iter=10 if name == "ghost" else 60).solve(problem, random_state=0)
     assert result.violation <= TOL[name]
     worth = 2 * TOL[name] * np.abs(exact.multipliers).sum()
     far = 0.02 if name in ACCURATE else 0.15

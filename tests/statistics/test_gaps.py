@@ -314,9 +314,9 @@ def test_a_ratio_is_of_rates():
 
 
 @pytest.mark.filterwarnings("ignore:Attribute 0 .* different numbers")
-def test_a_million_groups_are_refused_at_once():
-    with pytest.raises(ValueError, match="must be at most 1000 groups, .* got 1000000"):
-        gap_interval(np.zeros(1_000_000), sensitive_features=np.arange(1_000_000))
+def test_100_000_groups_are_refused_at_once():
+    with pytest.raises(ValueError, match="must be at most 1000 groups, .* got 100000"):
+        gap_interval(np.zeros(100_000), sensitive_features=np.arange(100_000))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -84,8 +84,11 @@ def draw(rng, share, n):
     return y, np.where(y, rng.random(2 * n) >= rejected, rng.random(2 * n) < 1 / 7), g
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("is_parity", [False, True])
+@pytest.mark.parametrize(
+    ("is_parity", "weighted"),
+    [(True, False), (False, True)]
+    + [pytest.param(both, both, marks=pytest.mark.slow) for both in (False, True)],
+)
 def test_costs_at_the_bound_are_rarely_certified(is_parity, weighted, monkeypatch):
     skip_unexamined_numbers(monkeypatch)
     constraint = RateParity(COST, tolerance=0.1) if is_parity else MaximumRate(COST, 0.2)

@@ -179,8 +179,10 @@ def draw_derived(n, rng):
     return np.hstack((by_month, rng.integers(9, size=(n, 5)), rng.integers(90, size=(n, 1))))
 
 
-@pytest.mark.parametrize("n", [300, 3000])
-@pytest.mark.parametrize("is_shuffled", [False, True])
+@pytest.mark.parametrize(
+    ("n", "is_shuffled"),
+    [(300, False), (300, True), (3000, False), pytest.param(3000, True, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "draw",
     [

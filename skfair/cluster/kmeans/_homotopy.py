@@ -117,15 +117,18 @@ def search_pairs(samples, point, level):
     distances = squared_distances(samples.X, dense_rows(samples.X, slice(None)))
     weighted = distances, samples.masses, samples.weights, samples.codes
     no_kick = np.full((1, 1), NO_INDEX), np.zeros((1, 1), np.int64)
-    if not samples.keeps_limits(point.clustering.counts, level):
-        limits = samples.limits._replace(level=float(level))
+    # Where no clustering in reach keeps the sizes, they give way before the composition does.
+    for problem in (samples, replace(samples, limits=samples.limits_with_size_slack)):
+        if problem.keeps_limits(point.clustering.counts, level):
+            break
+        limits = problem.limits._replace(level=float(level))
         limits = allow_slack(limits, samples.largest_weight, 0.0)
         paired = pair_samples(*weighted, point.clustering.counts, limits, is_repair=True)
         search_from_kicks(paired, labels, n_clusters, no_kick, 0, 1)
         point = recompute_point(samples, labels, n_clusters, point.dual)
         # Of few samples the limits may be kept two or three moves away.
         is_iterated = samples.n_samples <= MAX_ITERATED_SAMPLES
-        if is_iterated and not samples.keeps_limits(point.clustering.counts, level):
+        if is_iterated and not problem.keeps_limits(point.clustering.counts, level):
             labels = iterate_search(paired, labels, n_clusters, np.random.RandomState(0))
             point = recompute_point(samples, labels, n_clusters, point.dual)
     limits = limits_at_point(samples, point, level)
@@ -741,14 +744,15 @@ def search_nearby(problem, level, runs):
 def sort_key(problem, end):
     """Sort key of ends: those that keep the limits by cost, then the others by balance.
 
-    Of the others those come first that lack no group: of unequal weights the last sample may not
-    fit into a cluster.
+    Of the others those come first that miss sizes alone, by less than a sample: of unequal weights
+    the last one may not fit into a cluster.
     """
     point, level = end.point, problem.limits.level
     if problem.keeps_limits(point.clustering.counts, level):
         return 0, 0, 0.0, point.cost
-    misses_level = not problem.keeps_level(point.clustering.counts, level)
-    return 1, misses_level, -min(point.balance, level), point.cost
+    is_sized = satisfies_rows(point.clustering.counts, problem.limits_with_size_slack)
+    misses = not (is_sized and problem.keeps_level(point.clustering.counts, level))
+    return 1, misses, -min(point.balance, level), point.cost
 
 
 def choose_followed_starts(costs, n_followed, tol):

@@ -21,10 +21,12 @@ from skfair._kernels.kmeans import (
 from skfair._kernels.limits import (
     Limits,
     composition_ratios,
+    find_share_rows,
     intersection_coefficients,
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import member_distances, squared_norms
+from skfair.cluster._base import SIZE_ROUNDING
 from skfair.cluster.kmeans._dual import (
     COUNT_TOLERANCE,
     ROUND_COUNT_TOLERANCE,
@@ -117,6 +119,13 @@ class BaseClusteringProblem:
     def keeps_limits(self, counts, level):
         """Whether clusters keep a level and the rows, up to rounding, and lack no group."""
         return self.keeps_level(counts, level) and satisfies_rows(counts, self.limits)
+
+    @property
+    def limits_with_size_slack(self):
+        """The limits whose sizes unequal weights may miss by less than the heaviest sample."""
+        slack = 0.0 if self.has_equal_weights else self.largest_weight * (1 - SIZE_ROUNDING)
+        rounding = self.limits.rounding + slack * ~find_share_rows(self.limits)
+        return self.limits._replace(rounding=rounding)
 
     def keeps_level(self, counts, level):
         """Whether clusters keep a level, up to rounding, and lack no group, whatever their rows."""

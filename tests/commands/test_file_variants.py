@@ -1,0 +1,251 @@
+"""Variants of exported files: each is read right, or refused with both readings in the message."""
+
+from argparse import ArgumentParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.commands._certify import add_certify_command
+from skfair.commands._monitor import add_monitor_command, feed, read_log
+from skfair.commands._predictions import read_audit
+from skfair.monitoring import GapMonitor
+
+ROWS = np.arange(60)
+SEX, D, Y = (
+    np.where(ROWS % 2, "m", "f"),
+    (ROWS * 7) % 10 < np.where(ROWS % 2, 6, 3),
+    (ROWS * 3) % 10 < 5,
+)
+TABLE = pd.DataFrame({"sex": SEX, "d": np.where(D, "yes", "no"), "y": np.where(Y, "yes", "no")})
+PAY = 1200.5 + 37.25 * ROWS
+DATES = pd.date_range("2025-01-03", "2025-03-30", periods=len(ROWS))
+IS_OTHER = ROWS % 4 == 0
+
+CLASSES = "certify FILE --prediction d --target y --sensitive sex --positive yes --tolerance .1"
+NUMBERS = "certify FILE --prediction pay --sensitive sex --task regression --tolerance 1"
+SCORES = "certify FILE --prediction s --threshold 0.5 --sensitive sex --tolerance .1"
+MONTHS = "monitor FILE --prediction d --time date --sensitive sex --positive yes"
+BOTH_FORMATS = ("--date-format %d", "or %m")
+
+# What is right: positive samples by group, sums of numbers by group, samples by month.
+HITS = pd.Series(D).groupby(SEX).sum().to_dict()
+SUMS = pd.Series(PAY).groupby(SEX).sum().to_dict()
+BY_MONTH = {1: 20, 2: 20, 3: 20}
+
+
+def write(**columns):
+    return TABLE.assign(**columns).to_csv(index=False)
+
+
+def write_dates(form, table=TABLE):
+    return table.assign(date=DATES.strftime(form)).to_csv(index=False)
+
+
+def write_pay(texts, sep=";"):
+    return TABLE.assign(pay=texts).to_csv(index=False, sep=sep)
+
+
+def write_other(positive, negative):
+    """A quarter of the decisions in another notation."""
+    return write(d=np.where(IS_OTHER, np.where(D, positive, negative), TABLE["d"]))
+
+
+def exchange_signs(text):
+    """Numbers of an English spreadsheet as a German one writes them."""
+    return text.translate(str.maketrans(",.", ".,"))
+
+
+WHOLE, FULL = ([f"{x:,.{digits}f}" for x in PAY] for digits in (0, 2))
+ISO, POINTS = DATES.strftime("%Y-%m-%d"), DATES.strftime("%d.%m.%Y")
+PLAIN, BODY = TABLE.to_csv(index=False), TABLE.to_csv(index=False, header=False)
+
+VARIANTS = {
+    # Dates.
+    "ISO dates": (write_dates("%Y-%m-%d"), MONTHS, BY_MONTH),
+    "ISO times": (write_dates("%Y-%m-%dT%H:%M:%S"), MONTHS, BY_MONTH),
+    "times of a zone": (write_dates("%Y-%m-%d %H:%M+02:00"), MONTHS, BY_MONTH),
+    "dates with points": (write_dates("%d.%m.%Y"), MONTHS, BY_MONTH),
+    "compact dates": (write_dates("%Y%m%d"), MONTHS, BY_MONTH),
+    "months": (write_dates("%Y-%m"), MONTHS, BY_MONTH),
+    "slashes": (write_dates("%m/%d/%Y"), MONTHS, BOTH_FORMATS),
+    "slashes, format": (write_dates("%m/%d/%Y"), f"{MONTHS} --date-format %m/%d/%Y", BY_MONTH),
+    "slashes, wrong format": (
+        write_dates("%d/%m/%Y"),
+        f"{MONTHS} --date-format %m/%d/%Y",
+        ("'13/01/2025'", *BOTH_FORMATS),
+    ),
+    "hyphens, day first": (write_dates("%d-%m-%Y"), MONTHS, BOTH_FORMATS),
+    "years of two digits": (write_dates("%d.%m.%y"), MONTHS, BOTH_FORMATS),
+    "names of months": (write_dates("%d %b %Y"), MONTHS, ("as --date-format says", "03 Jan 2025")),
+    "two notations of dates": (
+        write(date=np.where(ROWS == 40, POINTS, ISO)),
+        MONTHS,
+        ("all as 2026-03-01 or all as 01.03.2026", "row 41", "02.03.2025"),
+    ),
+    "days of a spreadsheet": (
+        write(date=(DATES - pd.Timestamp("1899-12-30")).days),
+        MONTHS,
+        ("row 1 of 'date' holds '45660'",),
+    ),
+    # Numbers.
+    "decimal commas": (write_pay([exchange_signs(f"{x:.2f}") for x in PAY]), NUMBERS, SUMS),
+    "quoted decimal commas": (
+        write_pay([exchange_signs(f"{x:.2f}") for x in PAY], ","),
+        NUMBERS,
+        SUMS,
+    ),
+    "thousands by points": (
+        write_pay([exchange_signs(one) for one in WHOLE]),
+        NUMBERS,
+        ("'1.200' may be 1.2 or 1200", "--decimal point", "--decimal comma"),
+    ),
+    "thousands by commas": (write_pay(WHOLE), NUMBERS, ("the comma of '1,200' may be either",)),
+    "thousands and decimals": (write_pay(FULL), NUMBERS, ("'1,200.50'", "no separators")),
+    "thousands and decimals, point": (write_pay(FULL), f"{NUMBERS} --decimal point", SUMS),
+    "thousands and decimals, comma": (
+        write_pay([exchange_signs(one) for one in FULL]),
+        f"{NUMBERS} --decimal comma",
+        SUMS,
+    ),
+    "thousands by spaces": (
+        write_pay([one.replace(",", " ") for one in FULL]),
+        NUMBERS,
+        ("'1 200.50'", "no separators of thousands"),
+    ),
+    "some thousands": (
+        write_pay(np.where(ROWS % 2, WHOLE, PAY.astype(str))),
+        NUMBERS,
+        ("the comma of '1,238' may be either",),
+    ),
+    "two decimal signs": (
+        write_pay(np.where(ROWS % 2, [exchange_signs(str(x)) for x in PAY], PAY.astype(str))),
+        NUMBERS,
+        SUMS,
+    ),
+    "quoted numbers": (TABLE.assign(pay=PAY).to_csv(index=False, quoting=1), NUMBERS, SUMS),
+    "exponents": (write_pay([f"{x:.8e}" for x in PAY]), NUMBERS, SUMS),
+    "signs and leading zeros": (write_pay([f"{x:+012.2f}" for x in PAY]), NUMBERS, SUMS),
+    "currencies": (write_pay([f"€{x}" for x in PAY]), NUMBERS, ("must hold numbers", "€1200.5")),
+    "an n/a among numbers": (
+        write_pay(np.where(ROWS == 7, "n/a", PAY.astype(str))),
+        NUMBERS,
+        ("must be complete", "row 8 ('n/a')"),
+    ),
+    "a sum below numbers": (
+        f"{write_pay(PAY, ',')},,,{PAY.sum()}\n",
+        NUMBERS,
+        ("may be totals or a sample",),
+    ),
+    "scores of 0 to 100": (
+        write(s=np.where(D, 93.5, 5.0)),
+        SCORES,
+        ("0.5 may be a share, or a number", "as --threshold 50, or scores from 0 to 1"),
+    ),
+    "percentages": (write(s=np.where(D, "93.5%", "5%")), SCORES, ("numbers", "'93.5%'")),
+    # Files.
+    "a byte order mark": ("\ufeff" + PLAIN, CLASSES, HITS),
+    "a byte order mark and quotes": (
+        "\ufeff" + TABLE.to_csv(index=False, quoting=1),
+        CLASSES,
+        HITS,
+    ),
+    "carriage returns": (TABLE.to_csv(index=False, lineterminator="\r"), CLASSES, HITS),
+    "blank lines": (f"{PLAIN}\n\n", CLASSES, HITS),
+    "empty cells below": (f"{PLAIN},,\n,,\n", CLASSES, ("2 of its 62 entries are missing",)),
+    "UTF-16": (PLAIN.encode("utf-16"), CLASSES, ("UTF-16", "--encoding utf-16")),
+    "UTF-16, encoding": (PLAIN.encode("utf-16"), f"{CLASSES} --encoding utf-16", HITS),
+    "a line of totals": (f"{PLAIN}Total,,\n", CLASSES, ("may be totals or a sample",)),
+    "a second header": (
+        f"sex,d,y\nGender,Decision,Outcome\n{BODY}",
+        CLASSES,
+        ("may be a second header or a sample",),
+    ),
+    "a line of codes": (
+        f"sex,d,y\n(f/m),(yes/no),(yes/no)\n{BODY}",
+        CLASSES,
+        ("may be a second header or a sample",),
+    ),
+    "a title": (f"Export of May,,\n{PLAIN}", CLASSES, ("no column 'y', 'd', 'sex'",)),
+    "a separator line": (f"sep=;\n{PLAIN.replace(',', ';')}", CLASSES, ("line 2 has 3",)),
+    "a column twice": (f"sex,d,d\n{BODY}", CLASSES, ("more than one column 'd'",)),
+    "spaces in the header": (PLAIN.replace("d,y", " d, y", 1), CLASSES, ("Did you mean ' y'",)),
+    "a cut line": (PLAIN.replace("\n", "\nm,yes\n", 1), CLASSES, ("line 2 has 2",)),
+    # Decisions.
+    "words and digits": (write_other("1", "0"), CLASSES, ("'1' (6 times), 'yes' (24 times)",)),
+    "two languages": (write_other("ja", "nein"), CLASSES, ("'ja' (6 times), 'yes' (24 times)",)),
+    "words and booleans": (write_other("true", "false"), CLASSES, ("'true' (6", "'yes' (24")),
+    "two words": (
+        write_other("accepted", "rejected"),
+        CLASSES,
+        ("'accepted' (6 times), 'yes' (24 times) may be two notations of one class, or two",),
+    ),
+    "upper case": (write_other("Yes", "No"), CLASSES, ("'Yes' (6 times), 'yes' (24 times)",)),
+    "upper case, ignored": (write_other("Yes", "No"), f"{CLASSES} --ignore-case", HITS),
+    "spaces behind": (write_other("yes ", "no "), CLASSES, ("differ in case or spaces alone",)),
+    "numbers with decimals": (
+        write(d=D.astype(float), y=Y.astype(int)),
+        CLASSES.replace(" --positive yes", ""),
+        HITS,
+    ),
+    "minus one": (write(d=2 * D - 1, y=2 * Y - 1), CLASSES.replace(" --positive yes", ""), HITS),
+    "digits beside words": (write(d=D.astype(int)), CLASSES, ("holds numbers", "does not")),
+    "a cross or nothing": (
+        write(d=np.where(D, "x", "")),
+        CLASSES.replace("--target y ", "").replace("yes", "x"),
+        ("An empty entry may be another class or a missing value",),
+    ),
+    "an n/a among decisions": (
+        write(d=np.where(ROWS == 7, "n/a", TABLE["d"])),
+        CLASSES,
+        ("'n/a', which usually marks a missing value",),
+    ),
+}
+
+PARSER = ArgumentParser()
+COMMANDS = PARSER.add_subparsers()
+add_certify_command(COMMANDS)
+add_monitor_command(COMMANDS)
+
+
+def read(command, path):
+    """Positive samples or sums of predictions by group, or samples by month."""
+    options = PARSER.parse_args(command.replace("FILE", str(path)).split())
+    if command.startswith("monitor"):
+        return read_log(options)[0].periods.dt.month.value_counts().to_dict()
+    audit = read_audit(options, {}, missing="error")
+    values = audit.columns["y_pred"]
+    if audit.pos_label is not None:
+        values = values == audit.pos_label
+    groups = audit.samples.groups
+    sums = np.bincount(groups.codes, values)
+    return dict(zip(groups.labels[:, 0], sums, strict=True))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_read_right_or_refused_with_both_readings(name, tmp_path):
+    content, command, expected = VARIANTS[name]
+    path = tmp_path / "decisions.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    if isinstance(expected, dict):
+        assert read(command, path) == pytest.approx(expected)
+        return
+    with pytest.raises(ValueError) as caught:
+        read(command, path)
+    for part in expected:
+        assert part in str(caught.value)
+
+
+def test_one_date_far_from_the_others_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text(write(date=np.where(ROWS == 40, "2205-03-01", ISO)))
+    options = PARSER.parse_args(MONTHS.replace("FILE", str(tmp_path / "a.csv")).split())
+    with pytest.raises(ValueError, match="1 of 60 decisions .* slips of the pen, or a pause"):
+        feed(GapMonitor("demographic_parity", 0.1), read_log(options)[0], "month")
+
+
+def test_other_words_for_decisions_may_be_three_classes(tmp_path):
+    """Only where both classes have two words may these be two notations."""
+    words = np.where(D, "approved", np.where(ROWS % 3, "denied", "refused"))
+    (tmp_path / "a.csv").write_text(write(d=words))
+    command = CLASSES.replace("--target y ", "").replace("yes", "approved")
+    assert read(command, tmp_path / "a.csv") == HITS

@@ -1,0 +1,145 @@
+"""Options of other commands in the monitor, windows by calendar, and certificates that lapse."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skfair.__main__ import main
+
+COLUMNS = "--prediction d --sensitive sex --time date --tolerance 0.1".split()
+
+
+def draw_month(month, gap=0.0, n=400):
+    rng = np.random.default_rng(100 * month)
+    sex = rng.choice(["f", "m"], n)
+    d = (rng.random(n) < np.where(sex == "f", 0.5 - gap, 0.5)).astype(int)
+    table = pd.DataFrame({"date": f"2025-{month:02d}-15", "sex": sex, "d": d})
+    return table.assign(id=[f"{month}-{i}" for i in range(n)], age=rng.integers(18, 70, n))
+
+
+@pytest.fixture
+def monitor(tmp_path, monkeypatch, capsys):
+    """A function that lets a monitor read a table; it returns its results."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(table, *options, columns=COLUMNS):
+        table.to_csv("log.csv", index=False)
+        main(["monitor", "log.csv", *columns, *options, "--json", "-"])
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
+    tables = [draw_month(month) for month in (1, 2, 4)]
+    results = monitor(pd.concat(tables))
+    assert [one["n"] for one in results["batches"]] == [400, 400, 0, 400]
+    assert "No decisions were read of 1 month in between: 2025-03-01." in results["findings"]
+    (window,) = results["windows"]
+    assert window["start"].startswith("2025-02-01")
+    for table in tables:
+        resumed = monitor(table, "--state", "s.json")
+    assert resumed["windows"] == results["windows"] and resumed["batches"] == results["batches"]
+
+
+def test_a_month_without_decisions_may_raise_an_alarm(monitor):
+    """The window that it ends is about other months than the one before."""
+    for month in (1, 2, 3, 5):
+        results = monitor(draw_month(month, 0.45 * (month == 3)), "--state", "s.json")
+    batches = pd.DataFrame(results["batches"])
+    assert batches["n"].tolist() == [400, 400, 400, 0, 400]
+    assert batches["verdict"].tolist()[2:4] == ["open", "contradicted"]
+    assert results["alarms"][0]["time"].startswith("2025-04-01")
+
+
+def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, capsys):
+    months = {month: draw_month(month, 0.45 * (month == 3)) for month in range(1, 5)}
+    expected = monitor(pd.concat(months))
+    for order in ((1, 2, 4, 3), (1, 4, 3, 2)):
+        for month in order:
+            state = f"{order}.json"
+            results = monitor(months[month], "--state", state, "--late")
+        assert results["windows"] == expected["windows"]
+        late = [
+            f"2025-{month:02d}-01" for i, month in enumerate(order) if month < max(order[: i + 1])
+        ]
+        (sentence,) = [one for one in results["findings"] if "came late" in one]
+        assert f"without {400 * len(late)} samples of" in sentence.replace(",", "")
+        assert all(day in sentence for day in late)
+    assert not any("came late" in one for one in expected["findings"])
+    monitor(months[2], "--state", "s.json")
+    with pytest.raises(SystemExit):
+        monitor(months[1], "--state", "s.json", "--late")
+    assert "if they are not before the first one" in capsys.readouterr().err
+
+
+def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
+    table = draw_month(1)
+    table.loc[:99, "sex"], table.loc[100:149, "sex"] = "Unknown", ""
+    results = monitor(table, "--unknown", "unknown", "--missing", "exclude")
+    assert results["reading"]["left_out"] == {"samples of unknown group are left out": 150}
+    assert sum(one["n"] for one in results["batches"]) == 250
+    results = monitor(table, "--unknown", "unknown")
+    assert {one["group"]: one["n"] for one in results["rates"]}["(missing)"] == 150
+    with pytest.raises(SystemExit):
+        monitor(table, "--missing", "error")
+    assert "Every sample needs a group" in capsys.readouterr().err
+
+
+def test_scores_above_the_threshold_are_positive(monitor, capsys):
+    table = draw_month(1).assign(s=lambda t: 0.2 + 0.5 * t["d"])
+    scores = ["--prediction", "s", *COLUMNS[2:]]
+    by_score = monitor(table, "--threshold", "0.5", columns=scores)
+    assert by_score["batches"] == monitor(table)["batches"]
+    assert by_score["reading"]["columns"][0]["name"] == "s above 0.5"
+    for more, match in [
+        (["--threshold", "0.5", "--positive", "1"], "Leave one of the two out"),
+        ([], "--positive must name the positive class"),
+    ]:
+        with pytest.raises(SystemExit):
+            monitor(table, *more, columns=scores)
+        assert match in capsys.readouterr().err
+
+
+def test_repeated_rows_are_named_or_refused(monitor, capsys):
+    table = draw_month(1)
+    table = pd.concat([table, table[:5]])
+    assert monitor(table)["reading"]["n_repeated"] == 5
+    assert monitor(table, "--id", "id", "--repeats", "keep")["reading"]["n_repeated"] == 5
+    with pytest.raises(SystemExit):
+        monitor(table, "--id", "id")
+    assert "'1-0' occurs more than once in 'id'" in capsys.readouterr().err
+
+
+def test_many_numbers_are_bins_which_a_state_keeps(monitor, capsys):
+    ages = ["--prediction", "d", "--sensitive", "age", *COLUMNS[4:], "--state", "s.json"]
+    first = monitor(draw_month(1), columns=ages)
+    column = first["reading"]["columns"][2]
+    assert column["notation"] == "numbers in 4 bins of equally many samples"
+    second = monitor(draw_month(2).assign(age=lambda t: t["age"] + 9), columns=ages)
+    groups = {one["group"] for one in second["rates"]}
+    assert groups == {*column["labels"]} and len(groups) == 4
+    with pytest.raises(SystemExit):
+        monitor(draw_month(3).assign(age="old"), columns=ages)
+    assert "The column 'age' must hold numbers" in capsys.readouterr().err
+
+
+def test_options_of_a_state_are_kept(monitor, capsys):
+    monitor(draw_month(1), "--state", "s.json")
+    with pytest.raises(SystemExit):
+        monitor(draw_month(2), "--state", "s.json", "--missing", "exclude")
+    assert "--missing must be that of s.json, group; got exclude" in capsys.readouterr().err
+
+
+def test_a_certificate_that_lapses_says_why(monitor):
+    log = [draw_month(month) for month in range(1, 7)]
+    results = monitor(pd.concat(log))
+    assert results["verdict"] == "shown"
+    joined = draw_month(7).assign(sex=lambda t: np.where(np.arange(len(t)) < 60, "x", t["sex"]))
+    results = monitor(pd.concat([*log, joined]))
+    assert results["verdict"] == "open"
+    (sentence,) = [one for one in results["findings"] if "Not shown any more" in one]
+    assert "since 'x' became large enough to be compared" in sentence
+    assert "recent batches differ" not in sentence
