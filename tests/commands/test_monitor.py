@@ -343,7 +343,7 @@ def test_dates_with_points_begin_with_the_day(tmp_path, capsys):
     LOG.assign(date=DATES.strftime("%m/%d/%Y")).to_csv(path, index=False)
     with pytest.raises(SystemExit):
         main(["monitor", str(path), *COLUMNS, "--positive", "yes"])
-    assert "such as 2026-03-01 or 01.03.2026" in capsys.readouterr().err
+    assert "all as 2026-03-01 or all as 01.03.2026" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("run_length", ["100", "20"])
