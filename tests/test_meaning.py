@@ -330,9 +330,9 @@ def read_subgroups(model, constraint, data):
         return None, None
     if rate == "mean_probability":
         return None, None
-    found = audit_of(model, data).subgroups(rate, max_conditions=1).flagged["difference"].abs()
-    assert len(found) or rate != "selection_rate"
-    return found.max() if len(found) else None, None
+    flagged = audit_of(model, data).subgroups(rate, max_conditions=1).flagged["difference"].abs()
+    assert len(flagged) or rate != "selection_rate"
+    return flagged.max() if len(flagged) else None, None
 
 
 def read_front(model, constraint, data):
@@ -505,7 +505,7 @@ def test_every_constraint_and_estimator_is_in_a_table():
 
 
 def test_every_public_callable_that_takes_a_constraint_is_a_client():
-    found = set()
+    clients = set()
     for module in pkgutil.iter_modules(skfair.__path__, "skfair."):
         if module.name.startswith("skfair._") or module.name in (
             "skfair.constraints",
@@ -519,7 +519,7 @@ def test_every_public_callable_that_takes_a_constraint_is_a_client():
                 continue
             members = inspect.getmembers(one, callable) if inspect.isclass(one) else ()
             named = [(f"{name}.{member}", of) for member, of in members if member[0] != "_"]
-            found |= {
+            clients |= {
                 label
                 for label, of in [(name, one), *named]
                 if callable(of) and "constraint" in inspect.signature(of).parameters
@@ -527,4 +527,4 @@ def test_every_public_callable_that_takes_a_constraint_is_a_client():
     fits = {kind.__name__ for kind in (*CLASSIFIERS, *REGRESSORS)} | ESTIMATORS_ON_RANKS
     fits |= {"ConstrainedRanker"}  # on ranks, too
     without = {"make_scorer", "Audit.report", "Audit.subgroups", "fit"}  # take metrics
-    assert found - fits - set(TESTED_ELSEWHERE) == set(CLIENTS) - without
+    assert clients - fits - set(TESTED_ELSEWHERE) == set(CLIENTS) - without

@@ -55,7 +55,7 @@ class OutOfFoldThresholdOptimizer(ThresholdOptimizer):
         """Return the classifier of all training samples, and the predictor from its scores."""
         folds = {"cv": N_FOLDS, "method": "predict_proba"}
         scores = cross_val_predict(classifier, train.X, train.y, **folds)[:, 1:]
-        model = _threshold_optimizer(GivenProbabilities())
+        model = _threshold_optimizer(StoredProbabilities())
         model.fit(scores, train.y, sensitive_features=train.groups)
         return clone(classifier).fit(train.X, train.y), model
 
@@ -66,7 +66,7 @@ class OutOfFoldThresholdOptimizer(ThresholdOptimizer):
         return super().predict(model, test)
 
 
-class GivenProbabilities(ClassifierMixin, BaseEstimator):
+class StoredProbabilities(ClassifierMixin, BaseEstimator):
     """A classifier whose only feature is the probability of the class 1."""
 
     def fit(self, X, y):

@@ -365,8 +365,8 @@ def change_findings(report):
     gaps = report.gaps.dropna(subset=["change"])
     if not len(gaps):
         yield "No two groups are in both, known and large enough, so that no gap is compared."
-    is_told = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
-    for _, gap in gaps[is_told].iterrows():
+    is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
+    for _, gap in gaps[is_stated].iterrows():
         yield f"{_describe_change(gap)}{left_out_clause(find_left_out(report.frame, gap))}."
 
 

@@ -766,7 +766,7 @@ def _feed_file(options):
     return monitor, reading, bins, feed(monitor, log, options.by, options.late)
 
 
-_KEPT_OPTIONS = ("by", "missing", "threshold")
+_STORED_OPTIONS = ("by", "missing", "threshold")
 """Options that are the same for all files of a state, beside the parameters of its monitor."""
 
 
@@ -810,7 +810,7 @@ def _resume(options, log, content):
     monitor, params = content["monitor"], _find_params(options, log)
     if options.max_weight is None:
         params["max_weight"] = monitor.max_weight
-    requested = {name: getattr(options, name) for name in _KEPT_OPTIONS}
+    requested = {name: getattr(options, name) for name in _STORED_OPTIONS}
     stored = {name: content.get(name, value) for name, value in requested.items()}
     stored["positive"], requested["positive"] = monitor.pos_label, options.positive
     if options.positive in (None, str(monitor.pos_label)):
@@ -839,7 +839,7 @@ def _write(monitor, options, reading, bins):
         page = render_monitor(monitor, options.title, options.by, facts, reading)
         write_text(page, options.out)
     if options.state is not None:
-        kept = {name: getattr(options, name) for name in _KEPT_OPTIONS}
-        kept["bins"] = {place: one._asdict() for place, one in bins.items()}
-        state = seal(json.loads(monitor.to_json()) | kept)
+        stored = {name: getattr(options, name) for name in _STORED_OPTIONS}
+        stored["bins"] = {place: one._asdict() for place, one in bins.items()}
+        state = seal(json.loads(monitor.to_json()) | stored)
         write_text(json.dumps(state), options.state)

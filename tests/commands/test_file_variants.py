@@ -56,7 +56,7 @@ def exchange_signs(text):
     return text.translate(str.maketrans(",.", ".,"))
 
 
-WHOLE, FULL = ([f"{x:,.{digits}f}" for x in PAY] for digits in (0, 2))
+ROUNDED, WITH_CENTS = ([f"{x:,.{digits}f}" for x in PAY] for digits in (0, 2))
 ISO, POINTS = DATES.strftime("%Y-%m-%d"), DATES.strftime("%d.%m.%Y")
 PLAIN, BODY = TABLE.to_csv(index=False), TABLE.to_csv(index=False, header=False)
 
@@ -96,25 +96,25 @@ VARIANTS = {
         SUMS,
     ),
     "thousands by points": (
-        write_pay([exchange_signs(one) for one in WHOLE]),
+        write_pay([exchange_signs(one) for one in ROUNDED]),
         NUMBERS,
         ("'1.200' may be 1.2 or 1200", "--decimal point", "--decimal comma"),
     ),
-    "thousands by commas": (write_pay(WHOLE), NUMBERS, ("the comma of '1,200' may be either",)),
-    "thousands and decimals": (write_pay(FULL), NUMBERS, ("'1,200.50'", "no separators")),
-    "thousands and decimals, point": (write_pay(FULL), f"{NUMBERS} --decimal point", SUMS),
+    "thousands by commas": (write_pay(ROUNDED), NUMBERS, ("the comma of '1,200' may be either",)),
+    "thousands and decimals": (write_pay(WITH_CENTS), NUMBERS, ("'1,200.50'", "no separators")),
+    "thousands and decimals, point": (write_pay(WITH_CENTS), f"{NUMBERS} --decimal point", SUMS),
     "thousands and decimals, comma": (
-        write_pay([exchange_signs(one) for one in FULL]),
+        write_pay([exchange_signs(one) for one in WITH_CENTS]),
         f"{NUMBERS} --decimal comma",
         SUMS,
     ),
     "thousands by spaces": (
-        write_pay([one.replace(",", " ") for one in FULL]),
+        write_pay([one.replace(",", " ") for one in WITH_CENTS]),
         NUMBERS,
         ("'1 200.50'", "no separators of thousands"),
     ),
     "some thousands": (
-        write_pay(np.where(ROWS % 2, WHOLE, PAY.astype(str))),
+        write_pay(np.where(ROWS % 2, ROUNDED, PAY.astype(str))),
         NUMBERS,
         ("the comma of '1,238' may be either",),
     ),

@@ -110,12 +110,12 @@ def test_the_unit_of_the_target_does_not_matter(data):
 
 def test_the_width_of_a_ramp_is_in_units_of_the_target(data):
     X, y, sex = data
-    few = (X[:300], 100.0 * y[:300], sex[:300])
+    first = (X[:300], 100.0 * y[:300], sex[:300])
     coef = [
         fit_model(
-            few, PartialDemographicParity(threshold=35_000.0, width=width), enforcement=None
+            first, PartialDemographicParity(threshold=35_000.0, width=width), enforcement=None
         ).coef_
-        for width in (None, 0.5 * np.std(few[1]))
+        for width in (None, 0.5 * np.std(first[1]))
     ]
     np.testing.assert_allclose(coef[1], coef[0], rtol=1e-6)
 
