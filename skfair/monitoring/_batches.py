@@ -525,6 +525,20 @@ def draw_blocks(codes, values, weights, n_groups, n_known, rng):
 # Values that are averaged, as numbers between 0 and 1.
 
 
+def is_floor(settings):
+    """Whether values are counted from the largest one, since the bound is from below."""
+    return settings.constraint.gap.form == "floor"
+
+
+def state_gaps(settings, table):
+    """A table of gaps and limits as they are stated: of a floor the smallest mean."""
+    if not is_floor(settings):
+        return table
+    columns = table.columns.intersection(["batch_gap", "gap", "low", "high"])
+    stated = settings.constraint.largest_gap - table[columns]
+    return table.assign(**stated.rename(columns={"low": "high", "high": "low"}))
+
+
 def scale_values(settings, values):
     """Values that are averaged, as numbers between 0 and 1; those of a floor from the top."""
     low, high = settings.range
@@ -536,10 +550,10 @@ def scale_values(settings, values):
             "a bounded loss, or clip the predictions."
         )
     scaled = (values - low) / (high - low)
-    return 1.0 - scaled if settings.is_floor else scaled
+    return 1.0 - scaled if is_floor(settings) else scaled
 
 
 def unscale_mean(settings, mean):
     """A mean of scaled values in units of the values."""
     low, high = settings.range
-    return float(low + (1.0 - mean if settings.is_floor else mean) * (high - low))
+    return float(low + (1.0 - mean if is_floor(settings) else mean) * (high - low))

@@ -26,11 +26,13 @@ from skfair.monitoring._batches import (
     check_identifiers,
     check_time,
     is_empty,
+    is_floor,
     make_audit,
     normalize_time,
     read_batch,
     restore_time,
     restore_times,
+    state_gaps,
 )
 from skfair.monitoring._recent import Window, find_delay
 from skfair.monitoring._settings import Settings, check_settings
@@ -680,7 +682,7 @@ class GapMonitor(BaseEstimator):
             (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
             for one in self._state.rows[-1].statement.windows
         ]
-        frame = self._settings.state_gaps(pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
+        frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
         return frame.assign(start=restore_times(frame["start"]))
 
     def to_frame(self) -> pd.DataFrame:
@@ -715,7 +717,7 @@ class GapMonitor(BaseEstimator):
         """
         self._check_updated()
         rows = [row.summarize() for row in self._state.rows]
-        frame = self._settings.state_gaps(pd.DataFrame(rows))
+        frame = state_gaps(self._settings, pd.DataFrame(rows))
         return frame.assign(time=restore_times(frame["time"]))
 
     def plot(self, ax: Axes | None = None) -> GapMonitorDisplay:
@@ -739,11 +741,11 @@ class GapMonitor(BaseEstimator):
         >>> monitor.plot().ax_.get_ylabel()
         'gap between groups'
         """
-        settings = self._settings
-        display = GapMonitorDisplay(
-            self.summary(), tolerance=settings.bound, is_floor=settings.is_floor
-        )
-        return display.plot(ax)
+        settings, has_floor = self._settings, is_floor(self._settings)
+        bound = settings.tolerance
+        # The tolerance of a floor is the largest value less the floor.
+        bound = settings.constraint.largest_gap - bound if has_floor else bound
+        return GapMonitorDisplay(self.summary(), tolerance=bound, is_floor=has_floor).plot(ax)
 
     def to_json(self) -> str:
         """The whole monitor as text in JSON, from which `from_json` resumes it.

@@ -77,24 +77,6 @@ class Settings:
         constraint = self.constraint
         return (0.0, constraint.largest_gap) if constraint.counts_decisions else self.value_range
 
-    @property
-    def is_floor(self):
-        """Whether values are counted from the largest one, since a bound is from below."""
-        return self.constraint.gap.form == "floor"
-
-    @property
-    def bound(self):
-        """The tolerance as it is stated: of a floor the smallest mean that is allowed."""
-        return self.constraint.largest_gap - self.tolerance if self.is_floor else self.tolerance
-
-    def state_gaps(self, table):
-        """A table of gaps and limits as they are stated: of a floor the smallest mean."""
-        if not self.is_floor:
-            return table
-        gaps = table[table.columns.intersection(["batch_gap", "gap", "low", "high"])]
-        stated = self.constraint.largest_gap - gaps
-        return table.assign(**stated.rename(columns={"low": "high", "high": "low"}))
-
     @cached_property
     def scaled_tolerance(self):
         """The tolerance as a level between 0 and 1."""
