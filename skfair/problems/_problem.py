@@ -431,8 +431,10 @@ def evaluate_decisions(problem, x):
 
     The problem of the evaluation has smooth means that are offset to the exact ones at x.
     """
-    smooth = problem.evaluate(x)
-    return smooth.replace_constraint(problem.rows.correct(smooth.scores))
+    smooth, constraint = problem.evaluate(x), problem.constraint
+    # Constraints of a fit stay what they are, with their units; others have rows alone.
+    constraint = constraint if hasattr(constraint, "correct") else problem.rows
+    return smooth.replace_constraint(constraint.correct(smooth.scores))
 
 
 def _as_one_row(constraint):

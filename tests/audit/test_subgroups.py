@@ -80,16 +80,16 @@ def test_masks_and_texts_have_the_counts_of_their_subgroups():
 
 def test_conditions_on_numbers_are_ranges_of_bins():
     column = pd.Series([1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], name="age")
-    texts = search._encode_column("age", column, 4, "error", np.ones(12)).texts
+    texts = search._encode_levels("age", column, 4, "error", np.ones(12)).texts
     assert texts == [
         *("age = 1", "age <= 4", "age <= 7", "1 < age <= 4", "1 < age <= 7"),
         *("age > 1", "4 < age <= 7", "age > 4", "age > 7"),
     ]
-    two = search._encode_column("flag", pd.Series([0, 1, 1]), 4, "error", np.ones(3))
+    two = search._encode_levels("flag", pd.Series([0, 1, 1]), 4, "error", np.ones(3))
     assert two.texts == ["flag = 0", "flag = 1"]
-    one = search._encode_column("same", pd.Series([3, 3]), 4, "error", np.ones(2))
+    one = search._encode_levels("same", pd.Series([3, 3]), 4, "error", np.ones(2))
     assert one.texts == []
-    assert search._encode_column("s", pd.Series(["x"]), 4, "error", np.ones(1)).texts == []
+    assert search._encode_levels("s", pd.Series(["x"]), 4, "error", np.ones(1)).texts == []
 
 
 def test_missing_values_are_a_condition_or_meet_none():

@@ -19,7 +19,7 @@ from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeatu
 from skfair.losses import Pointwise
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
-from skfair.solvers import SQP
+from skfair.solvers import SQP, AdamPrimalDual
 from skfair.utils._numbers import bound_text, limit_text
 
 
@@ -44,6 +44,18 @@ def losses(data, model, loss="squared"):
     error = model.predict(X) - y
     each = error**2 if loss == "squared" else np.abs(error)
     return np.array([each[group == g].mean() for g in "abc"])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
+@pytest.mark.parametrize("enforcement", ["auto", None])
+def test_solvers_that_count_decisions_fit_regressors_in_units_of_the_target(data, enforcement):
+    solver = AdamPrimalDual(max_iter=2)
+    model = fit(data, solver=solver, enforcement=enforcement, tolerance=20.0, random_state=0)
+    X, _, group = data
+    means = [model.predict(X)[group == name].mean() for name in "abc"]
+    excess = max(0.0, np.ptp(means) - 20.0)
+    assert model.constraint_violation_ == pytest.approx(excess, abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
