@@ -35,7 +35,7 @@ from skfair.utils._sklearn import CallbackSupportMixin
 
 
 ROUNDING = 1e-12  # of sums and ratios
-SIZE_ROUNDING = 1e-9  # of the heaviest sample, by less than which sizes may miss their bounds
+SIZE_ROUNDING = 1e-9  # relative: sizes miss their bounds by less than the heaviest sample
 GROUP_SHARE_PARAMETERS = ("min_group_share", "max_group_share")
 BALANCE_PARAMETERS = ("min_balance", "min_share_ratio", *GROUP_SHARE_PARAMETERS)
 """Parameters that require balanced clusters."""

@@ -134,10 +134,10 @@ def add_row_options(command):
     add = command.add_argument
     add("--weight", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
-    add("--id", help="column that names each sample, so that repeated rows are refused")
+    add("--id", help="column that names each sample, in this file and in others")
     add("--repeats", choices=["refuse", "keep"], default="refuse", help="of rows with --id")
     add("--unknown", nargs="+", metavar="LABEL", help="labels of unknown groups, such as Unknown")
-    add("--threshold", type=float, help="scores above it are positive (default .5)")
+    add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
 

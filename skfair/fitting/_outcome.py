@@ -205,9 +205,9 @@ def _warn_of_wide_bounds(problem, candidate):
         if largest < one.tolerance * unit:
             warn(
                 f"The bound {bound_text(one.tolerance * unit)} of {one.name} binds nothing: "
-                f"no group's mean is above {limit_text(largest)}, be the predictions the best "
-                "constant or those of this fit. It is in units of what is averaged, as of the "
-                "squared error of the target; pass a smaller one."
+                f"no group's mean is above {limit_text(largest)}, neither with the best constant "
+                "prediction nor with this fit. Bounds are in units of the loss, such as the square "
+                "of the target's; pass a smaller one."
             )
 
 

@@ -131,7 +131,7 @@ def test_a_bound_that_binds_nothing_is_warned_of(data, unit):
             assert len(messages) == (bound > constant)
             if messages:
                 assert f"bound {bound_text(bound)} of BoundedGroupLoss" in messages[0]
-                assert f"above {limit_text(constant)}, be" in messages[0]
+                assert f"above {limit_text(constant)}, neither" in messages[0]
 
 
 def test_ranks_and_means_together(data):
