@@ -155,7 +155,7 @@ def test_the_figures_are_written_as_json(path):
     assert results["verdict"] in ("contradicted", "open") and len(results["findings"]) == 5
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
     assert results["since"] == "2026-03-01T00:00:00" and results["run_length"] == 100
-    assert results["alarms"][0]["batch"] == 5
+    assert results["alarms"][0]["batch"] == 4
     rates = pd.DataFrame(results["rates"])
     april = (LOG["sex"] == "f") & LOG["date"].str.startswith("2026-04")
     selected = (LOG["decision"][april] == "yes").mean()
