@@ -476,7 +476,7 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=provenance,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
-        assumption=known.describe_assumption("X, predictions and outcomes"),
+        assumption=known.describe_assumption(),
         reliability=reliability,
         reading=audit.reading,
         **stated,

@@ -179,7 +179,7 @@ def test_samples_without_weight_get_labels(from_scratch, blobs):
         )
 
 
-@pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_starts=4, n_iter=40)])
+@pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_init=4, n_iter=40)])
 def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm):
     X, groups = blobs[0][:60], blobs[1][:60]
     if algorithm == "alternating":
