@@ -19,6 +19,7 @@ from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     describe_date,
     find_label,
@@ -26,7 +27,6 @@ from skfair.audit._reading import (
     place_outcomes,
     read_as,
     read_outcomes,
-    write_labels,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import (
@@ -53,7 +53,7 @@ from skfair.commands._options import (
     read_table,
     resolve_output,
 )
-from skfair.commands._predictions import add_repeats, apply_threshold
+from skfair.commands._predictions import add_repeats, apply_threshold, write_groups
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
@@ -113,9 +113,10 @@ def read_log(options, known_bins=None):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
+    check_numbers_of_file(y_true, y_pred, weights)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
-        table[options.sensitive].apply(write_labels),
+        write_groups(table, options, options.missing),
         unknown=options.unknown,
         missing=options.missing,
     )
@@ -165,6 +166,8 @@ def _describe_log(log, bins, options, written, table):
     ]
     columns += [("weight", log.weights)]
     written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
+    if label is None and set(log.y_pred) <= {-1, 0, 1}:
+        label = 1  # booleans too, as monitors do
     positive = {"decision": label, "outcome": label}
     read = [
         read_bins(role, column)

@@ -11,6 +11,7 @@ from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     count_shared_ids,
     find_label,
@@ -22,6 +23,7 @@ from skfair.audit._reading import (
     write_labels,
 )
 from skfair.commands._options import describe_file, read_table
+from skfair.utils._checks import join_names
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -81,6 +83,7 @@ def _read_columns(options, table):
     y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
     _check_numbers(options, y_true, y_pred, y_score, weights)
+    check_numbers_of_file(y_true, y_pred, y_score, weights)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     if counts is not None:
         weights = check_counts(counts, options.count)
@@ -105,8 +108,7 @@ def _read_groups(options, table, missing, odds_ratio):
     names = options.group_probability
     labels = probabilities = None
     if options.sensitive:
-        labels = table[options.sensitive]
-        labels = labels.apply(write_labels)
+        labels = write_groups(table, options, missing)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         check_are_numbers(by_name.values())
@@ -119,6 +121,19 @@ def _read_groups(options, table, missing, odds_ratio):
         probabilities=probabilities,
         odds_ratio=odds_ratio,
     )
+
+
+def write_groups(table, options, missing):
+    """Labels of groups as text; raise for empty ones if `missing` is "error"."""
+    is_empty = table[options.sensitive].isna().any(axis=1).to_numpy()
+    if is_empty.any() and missing == "error" and not options.unknown:
+        raise ValueError(
+            f"Every sample needs a group, but {int(is_empty.sum()):,} of {len(table):,} rows have "
+            f"none in {join_names(map(repr, options.sensitive))}, the first row "
+            f"{is_empty.argmax() + 1}. Pass --missing exclude to leave these samples out, or "
+            "--missing group to compare them."
+        )
+    return table[options.sensitive].apply(write_labels)
 
 
 def _parse_top_k(options):
