@@ -27,6 +27,7 @@ from skfair.audit._reading import (
     place_outcomes,
     read_as,
     read_outcomes,
+    write_labels,
 )
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._sentences import (
@@ -53,7 +54,7 @@ from skfair.commands._options import (
     read_table,
     resolve_output,
 )
-from skfair.commands._predictions import add_repeats, apply_threshold, write_groups
+from skfair.commands._predictions import add_repeats, apply_threshold, refuse_empty_groups
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
@@ -116,10 +117,11 @@ def read_log(options, known_bins=None):
     check_numbers_of_file(y_true, y_pred, weights)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
-        write_groups(table, options, options.missing),
+        table[options.sensitive].apply(write_labels),
         unknown=options.unknown,
         missing=options.missing,
     )
+    refuse_empty_groups(known)
     groups = check_groups(known.fill(len(table)), len(table))
     bins = find_group_bins(groups, None) if known_bins is None else known_bins
     groups = bin_groups(groups, bins)

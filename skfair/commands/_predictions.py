@@ -108,12 +108,12 @@ def _read_groups(options, table, missing, odds_ratio):
     names = options.group_probability
     labels = probabilities = None
     if options.sensitive:
-        labels = write_groups(table, options, missing)
+        labels = table[options.sensitive].apply(write_labels)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         check_are_numbers(by_name.values())
         probabilities = pd.DataFrame(by_name)
-    return SensitiveFeatures(
+    known = SensitiveFeatures(
         labels,
         unknown=options.unknown,
         missing=missing,
@@ -121,19 +121,20 @@ def _read_groups(options, table, missing, odds_ratio):
         probabilities=probabilities,
         odds_ratio=odds_ratio,
     )
+    refuse_empty_groups(known)
+    return known
 
 
-def write_groups(table, options, missing):
-    """Labels of groups as text; raise for empty ones if `missing` is "error"."""
-    is_empty = table[options.sensitive].isna().any(axis=1).to_numpy()
-    if is_empty.any() and missing == "error" and not options.unknown:
+def refuse_empty_groups(known):
+    """Raise for samples without a group where that is an error; messages name options."""
+    is_empty = None if known.labels is None else known.labels.isna().any(axis=1).to_numpy()
+    if is_empty is not None and known.treatment == "error" and is_empty.any():
         raise ValueError(
-            f"Every sample needs a group, but {int(is_empty.sum()):,} of {len(table):,} rows have "
-            f"none in {join_names(map(repr, options.sensitive))}, the first row "
+            f"Every sample needs a group, but {int(is_empty.sum()):,} of {len(is_empty):,} rows "
+            f"have none in {join_names(map(repr, known.labels))}, the first row "
             f"{is_empty.argmax() + 1}. Pass --missing exclude to leave these samples out, or "
             "--missing group to compare them."
         )
-    return table[options.sensitive].apply(write_labels)
 
 
 def _parse_top_k(options):
