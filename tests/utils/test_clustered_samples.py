@@ -1,20 +1,13 @@
 """Samples that belong together, and data whose samples are independent."""
 
 import time
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.datasets import (
-    fetch_acs_income,
-    fetch_bank_marketing,
-    fetch_law_school,
-    load_benchmark,
-    load_patients,
-)
+from skfair.datasets import fetch_acs_income, fetch_bank_marketing, fetch_law_school, load_patients
 from skfair.utils._copies import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
@@ -147,7 +140,6 @@ def test_independent_numbers_and_labels_are_not_described(seed):
         fetch_acs_income,
         fetch_bank_marketing,
         fetch_law_school,
-        partial(load_benchmark, "communities_crime"),
     ],
 )
 def test_real_samples_are_independent(fetch):

@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.datasets import load_benchmark
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.datasets import load_benchmark, make_fair_blobs
+from skfair.datasets import make_fair_blobs
 from skfair.metrics import (
     get_scorer,
     group_constraint_residual,

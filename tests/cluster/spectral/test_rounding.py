@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from benchmarks.datasets import load_benchmark
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._starts import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
@@ -21,7 +22,6 @@ from skfair.cluster.spectral._rounding import (
     round_kmeans,
     round_ncut,
 )
-from skfair.datasets import load_benchmark
 from skfair.groups import check_groups
 from skfair.groups._groups import balance, count_table
 from skfair.metrics import balance_score, normalized_cut
