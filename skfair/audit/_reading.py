@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -544,10 +545,13 @@ class Reading:
         """The reading of which `to_dict` made values; a ValueError if they are damaged."""
         try:
             columns = [
-                ColumnReading(**one | {"positive": tuple(one["positive"])})
+                ColumnReading(**one | {"positive": (*one["positive"],)})
                 for one in content["columns"]
             ]
-            return cls(**content | {"columns": tuple(columns)})
+            reading = cls(**content | {"columns": (*columns,)})
+            if json.loads(json.dumps(reading.to_dict())) != content:
+                raise TypeError  # something is left out, or of another type
+            return reading
         except (TypeError, KeyError):
             raise ValueError(
                 "The field reading must be as to_json wrote it, but it is damaged; make it again."

@@ -7,7 +7,7 @@ from io import StringIO
 from pathlib import Path
 from shlex import join, split
 
-from skfair.audit._claims import check_states_digest, read_filed_claim
+from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -88,13 +88,15 @@ def _run_verify(certify, options):
     repeated.confidence, repeated.salt = filed.confidence_level, options.salt
     claim = _build_claim(repeated)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
-    sentences = [f"The same claim. {filed}"]
-    if claim.source.get("sha256") != filed.source.get("sha256"):
-        sentences[0] += " The file has another SHA-256 digest."
+    sentences, filed_facts = [f"The same claim. {filed}"], filed.source
+    changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    if changed:
+        sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
     if differences:
         names = join_names(differences, len(differences))
         sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
-    results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
+    results = {"is_same": not differences, "differences": differences, "not_compared": changed}
+    results["text"] = " ".join(sentences)
     output_results(options, [claim.reading, *sentences], json.dumps(results))
     return FINDING_STATUS if differences else 0
 
