@@ -222,6 +222,7 @@ def read(command, path):
     return dict(zip(groups.labels[:, 0], sums, strict=True))
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_variant_is_read_right_or_refused_with_both_readings(name, tmp_path):
     content, command, expected = VARIANTS[name]
