@@ -137,7 +137,7 @@ TEXTS = {
     "empty groups that are refused": (
         GOOD + "1,1,0.5,\n",
         ["--missing", "error"],
-        "has 1 missing value(s)",
+        "1 of 41 rows have none",
     ),
     "groups that are all empty": (
         "y,p,sex\n1,1,\n0,1,\n",

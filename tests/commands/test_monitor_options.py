@@ -88,7 +88,9 @@ def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     assert {one["group"]: one["n"] for one in results["rates"]}["(missing)"] == 150
     with pytest.raises(SystemExit):
         monitor(table, "--missing", "error")
-    assert "Every sample needs a group" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "50 of 400 rows have none in 'sex', the first row 101" in message
+    assert "at_random" not in message
 
 
 def test_scores_above_the_threshold_are_positive(monitor, capsys):
@@ -96,7 +98,8 @@ def test_scores_above_the_threshold_are_positive(monitor, capsys):
     scores = ["--prediction", "s", *COLUMNS[2:]]
     by_score = monitor(table, "--threshold", "0.5", columns=scores)
     assert by_score["batches"] == monitor(table)["batches"]
-    assert by_score["reading"]["columns"][0]["name"] == "s above 0.5"
+    decision = by_score["reading"]["columns"][0]
+    assert (decision["name"], decision["positive"]) == ("s above 0.5", ["True"])
     for more, match in [
         (["--threshold", "0.5", "--positive", "1"], "Leave one of the two out"),
         ([], "--positive must name the positive class"),
