@@ -682,14 +682,12 @@ def _describe_method(monitor, period):
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
 
 
-def add_monitor_command(commands):
-    """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
-    monitor = commands.add_parser(
-        "monitor",
-        help="monitor a gap over time, valid at every look",
-        description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
+def add_monitor_options(monitor):
+    """Add the options of ``python -m skfair monitor`` to its parser."""
+    monitor.description = (
+        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
         "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
-        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error.",
+        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -716,7 +714,7 @@ def add_monitor_command(commands):
     add("--title", default="Fairness monitor", help="heading of the page")
     add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
-    monitor.set_defaults(run=_run, parser=monitor)
+    monitor.set_defaults(run=_run)
 
 
 def parse_run_length(text):

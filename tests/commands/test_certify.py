@@ -57,6 +57,7 @@ def run(command, path, *options):
 # Certificates of predictions are those of the model, to the last bit.
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("ratio", [None, 0.8])
 @pytest.mark.parametrize("name", ON_DECISIONS)
 def test_predictions_have_the_certificate_of_their_model(name, ratio):
@@ -288,6 +289,7 @@ def test_the_command_certifies_as_the_library_does(path, capsys):
     )
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("command", "options", "status"),
     [
@@ -430,6 +432,7 @@ def replace_field(claim, place, value):
     return copied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

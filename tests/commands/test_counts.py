@@ -31,6 +31,7 @@ def run(command, file, capsys, *options):
     return status, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "options",
     [

@@ -189,6 +189,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", TEXTS)
 def test_text(name, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -32,6 +32,7 @@ def monitor(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     tables = [draw_month(month) for month in (1, 2, 4)]
     results = monitor(pd.concat(tables))
@@ -44,6 +45,7 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     assert resumed["windows"] == results["windows"] and resumed["batches"] == results["batches"]
 
 
+@pytest.mark.slow
 def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     """The window that it ends is about other months than the one before."""
     for month in (1, 2, 3, 5):
@@ -54,6 +56,7 @@ def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     assert results["alarms"][0]["time"].startswith("2025-04-01")
 
 
+@pytest.mark.slow
 def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, capsys):
     months = {month: draw_month(month, 0.45 * (month == 3)) for month in range(1, 5)}
     expected = monitor(pd.concat(months))
@@ -136,6 +139,7 @@ def test_options_of_a_state_are_kept(monitor, capsys):
     assert "--missing must be that of s.json, group; got exclude" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_certificate_that_lapses_says_why(monitor):
     log = [draw_month(month) for month in range(1, 7)]
     results = monitor(pd.concat(log))
