@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
+from skfair._names import refuse_unknown_names
 from skfair.constraints import RankingParity
 from skfair.constraints._constraint import check_whose_tolerance, warn_of_small_groups
 from skfair.fitting._input import TrainingData
@@ -403,3 +404,5 @@ def _pair_groups(groups, query, better, worse):
 
 
 __all__ = ["ConstrainedRanker"]
+
+__getattr__ = refuse_unknown_names(__name__)

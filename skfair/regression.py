@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
+from skfair._names import refuse_unknown_names
 from skfair.constraints import (
     Constraint,
     ConstraintName,
@@ -721,3 +722,5 @@ def _describe_regressor(training, rule):
 
 
 __all__ = ["ConstrainedERMRegressor", "ConstrainedRegressorCV", "PartialParityRegressor"]
+
+__getattr__ = refuse_unknown_names(__name__)

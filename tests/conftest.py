@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
     cases = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("covering")
-        if marker and hasattr(item, "callspec"):
+        if marker and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             cases[item.nodeid.partition("[")[0], *marker.args].append(item)
     for (_, strength), same_test in cases.items():
         chosen = set(cover([item.callspec.params for item in same_test], strength))

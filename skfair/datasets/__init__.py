@@ -1,5 +1,6 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
+from skfair._names import refuse_unknown_names
 from skfair.datasets._census import fetch_acs_income, fetch_adult
 from skfair.datasets._generators import (
     make_fair_blobs,
@@ -26,3 +27,5 @@ __all__ = [
     "make_ranking",
     "open_blocks",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -175,6 +175,7 @@ def path(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_commands_take_probabilities_of_groups(path, capsys):
     command = ["certify", path, "--prediction", "d", "--target", "y", "--tolerance", "0.3"]
     probabilities = ["--group-probability", "female", "male"]

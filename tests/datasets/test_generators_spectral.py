@@ -56,6 +56,7 @@ def test_every_trial_succeeds_equally_often(p):
     np.testing.assert_allclose(counts / 4000, p, atol=5 * np.sqrt(p * (1 - p) / 4000))
 
 
+@pytest.mark.slow
 def test_every_pair_has_the_probability_of_its_blocks():
     sizes = np.array([2, 1, 3])
     links = np.array([[0.9, 0.1, 0.5], [0.1, 0.9, 0.0], [0.5, 0.0, 0.3]])

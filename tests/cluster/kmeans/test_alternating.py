@@ -37,6 +37,7 @@ def test_presets_carry_the_published_settings():
         AlternatingFront.from_paper("Adult")
 
 
+@pytest.mark.slow
 def test_fair_kmeans_takes_the_algorithm(blobs):
     X, groups = blobs
     algorithm = AlternatingSwaps(5, 3, swap_target="global", n_iter=300)

@@ -63,6 +63,7 @@ def check_order(front):
     assert (np.diff(front.balance) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*of one group", "ignore:Number of distinct clusters")
 @given(draw_problem(), st.integers(1, 5))
 def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_levels):
@@ -96,6 +97,7 @@ def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blo
     assert front.data_balance == plain.data_balance_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_point_is_behind_a_fit(seed, metric):
@@ -115,6 +117,7 @@ def test_no_point_is_behind_a_fit(seed, metric):
             assert front.cost[i] <= fit.objective_ * (1 + 1e-9)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("sizes", [(5, 5), (6, 4)])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_front_of_few_samples_is_exact(sizes, seed):
@@ -395,6 +398,7 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
         assert front.share_ratio[i] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
