@@ -78,6 +78,7 @@ def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, c
     assert "if they are not before the first one" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     table = draw_month(1)
     table.loc[:99, "sex"], table.loc[100:149, "sex"] = "Unknown", ""
@@ -93,6 +94,7 @@ def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     assert "at_random" not in message
 
 
+@pytest.mark.slow
 def test_scores_above_the_threshold_are_positive(monitor, capsys):
     table = draw_month(1).assign(s=lambda t: 0.2 + 0.5 * t["d"])
     scores = ["--prediction", "s", *COLUMNS[2:]]
@@ -119,6 +121,7 @@ def test_repeated_rows_are_named_or_refused(monitor, capsys):
     assert "'1-0' occurs more than once in 'id'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_numbers_are_bins_which_a_state_keeps(monitor, capsys):
     ages = ["--prediction", "d", "--sensitive", "age", *COLUMNS[4:], "--state", "s.json"]
     first = monitor(draw_month(1), columns=ages)
