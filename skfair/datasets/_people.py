@@ -44,8 +44,7 @@ Licence: CC BY 4.0 (as the UCI Machine Learning Repository states); the authors 
 @dataset_docs
 def fetch_bank_marketing(
     *,
-    columns: Literal["all", "clustering"] = "all",
-    drop_duration: bool = True,
+    columns: Literal["default", "all", "clustering"] = "default",
     sensitive: str | list[str] = "marital",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
@@ -68,14 +67,12 @@ def fetch_bank_marketing(
 
     Parameters
     ----------
-    columns : {"all", "clustering"}, default="all"
-        "clustering" keeps the six numeric features on which fair clusterings are compared in the
-        literature [2]_: age, duration, euribor3m, nr.employed, cons.price.idx, campaign. They come
-        unscaled; the literature standardises the columns, then gives each row length 1, and leaves
-        out the 80 clients whose marital status is "unknown".
-    drop_duration : bool, default=True
-        Whether ``columns="all"`` leaves out the length of the call, which is known only when the
-        call is over and the answer with it. "clustering" always includes it.
+    columns : {"default", "all", "clustering"}, default="default"
+        "default" leaves out the length of the call, which is known only when the call is over and
+        the answer with it; "all" includes it. "clustering" keeps the six numeric features on which
+        fair clusterings are compared in the literature [2]_: age, duration, euribor3m, nr.employed,
+        cons.price.idx, campaign. They come unscaled; the literature standardises the columns, then
+        gives each row length 1, and leaves out the 80 clients whose marital status is "unknown".
     sensitive : str or list of str, default="marital"
         Attribute that forms the groups: "marital", or "age" for the bands "25-60" (both included)
         and "other", or another categorical column. A list for several attributes.
@@ -113,7 +110,7 @@ def fetch_bank_marketing(
     >>> bank.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
     {'married': 24928, 'single': 11568, 'divorced': 4612, 'unknown': 80}
     """
-    check_choice("columns", columns, ("all", "clustering"))
+    check_choice("columns", columns, ("default", "all", "clustering"))
     table = fetch_csv(
         SOURCES["bank/bank-additional-full.csv"], data_home, download_if_missing, sep=";"
     )
@@ -124,7 +121,7 @@ def fetch_bank_marketing(
     if columns == "clustering":
         data = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
     else:
-        data = table.drop(columns=["y", "duration"] if drop_duration else "y")
+        data = table.drop(columns="y" if columns == "all" else ["y", "duration"])
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
     return make_bunch(data, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
@@ -162,7 +159,7 @@ Licence: none stated; ProPublica's repository has no licence file.
 def fetch_compas(
     *,
     columns: Literal["default", "all"] = "default",
-    propublica_filter: bool = True,
+    subset: Literal["analysed", "all"] = "analysed",
     sensitive: str | list[str] = "race",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
@@ -190,8 +187,8 @@ def fetch_compas(
     columns : {"default", "all"}, default="default"
         "default" takes the eight features known at the screening, "all" every column of the file,
         including COMPAS's own scores and traces of the outcome.
-    propublica_filter : bool, default=True
-        Whether to keep only the people whom ProPublica analysed: ``days_b_screening_arrest`` from
+    subset : {"analysed", "all"}, default="analysed"
+        "analysed" keeps only the people whom ProPublica analysed: ``days_b_screening_arrest`` from
         -30 to 30, ``is_recid`` not -1, ``c_charge_degree`` not "O", ``score_text`` not missing.
     sensitive : str or list of str, default="race"
         Attribute that forms the groups: "race", "sex", or another categorical column of ``data``.
@@ -211,7 +208,7 @@ def fetch_compas(
     Raises
     ------
     ValueError
-        If ``columns`` or ``sensitive`` names nothing known.
+        If ``columns``, ``subset`` or ``sensitive`` names nothing known.
     {OSError}
 
     References
@@ -228,8 +225,9 @@ def fetch_compas(
     {'Male': 4997, 'Female': 1175}
     """
     check_choice("columns", columns, ("default", "all"))
+    check_choice("subset", subset, ("analysed", "all"))
     table = _read_compas(data_home, download_if_missing)
-    if propublica_filter:
+    if subset == "analysed":
         # A missing score ("N/A") is read as nan, and a missing number of days fails `between`.
         analysed = (
             table["days_b_screening_arrest"].between(-30, 30)

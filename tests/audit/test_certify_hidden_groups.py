@@ -55,7 +55,7 @@ def test_the_certificate_states_its_assumption():
     shown = certificate()
     assert shown.is_shown and not shown.is_exact
     assert str(shown).endswith(
-        " This holds if groups are missing at random given X, decision and outcome."
+        " This holds if groups are missing at random given X, predictions and outcomes."
     )
     assert "by a factor of at most 1.2." in str(certificate(odds_ratio=1.2))
     nothing = certificate(odds_ratio=np.inf)

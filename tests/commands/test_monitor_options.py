@@ -95,6 +95,7 @@ def test_enough_evidence_without_a_certificate_says_why(monitor):
     assert "is needed, but recent batches differ from the mean since the start" in sentence
 
 
+@pytest.mark.slow
 def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     table = draw_month(1)
     table.loc[:99, "sex"], table.loc[100:149, "sex"] = "Unknown", ""
@@ -110,6 +111,7 @@ def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     assert "at_random" not in message
 
 
+@pytest.mark.slow
 def test_scores_above_the_threshold_are_positive(monitor, capsys):
     table = draw_month(1).assign(s=lambda t: 0.2 + 0.5 * t["d"])
     scores = ["--prediction", "s", *COLUMNS[2:]]
@@ -136,6 +138,7 @@ def test_repeated_rows_are_named_or_refused(monitor, capsys):
     assert "'1-0' occurs more than once in 'id'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_numbers_are_bins_which_a_state_keeps(monitor, capsys):
     ages = ["--prediction", "d", "--sensitive", "age", *COLUMNS[4:], "--state", "s.json"]
     first = monitor(draw_month(1), columns=ages)

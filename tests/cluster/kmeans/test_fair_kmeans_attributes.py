@@ -406,7 +406,7 @@ def test_the_alternating_algorithm_improves_every_attribute():
         FairKMeans(2, attributes="each", random_state=0),
         X[:100],
         sensitive_features=groups[:100],
-        algorithm=AlternatingFront(n_starts=6, n_iter=40),
+        algorithm=AlternatingFront(n_init=6, n_iter=40),
     )
     labels = front.labels(-1)
     assert front.relative_balance[-1] == pytest.approx(minimum_balance(labels, groups[:100]))
