@@ -543,7 +543,7 @@ class AuditData:
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
         y_true = read_outcomes(table, outcome, y_pred)
-        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score, weights)
+        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:

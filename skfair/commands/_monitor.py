@@ -114,7 +114,7 @@ def read_log(options, known_bins=None):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
-    check_numbers_of_file(y_true, y_pred, weights)
+    check_numbers_of_file(y_true, y_pred)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
         table[options.sensitive].apply(write_labels),
