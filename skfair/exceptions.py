@@ -1,11 +1,15 @@
 """Warnings and errors of skfair."""
 
+from skfair._names import refuse_unknown_names
+
 __all__ = [
     "InfeasibleConstraintWarning",
     "MissingSensitiveFeaturesError",
     "MissingSensitiveFeaturesWarning",
     "SearchError",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):

@@ -23,3 +23,7 @@ def test_values_of_so_many_parameters_meet(strength, most):
 
 def test_all_cases_of_one_parameter_are_chosen():
     assert sorted(cover([{"seed": seed} for seed in range(5)], 2)) == [0, 1, 2, 3, 4]
+
+
+def test_a_cover_of_strength_zero_is_one_case():
+    assert cover([{"seed": seed} for seed in range(5)], 0) == [0]

@@ -79,6 +79,7 @@ def assert_equal_decisions(estimator, expected, actual):
         np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     # Of 10 data sets each kind that is drawn by a remainder occurs twice or more.
     "seed",
@@ -118,7 +119,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
 @pytest.mark.parametrize("model", VARIANTS.values(), ids=VARIANTS)
 def test_no_setting_depends_on_names(model, rename):
@@ -284,6 +285,7 @@ AWARE_MODELS = [
 ]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("model", AWARE_MODELS)
 def test_attributes_are_matched_by_name(model):
     X, target, groups = attribute_data()

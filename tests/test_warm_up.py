@@ -26,6 +26,7 @@ def warm_up(monkeypatch):
     return lambda: main(["warm-up"])
 
 
+@pytest.mark.slow
 @compiled
 def test_it_names_the_folder_of_the_kernels(warm_up, capsys):
     assert warm_up() == 0

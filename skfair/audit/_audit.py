@@ -128,8 +128,9 @@ class Audit(AuditData):
         UserWarning
             If weights are so uneven that intervals are too narrow.
         """
-        settings = check_share(min_share), subgroups, title, digest_with_salt(self, salt)
-        return report_audit(self, min_published, metrics, reference, confidence_level, *settings)
+        stated = {"min_share": check_share(min_share), "subgroups": subgroups, "title": title}
+        settings = metrics, reference, confidence_level, digest_with_salt(self, salt)
+        return report_audit(self, min_published, *settings, **stated)
 
     def certify(
         self,

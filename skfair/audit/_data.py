@@ -24,6 +24,7 @@ from skfair.audit._reading import (
     Reading,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     find_label,
     parse_column,
@@ -31,6 +32,7 @@ from skfair.audit._reading import (
     read_as,
     read_outcomes,
     refuse_headings_and_totals,
+    write_labels,
 )
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -541,17 +543,17 @@ class AuditData:
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
         y_true = read_outcomes(table, outcome, y_pred)
+        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score, weights)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
-        groups = table[sensitive].astype(object)
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
-            known.replace_labels(groups.map(str).where(groups.notna(), None)),
+            known.replace_labels(table[sensitive].apply(write_labels)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,

@@ -19,6 +19,7 @@ from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     describe_date,
     find_label,
@@ -53,7 +54,7 @@ from skfair.commands._options import (
     read_table,
     resolve_output,
 )
-from skfair.commands._predictions import add_repeats, apply_threshold
+from skfair.commands._predictions import add_repeats, apply_threshold, refuse_empty_groups
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
@@ -113,12 +114,14 @@ def read_log(options, known_bins=None):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
+    check_numbers_of_file(y_true, y_pred, weights)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
         table[options.sensitive].apply(write_labels),
         unknown=options.unknown,
         missing=options.missing,
     )
+    refuse_empty_groups(known)
     groups = check_groups(known.fill(len(table)), len(table))
     bins = find_group_bins(groups, None) if known_bins is None else known_bins
     groups = bin_groups(groups, bins)
@@ -165,6 +168,8 @@ def _describe_log(log, bins, options, written, table):
     ]
     columns += [("weight", log.weights)]
     written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
+    if label is None and set(log.y_pred) <= {-1, 0, 1}:
+        label = 1  # booleans too, as monitors do
     positive = {"decision": label, "outcome": label}
     read = [
         read_bins(role, column)
@@ -677,14 +682,12 @@ def _describe_method(monitor, period):
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
 
 
-def add_monitor_command(commands):
-    """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
-    monitor = commands.add_parser(
-        "monitor",
-        help="monitor a gap over time, valid at every look",
-        description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
+def add_monitor_options(monitor):
+    """Add the options of ``python -m skfair monitor`` to its parser."""
+    monitor.description = (
+        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
         "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
-        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error.",
+        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -711,7 +714,7 @@ def add_monitor_command(commands):
     add("--title", default="Fairness monitor", help="heading of the page")
     add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
-    monitor.set_defaults(run=_run, parser=monitor)
+    monitor.set_defaults(run=_run)
 
 
 def parse_run_length(text):

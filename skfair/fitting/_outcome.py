@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
@@ -147,10 +146,10 @@ def unconstrained_fit_attributes(report):
     }
 
 
-def warn_of_outcome(estimator, problem, guarantee):
+def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
     candidate, constraint = guarantee.candidate, problem.constraint
-    if is_regressor(estimator):
+    if is_real:
         _warn_of_tiny_tolerances(constraint)
         _warn_of_wide_bounds(problem.subsample, candidate)
     if estimator.status_ == "infeasible":
@@ -457,9 +456,9 @@ class FitTask(NamedTuple):
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
         # Until here an earlier fit is intact.
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
-        warn_of_outcome(estimator, fitter.problem, guarantee)
+        is_real, is_guaranteed = training.classes is None, self.confidence is not None
+        warn_of_outcome(estimator, fitter.problem, guarantee, is_real)
         if fitter.start is not None and not (is_free or self.watch.is_stopped):
-            is_real, is_guaranteed = training.classes is None, self.confidence is not None
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
         self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
         return estimator

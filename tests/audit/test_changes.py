@@ -103,6 +103,7 @@ def test_moves_count_the_decisions_that_changed(paired_report):
         assert moves.loc[group, "n"] == inside.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_paired", [False, True])
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -136,6 +137,7 @@ def test_a_large_change_is_shown_and_none_is_not(paired_report):
     assert "0 of 2,000 decisions differ" in same.findings[1]
 
 
+@pytest.mark.slow
 def test_numbers_and_several_attributes_can_be_compared():
     target = UNIFORM + RNG.normal(size=N)
     groups = pd.DataFrame({"sex": SEX, "age": RNG.choice(["old", "young"], N)})
@@ -168,6 +170,7 @@ def test_errors_name_what_differs():
         compare_models(Y, OLD, NEW[1:], sensitive_features=SEX)
 
 
+@pytest.mark.slow
 def test_formats_have_both_periods(paired_report, tmp_path):
     content = json.loads(paired_report.to_json(tmp_path / "change.json"))
     assert content["names"] == ["old", "new"] and content["findings"] == paired_report.findings
@@ -215,6 +218,7 @@ def test_groups_of_one_period_and_unknown_ones_are_named():
         assert f"{name!r} ({m} and {n})" in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_reports", [6, pytest.param(30, marks=pytest.mark.slow)])
 def test_changes_of_many_gaps_are_judged_by_holms_procedure(n_reports):
     """Two periods of one population: status and sentences agree, and errors are rare."""

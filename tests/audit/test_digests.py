@@ -94,6 +94,7 @@ def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
     assert "d.csv" in changes.to_html()
 
 
+@pytest.mark.slow
 def test_the_salt_of_the_commands_is_not_filed(tmp_path, capsys):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     path, out = str(tmp_path / "d.csv"), str(tmp_path / "claim.json")

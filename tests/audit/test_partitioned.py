@@ -44,6 +44,7 @@ def no_rows(*_, **__):
     raise AssertionError("rows were collected")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["series", "frame", "strata"])
 def test_counts_on_workers_give_the_answers_in_memory(form, table, client, monkeypatch):
     lazy = dd.from_pandas(table, npartitions=5)
@@ -69,6 +70,7 @@ def test_outcomes_that_are_missing_are_counted(table, client):
     pd.testing.assert_frame_equal(pair[0].report().frame, pair[1].report().frame, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_arrays_are_counted(table, client):
     arrays = [table[name].to_numpy() for name in ("y", "decision")]
     groups = table["sex"].to_numpy().astype(str)
@@ -80,6 +82,7 @@ def test_arrays_are_counted(table, client):
     assert_equal_answers(*pair)
 
 
+@pytest.mark.slow
 def test_blocks_of_files_are_counted(table, tmp_path):
     table.to_csv(tmp_path / "rows.csv", index=False)
     pytest.importorskip("pyarrow")

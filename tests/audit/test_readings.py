@@ -81,6 +81,7 @@ def test_every_command_says_what_it_read(path, capsys, command):
     )
 
 
+@pytest.mark.slow
 def test_both_files_of_a_comparison_and_each_file_of_a_monitor_are_read(path, capsys):
     half = path.with_name("half.csv")
     TABLE.iloc[: N // 2].to_csv(half, index=False)

@@ -82,6 +82,7 @@ NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
 NAMES += ["no selections", "one group", "subgroups"]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", NAMES)
 def test_json_has_the_schema_and_rebuilds_page_and_tables(name, tmp_path):
     report = make(name)
@@ -125,6 +126,7 @@ def test_other_text_is_refused(change, message):
         FairnessReport.from_json(change(text))
 
 
+@pytest.mark.slow
 def test_a_report_is_read_from_the_file_that_it_was_written_to(tmp_path):
     report = make("decisions")
     for path in (tmp_path / "report.json", str(tmp_path / "report.json")):

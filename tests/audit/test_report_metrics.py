@@ -184,6 +184,7 @@ def path(tmp_path, monkeypatch):
 COMMAND = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--out", "report.json"]
 
 
+@pytest.mark.slow
 def test_the_command_takes_names_functions_and_strata(path):
     more = ["--metric", "f1", "own_metrics:hits", "--control", "region"]
     main(["report", str(path), *COMMAND, *more])

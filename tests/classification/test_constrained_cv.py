@@ -82,6 +82,7 @@ def gap(metric, data, scores):
 # Tolerances ---------------------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("constraint", DECISIONS)
 def test_out_of_fold_decisions_keep_the_tolerance(data, model_of, constraint):
     model = fit(data, constraint, tolerance=0.03)
@@ -200,6 +201,7 @@ def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     assert excess[0] > 1.5 * excess[1]
 
 
+@pytest.mark.slow
 def test_the_final_linear_model_errs_less_than_one_threshold(data, model_of):
     """Decisions use the probability of each group, which errs less than one threshold for all."""
     X, y, group = data
@@ -251,6 +253,7 @@ def test_groups_are_predicted_by_the_group_estimator(data):
     assert isinstance(model._event_features.models[0].group_models[0], LogisticRegression)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 def test_the_default_model_of_groups_is_the_likelier_of_two(data):
     # Groups that shift all columns are linear in X; groups by the sign of a product are not.
@@ -322,6 +325,7 @@ def test_a_frozen_classifier_is_not_changed(data, new_data):
     np.testing.assert_array_equal(prefit.predict(X), model.predict(X))  # by the same folds
 
 
+@pytest.mark.slow
 def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
     class Counted(RandomForestClassifier):
         fits = 0
@@ -338,6 +342,7 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
     assert np.mean((model.oof_decision_function_ > 0) == data[1]) < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cv",
     [pytest.param(4, marks=pytest.mark.slow), StratifiedKFold(4, shuffle=True, random_state=0)],
@@ -397,6 +402,7 @@ def draw_cells(seed=0, n_samples=3000):
     return cells, y, groups, rng
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("base", "options"),
     [

@@ -48,6 +48,7 @@ def keeps_tolerance(fitted, X, y, groups, tolerance=0.02):
 # Features -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_storage_does_not_matter(data, tmp_path):
     X, y, groups = (column[:100] for column in data)
     X = np.where(np.abs(X) < 1, 0.0, np.round(X * 4) / 4)  # exact in float32

@@ -41,6 +41,7 @@ def default_model(data):
     return fit(data)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("constraint", "metric"),
     [
@@ -81,6 +82,7 @@ def test_constraints_on_ranks_need_enforcement(data):
         fit(data, PartialStatisticalParity([0.2, 0.6]), enforcement=None)
 
 
+@pytest.mark.slow
 def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
     X, y, groups = data
     plain = MLPClassifier((16, 8), max_iter=60, random_state=0)
@@ -125,6 +127,7 @@ def test_without_enforcement_the_status_is_the_solvers(data):
     assert model.status_ == "max_iter"
 
 
+@pytest.mark.slow
 def test_other_stochastic_solvers_keep_the_tolerance(data):
     X, y, groups = data
     model = fit(data, solver=SSLALM(max_iter=50, tau=0.05))
@@ -136,6 +139,7 @@ def test_a_solver_that_needs_a_linear_model_is_refused(data):
         fit(data, solver="sqp")
 
 
+@pytest.mark.slow
 def test_early_stopping_holds_out_samples_of_each_class_and_group(data):
     X, y, groups = data
     model = fit(data, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200))

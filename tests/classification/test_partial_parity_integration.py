@@ -138,6 +138,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(kind, data):
 # Searches and cross-validation --------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_classifier
 def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, enable_routing, data):
     X, y, groups = data
@@ -230,6 +231,7 @@ def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, 
 # Copies and responses -----------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "model",
     [

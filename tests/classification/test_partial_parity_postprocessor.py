@@ -111,6 +111,7 @@ def test_intervals_may_be_unions_and_differ_by_group(interval):
     assert reached <= 0.1
 
 
+@pytest.mark.slow
 def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     X, y, groups = population()
     model = make_prefit(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)

@@ -59,6 +59,7 @@ def test_exit_status_is_that_of_a_gap_that_grew(write, capsys, first, second, st
     assert "compares after with before, on different samples" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_counts_have_the_changes_of_their_samples(write, capsys):
     results = []
     for is_counted in (False, True):

@@ -44,6 +44,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weights", [None, HALVES], ids=["alone", "weighted"])
 @pytest.mark.parametrize("kind", GROUPS)
 def test_unique_rows_weigh_as_their_duplicates(kind, weights):

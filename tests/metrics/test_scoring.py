@@ -282,6 +282,7 @@ class WithPosLabel(LogisticRegression):
         self.pos_label = pos_label
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "estimator",
     [WithPosLabel("no"), make_pipeline(StandardScaler(), WithPosLabel("no"))],

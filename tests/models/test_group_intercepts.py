@@ -61,6 +61,7 @@ def model(constraint="demographic_parity", **params):
 # Tolerances -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every training sample")
 @pytest.mark.filterwarnings("ignore:SQP stopped after")  # which its status says too
 @given(

@@ -149,6 +149,7 @@ def noisy():
     return X, y, group
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("group_estimator", [None, LogisticRegression()], ids=["joint", "group"])
 def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     X, y, group = noisy
@@ -179,6 +180,7 @@ def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     assert model.constraint_report_["estimate"].min() >= 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"missing": "at_random"}, {"confidence_level": 0.9}], ids=str)
 def test_missing_groups_and_guarantees_skip_the_check_of_conflicts(noisy, settings):
     X, y, group = noisy

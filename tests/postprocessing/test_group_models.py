@@ -139,6 +139,7 @@ def test_few_entries_decide():
     assert len(np.unique(pilot)) == 2000
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("hide", HIDDEN)
 @pytest.mark.parametrize("confidence_level", [None, 0.5])
 def test_wide_data_keep_the_tolerance_out_of_sample(hide, confidence_level):
@@ -252,6 +253,7 @@ def test_frequent_values_do_not_depend_on_the_order_of_rows():
     assert model.transform(X)[1].cat.categories.size == 255
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["str", "object", "rare"])
 def test_a_constraint_holds_around_a_classifier_of_text(kind):
     X, y, group = draw_text(kind)

@@ -73,6 +73,7 @@ def test_both_multipliers_meet(problems):
     assert last["lambda"].max() > 1
 
 
+@pytest.mark.slow
 def test_slack_is_bounded(problems):
     """With slack bounded by 0 the row becomes an equation at its upper bound."""
     known = problems.quadratic().problem
