@@ -44,6 +44,7 @@ def test_gaps_are_right_or_refused():
     check_outcomes(tabulate([client for client in CLIENTS if client not in PACKAGES]))
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("client", PACKAGES)
 def test_gaps_are_right_or_refused_by_other_packages(client):

@@ -79,7 +79,7 @@ def assert_equal_decisions(estimator, expected, actual):
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     # Of 10 data sets each kind that is drawn by a remainder occurs twice or more.
     "seed",
@@ -119,6 +119,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
 @pytest.mark.parametrize("model", VARIANTS.values(), ids=VARIANTS)
@@ -337,6 +338,7 @@ def test_audits_and_scorers_match_attributes_by_name():
     assert gaps[0] == gaps[1]
 
 
+@pytest.mark.slow
 def test_attributes_of_partitions_keep_their_names(tmp_path):
     pytest.importorskip("pyarrow")
     X, target, groups = attribute_data()

@@ -145,6 +145,7 @@ def test_scorers_of_users_stop_a_search_and_stay_as_they_are():
     assert np.isnan(scores["test_score"]).all()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])
 @pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
 def test_searches_that_raise_errors_raise_the_error_itself(run, scoring, routing):

@@ -33,6 +33,7 @@ def test_it_names_the_folder_of_the_kernels(warm_up, capsys):
     assert f"{kmeans._assign_nearest.stats.cache_path}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @compiled
 def test_its_status_is_1_if_a_kernel_is_not_stored(warm_up, monkeypatch, capsys):
     cache = kmeans._assign_nearest._cache

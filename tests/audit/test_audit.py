@@ -143,7 +143,7 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
     assert rates["estimate"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "seed", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(5, marks=pytest.mark.slow)]
@@ -186,6 +186,7 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
         assert_equal(plain.searches, result.searches)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
@@ -263,6 +264,7 @@ def test_small_groups_are_left_out_of_all_answers():
     assert not len(audit.subgroups().flagged)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_samples():
     y_true, decisions, _, _, groups, weights = draw_data(4)
     audit = Audit.from_predictions(

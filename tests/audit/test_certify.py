@@ -161,6 +161,7 @@ def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
     assert forms == ["distance to overall", "above overall"]
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("rates", "aggregate"),
@@ -294,6 +295,7 @@ def test_the_required_sample_size_is_per_group_and_not_per_cell():
     )
 
 
+@pytest.mark.slow
 def test_the_required_sample_size_is_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
     decisions, groups = _decisions((0, 0), (50, 50))
@@ -671,6 +673,7 @@ def test_a_certificate_names_its_units():
     assert "units of LogisticLoss" in str(certify_held_out(tolerance=5.0, constraint="loss_parity"))
 
 
+@pytest.mark.slow
 def test_a_classifier_of_skfair_is_certified_by_the_loss_of_its_fit():
     model = ConstrainedERMClassifier("loss_parity", loss="hinge")
     model.fit(*FRESH, sensitive_features=FRESH_GROUP)

@@ -152,6 +152,7 @@ def test_categories_below_two_percent_are_named_with_count_and_rate():
     assert rows[3] == ["Two or more", "113", "41", "36.3 %", "0.689"]
 
 
+@pytest.mark.slow
 def test_the_page_names_missing_fields():
     report = audit(source=None)
     missing = report.missing_fields()

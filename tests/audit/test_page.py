@@ -70,6 +70,7 @@ def test_every_element_is_closed(page_elements):
     assert page_elements.problems == [] and page_elements.open == []
 
 
+@pytest.mark.slow
 def test_the_page_loads_and_runs_nothing(page_elements, report):
     assert page_elements.addresses == []
     assert not any(tag == "script" for tag, _ in page_elements.elements)

@@ -71,6 +71,7 @@ def test_four_samples_are_left_out_of_all_numbers_rather_than_three_more_groups(
     assert (sizes.sum() == 3750).all()
 
 
+@pytest.mark.slow
 def test_a_group_of_990_is_not_hidden_for_three_samples():
     group = np.repeat(["a", "b", "c", "tiny"], [1000, 1000, 990, 3])
     decisions = np.concatenate(

@@ -64,6 +64,7 @@ AMBIGUOUS = {
 """Files whose decisions can be read in two ways, and what both are called."""
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("table", "message"), AMBIGUOUS.values(), ids=AMBIGUOUS)
 @pytest.mark.parametrize("command", ["report", "certify", "subgroups"])
 def test_two_readings_of_decisions_are_refused_with_both(tmp_path, capsys, table, message, command):

@@ -154,6 +154,7 @@ def test_a_file_and_its_arrays_have_the_same_claim(path):
     assert verify(claim.to_json(), audits[1]) == []
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("command", ["report", "certify", "subgroups", "compare"])
 def test_rows_that_repeat_with_their_id_are_refused_unless_they_are_kept(path, capsys, command):
     table = pd.DataFrame({"id": np.arange(N), "sex": SEX, "d": HIRED.astype(int)}).iloc[12:]

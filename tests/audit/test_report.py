@@ -152,6 +152,7 @@ def test_a_passed_metric():
     assert "Intervals of f1 are bias-corrected bootstrap" in report.to_html()
 
 
+@pytest.mark.slow
 def test_reports_of_estimators_are_those_of_their_predictions():
     report = report_model(MODEL, X, Y, sensitive_features=ATTRIBUTES)
     pd.testing.assert_frame_equal(report.to_frame(), plain_report().to_frame())

@@ -212,6 +212,7 @@ def test_the_command_refuses_other_names(path, capsys, name, message):
 SCORES = np.round(RNG.random(N) + 0.2 * (DATA["sex"] == "m"), 1).to_numpy()
 
 
+@pytest.mark.slow
 def test_reports_of_the_highest_scores():
     settings = {"sensitive_features": DATA[["sex"]], "y_score": SCORES, "k": 100}
     report = report_predictions(DATA["y"], None, **settings, metrics=["f1"])
@@ -274,6 +275,7 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     assert "--top must be a number of places" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_reports_of_probabilities_have_a_reliability_table():
     probability = np.round(RNG.random(N), 2)
     settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}

@@ -335,6 +335,7 @@ def test_what_cannot_be_searched_is_refused(change, message):
         search_predictions(None, inputs.pop("y_pred"), **inputs)
 
 
+@pytest.mark.slow
 def test_searches_that_would_take_hours_are_refused():
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 60)))
     with pytest.raises(ValueError, match="at most 5,000,000 subgroups, .* Pass fewer columns"):

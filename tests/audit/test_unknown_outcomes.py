@@ -101,6 +101,7 @@ def test_reports_count_the_samples_that_have_what_a_number_needs():
     assert report.n_samples == N and "cost" in set(report.frame["metric"])
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "columns",
@@ -118,6 +119,7 @@ def test_reports_of_more_columns(columns):
         assert "roc_auc" in set(report.frame["metric"])
 
 
+@pytest.mark.slow
 def test_calibration_is_of_the_samples_with_an_outcome():
     report = check_report(OUTCOMES, DECISIONS, SEX, y_score=SCORES)
     known = Audit.from_predictions(
@@ -143,6 +145,7 @@ def test_groups_that_overlap():
     check_report(OUTCOMES, DECISIONS, members)
 
 
+@pytest.mark.slow
 def test_many_classes_and_one_without_any_outcome():
     decisions = RNG.choice(["a", "b", "c"], N)
     outcomes = pd.Series(np.where(RNG.random(N) < 0.5, decisions, "a"))
@@ -191,6 +194,7 @@ def test_no_outcome_at_all_is_a_report_without_outcomes():
     assert report.to_json() == expected.to_json() and report.n_without_outcome == 0
 
 
+@pytest.mark.slow
 def test_tables_of_counts():
     table = pd.DataFrame({"sex": SEX, "y": OUTCOMES, "d": DECISIONS})
     table = table.groupby(["sex", "y", "d"], dropna=False).size().rename("n").reset_index()

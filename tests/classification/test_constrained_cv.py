@@ -187,6 +187,7 @@ def test_decisions_on_new_data_are_nearly_equal_by_group(new_data):
     assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.09
 
 
+@pytest.mark.slow
 def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     X, y, _ = data
     new_data = draw(20_000, 1)
@@ -232,6 +233,7 @@ def test_decisions_do_not_need_the_group(data, model_of, new_data):
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.slow
 def test_sensitive_features_at_predict_are_used(data, new_data):
     model = fit(data, "equalized_odds", group_estimator="sensitive_features", tolerance=0.02)
     X, y, group = new_data
@@ -313,6 +315,7 @@ def test_the_positive_class_may_be_the_first(data):
 # Out-of-fold scores -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_frozen_classifier_is_not_changed(data, new_data):
     boosting = HistGradientBoostingClassifier(max_iter=5).fit(*new_data[:2])
     model = fit(data, estimator=FrozenEstimator(boosting), cv=5)
@@ -363,6 +366,7 @@ def test_one_classifier_per_fold_or_one_of_all(data, cv):
 # Weights ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_samples_without_weight_are_absent(data):
     X, y, group = data
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0 + (np.arange(len(y)) % 3))

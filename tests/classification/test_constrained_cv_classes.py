@@ -103,6 +103,7 @@ def test_out_of_fold_argmax_decisions_keep_the_tolerance(data, constraint, model
     assert accuracy > constant_accuracy + 0.03
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("tolerance", [0.02, 0.1])
 def test_predictions_of_a_frozen_classifier_keep_the_tolerance(data, tolerance):
     X, y, _ = data

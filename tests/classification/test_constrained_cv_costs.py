@@ -61,6 +61,7 @@ def test_without_an_active_constraint_the_threshold_is_that_of_the_costs(data, c
     np.testing.assert_array_equal(model.predict(X), success > 1.0 / (1.0 + cost))
 
 
+@pytest.mark.slow
 def test_the_threshold_is_that_of_the_costs_if_the_first_class_is_positive(data):
     X, y, group = data
     labels = np.where(y == 1, "a good one", "bad")
@@ -127,6 +128,7 @@ def test_samples_of_a_class_of_twice_the_weight_count_twice():
     )
 
 
+@pytest.mark.slow
 def test_weights_do_not_reach_the_rates_and_the_estimator(data):
     model = fit(data, tolerance=0.05, class_weight="balanced")
     plain = fit(data, tolerance=0.05)
@@ -167,6 +169,7 @@ def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     assert monitor.log["objective"].iloc[-1] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_costs_of_three_classes():
     rng = np.random.default_rng(0)
     group = rng.choice(["a", "b"], size=3000)

@@ -516,6 +516,7 @@ def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
         assert len(set(fitted.predict(X))) == 2
 
 
+@pytest.mark.slow
 def test_solvers_of_one_constraint_row_keep_the_tolerance_of_three_groups():
     X, y, groups = draw(n_groups=3)
     fitted, _, _ = fit_and_record(

@@ -153,6 +153,7 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
 # Other classifiers and solvers -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_decisions_of_any_model_keep_the_ratio(data):
     model = fit(ConstrainedClassifierCV(LogisticRegression(), EqualizedOdds(ratio=RATIO)), data)
     _, y, groups, _ = data

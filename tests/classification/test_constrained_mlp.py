@@ -67,6 +67,7 @@ def test_a_network_is_more_accurate_than_a_linear_model(data, default_model):
     assert default_model.score(X, y) > linear.score(X, y) + 0.1
 
 
+@pytest.mark.slow
 def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
     X, y, groups = data
     interval = [0.2, 0.6]
@@ -190,6 +191,7 @@ def test_same_seed_same_model(data):
     assert (first.decision_function(X) != other.decision_function(X)).any()
 
 
+@pytest.mark.slow
 def test_a_warm_start_continues_the_last_fit(data):
     X, y, groups = data
     model = fit(data, None, warm_start=True, solver=AdamPrimalDual(max_iter=12))

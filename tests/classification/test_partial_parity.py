@@ -430,6 +430,7 @@ def test_nearly_equal_scores_are_warned_of(data):
         PartialParityClassifier(interval=INTERVAL, alpha=1.0).fit(X, y, sensitive_features=sex)
 
 
+@pytest.mark.slow
 def test_equal_scores_cannot_be_measured(data):
     X, y, sex = data
     with pytest.warns(InfeasibleConstraintWarning, match="cannot be measured"):

@@ -184,7 +184,7 @@ def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, enab
     assert search.best_params_ == {"tolerance": 0.3}
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @every_classifier
 @pytest.mark.parametrize("name", PARTIAL)
 def test_every_partial_metric_scores_on_an_interval(kind, name, enable_routing, data):

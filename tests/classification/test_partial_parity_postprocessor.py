@@ -410,6 +410,7 @@ def test_groups_reach_fit_and_predict_through_a_pipeline():
     )
 
 
+@pytest.mark.slow
 def test_a_search_with_our_scorer():
     X, y, groups = population()
     scoring = get_scorer("neg_demographic_parity_difference")

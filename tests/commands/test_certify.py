@@ -322,6 +322,7 @@ def test_sentences_are_printed_with_json_in_a_file(path, capsys):
     assert json.loads(out.read_text(encoding="utf-8"))["verdict"] == "shown"
 
 
+@pytest.mark.slow
 def test_json_on_standard_output_is_ascii_and_alone(path, capsys):
     table = pd.read_csv(path).replace({"sex": {"f": "weiblich (ä)"}})
     table.to_csv(path, index=False)
@@ -331,6 +332,7 @@ def test_json_on_standard_output_is_ascii_and_alone(path, capsys):
     assert "p holds probabilities" in err
 
 
+@pytest.mark.slow
 def test_unknown_groups_are_named_before_anything_is_certified(path, capsys):
     options = ["--sensitive", "some", "--tolerance", "0.2"]
     run("certify", path, *options)

@@ -36,6 +36,7 @@ def audit(table):
     return Audit.from_predictions(table["y"], table["d"], sensitive_features=table["sex"])
 
 
+@pytest.mark.slow
 def test_changes_are_those_of_the_audits(write, capsys):
     before, after = draw_period(0, 0.05), draw_period(1, 0.25)
     files = [write("before.csv", before), write("after.csv", after)]

@@ -148,6 +148,7 @@ def test_dates_of_two_time_zones_belong_to_the_period_of_their_own_clock(tmp_pat
     assert page.count("<rect") == 2
 
 
+@pytest.mark.slow
 def test_the_figures_are_written_as_json(path):
     out = path.with_suffix(".json")
     assert main(["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(out)]) in (
@@ -228,6 +229,7 @@ def test_a_damaged_state_is_named(tmp_path, capsys):
     assert "state.json cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_error_while_the_page_is_written_leaves_the_state(tmp_path, monkeypatch):
     state = tmp_path / "state.json"
     read_results(write_log(tmp_path, 2), "--state", str(state))
@@ -324,6 +326,7 @@ def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
     assert weighted | other == plain | other
 
 
+@pytest.mark.slow
 def test_without_run_length_the_page_states_the_error_of_one_alarm(path):
     page = run(path, "--run-length", "none")
     assert "An alarm is raised at most once" in page and "false alarm in" not in page

@@ -66,6 +66,7 @@ def test_from_a_shell(path, tmp_path):
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_other_separators(path, separator, plain_page):
@@ -73,6 +74,7 @@ def test_other_separators(path, separator, plain_page):
     assert run(path) == plain_page
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_is_no_part_of_a_name(path, plain_page):
     TABLE.to_csv(path, index=False, encoding="utf-8-sig")
     assert run(path) == plain_page
@@ -106,6 +108,7 @@ def test_rows_of_several_lengths(path, capsys):
     assert "line 3 has 6" in error_of(path, capsys)
 
 
+@pytest.mark.slow
 def test_missing_entries(path, capsys):
     TABLE.assign(p=TABLE["p"].where(TABLE.index > 2)).to_csv(path, index=False)
     assert "column 'p' must be complete, but 3 of its 400 entries are missing" in error_of(
@@ -174,6 +177,7 @@ def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     assert "Parquet needs pyarrow" in error_of(path.with_suffix(".parquet"), capsys)
 
 
+@pytest.mark.slow
 def test_groups_may_have_names_of_missing_values(path, capsys):
     names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
     sex = np.resize([*names, ""], N)
@@ -217,6 +221,7 @@ def test_integers_without_outcomes_need_a_kind(path, capsys):
     assert "Selection rate of class 7" in run(path, "--task", "classification", columns=columns)
 
 
+@pytest.mark.slow
 def test_a_class_may_be_named_none_in_both_columns(path):
     words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
     words.to_csv(path, index=False)

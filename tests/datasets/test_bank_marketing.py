@@ -95,6 +95,7 @@ def test_bad_options(small, options, message):
         fetch_bank_marketing(**options)
 
 
+@pytest.mark.slow
 def test_real_counts(real_data):
     real_data(FILE)
     bank = fetch_bank_marketing(sensitive=["marital", "age"])

@@ -48,6 +48,7 @@ def test_full_separation_by_hand(shares, expected):
     assert table(y, groups).tolist() == expected
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("separation", [0.0, 0.3, 0.8])
 def test_expected_table(separation):
     tables = [

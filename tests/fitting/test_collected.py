@@ -86,6 +86,7 @@ def test_decisions_keep_the_tolerance_on_all_samples(client, constraint):
     assert model.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "constraint", [None, "loss_parity", [DemographicParity(), EqualizedOdds(aggregate="sum")]]
@@ -215,6 +216,7 @@ def test_groups_and_two_classes_are_needed():
             fit_model(*make_chunks(X, sex.astype("U5") + y, sex))
 
 
+@pytest.mark.slow
 def test_a_failed_fit_leaves_the_earlier_one(client):
     X, y, sex, _ = draw()
     model = fit_model(*make_chunks(X, y, sex), **SMOOTH)

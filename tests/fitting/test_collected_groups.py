@@ -55,6 +55,7 @@ def fit_model(estimator, table):
     return estimator.fit(table[NAMES], table[y], sensitive_features=table[ATTRIBUTES])
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("attributes", ["each", "intersections"])
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def assert_within_tolerance(model, X, sex, weights=None):
     np.testing.assert_allclose(reported, gap(model, X, sex, weights), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):

@@ -100,6 +100,7 @@ def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
         np.testing.assert_allclose(*rates, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(("loss", "tolerance"), [("squared", 5000.0), ("absolute", 50.0)])
 def test_means_keep_the_tolerance_to_the_last_digit(data, loss, tolerance):

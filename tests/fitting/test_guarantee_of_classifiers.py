@@ -116,6 +116,7 @@ def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_most_certa
     assert iterations[1] < 0.7 * iterations[2]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -281,6 +282,7 @@ def test_a_search_tunes_the_confidence_level():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 def test_any_classifier_is_guaranteed_on_out_of_fold_scores():
     X, y, groups = draw(3000, seed=8)
     base = LogisticRegression()

@@ -300,6 +300,7 @@ def entries_at(rows, table):
     return table[tuple(rows.cells.T)]
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 def test_free_are_the_multipliers_that_a_step_may_change(step):
     multipliers, counts, ratio, _ = step

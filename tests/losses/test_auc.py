@@ -198,6 +198,7 @@ def draw_data(n_samples=600):
     return X, X.sum(axis=1) + 0.6 * rng.normal(size=n_samples) > 1.5, groups
 
 
+@pytest.mark.slow
 def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
     X, y, groups = draw_data()
     target, share = np.where(y, 1.0, -1.0), np.full(len(y), 1 / len(y))

@@ -66,7 +66,7 @@ def value_of_fairlearn(peer, name, *args, **kwargs):
         return getattr(peer, name)(*args, **kwargs)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", NAMES_OF_FAIRLEARN)
 @pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -61,7 +61,7 @@ def assert_same(result, expected):
         assert result.index.names == expected.index.names
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("metric", OF_DECISIONS, ids=lambda metric: metric.__name__)
 @pytest.mark.parametrize("groups", ["sex", ["sex", "age"]], ids=["one", "two"])
 @pytest.mark.parametrize("weight", [None, "weight"])
@@ -78,6 +78,7 @@ def test_decisions(partitions, metric, groups, weight):
     assert_same(measure(partitions), measure(TABLE))
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 def test_classes_strata_and_clusters(partitions):
     for measure in (

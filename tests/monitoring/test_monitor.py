@@ -131,6 +131,7 @@ def test_skops_stores_a_monitor():
     assert same(monitor, restored)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:.* did not occur in earlier batches")
 @pytest.mark.parametrize("size", [1, 10])

@@ -154,6 +154,7 @@ def answers_in_memory():
     return {name: call(function, DATA) for name, function in CALLS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("which", ["X", "groups"])
@@ -166,6 +167,7 @@ def test_columns_of_one_partition(answers_in_memory, name, which, damage):
     assert_refused_or_equal(CALLS[name], data, answers_in_memory[name], names)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["classifier", "clusters", "rate"])
 @pytest.mark.parametrize("damage", ["renamed", "missing", "added"])
 def test_other_columns_of_features_are_refused(name, damage):

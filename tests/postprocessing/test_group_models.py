@@ -172,6 +172,7 @@ def test_a_screened_classifier_is_stored_without_classes_of_its_own():
     assert group_models.ScreenedClassifier is ScreenedClassifier
 
 
+@pytest.mark.slow
 def test_wide_lists_and_frames_give_the_model_of_arrays():
     X, group, rng = draw(600)
     X[:, 0] += 3.0 * group

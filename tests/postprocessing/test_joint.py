@@ -161,6 +161,7 @@ CONSTRAINTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 def test_counted_decisions_keep_the_tolerance(data, constraint):

@@ -374,6 +374,7 @@ def test_a_weight_of_two_is_a_sample_twice(data):
     np.testing.assert_allclose(*tolerances)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "estimator",
     [HistGradientBoostingRegressor(random_state=0), GradientBoostingRegressor(random_state=0)],

@@ -68,6 +68,7 @@ def test_smooth_solvers_agree_with_slsqp(name, case, problems):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SUBGRADIENT)
@@ -97,6 +98,7 @@ def on_batches(name, **changes):
     return make(name, batch_size=16, **LONG_STEPS.get(name, {}), **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", [name for name in BATCHES if name != "sgd"])
@@ -111,6 +113,7 @@ def test_solvers_on_mini_batches_come_near(name, case, problems):
     assert exact.fun - worth <= result.fun <= exact.fun + far
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("name", BATCHES)
 def test_mini_batches_without_rows_reach_logistic_regression(name, problems):

@@ -94,6 +94,7 @@ def test_a_plan_is_the_smallest_size_where_all_is_well_and_refused_where_nothing
         required_sample_size(pilot=pilot, max_accuracy_loss=0.05, purpose="fit")
 
 
+@pytest.mark.slow
 def test_draws_are_repeated_by_their_seed():
     rng = np.random.default_rng(0)
     groups, X = rng.integers(2, size=1500), rng.normal(size=(1500, 3))

@@ -100,6 +100,7 @@ def test_ratios_have_the_requested_power(ratio, rate, n_groups):
     assert shown / 300 == pytest.approx(0.8, abs=0.07)
 
 
+@pytest.mark.slow
 def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
     """The logarithm of a rate p has the variance (1 - p) / (n p)."""
     sizes = [required_sample_size(ratio=ratio, rate=0.2) for ratio in (0.7, 0.8, 0.9)]
@@ -357,6 +358,7 @@ def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
     assert 0.78 <= (lowest >= minimum).all(axis=1).mean() <= 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("n", [40, pytest.param(77, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constraint", [MinimumRate, MaximumRate])

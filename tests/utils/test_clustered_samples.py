@@ -130,6 +130,7 @@ def test_few_independent_samples_are_not_described(n):
     assert describe_clustered_samples(np.random.default_rng(n).normal(size=(n, 5))) is None
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(50))
 def test_independent_numbers_and_labels_are_not_described(seed):
     assert describe_clustered_samples(draw_independent(seed)) is None

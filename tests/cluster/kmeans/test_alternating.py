@@ -50,6 +50,7 @@ def test_fair_kmeans_takes_the_algorithm(blobs):
     assert model.relative_balance_ > 0.5
 
 
+@pytest.mark.slow
 def test_the_front_takes_the_algorithm(blobs):
     X, groups = blobs
     algorithm = AlternatingFront(n_init=4, n_iter=60)

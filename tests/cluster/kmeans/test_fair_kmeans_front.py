@@ -275,6 +275,7 @@ def test_bad_settings_are_refused(blobs, settings, message):
         cluster_front(kmeans, X, **{"sensitive_features": groups, **settings})
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("seed", "metric"), [(1, "share_ratio"), (5, "balance"), (9, "balance")])
 def test_points_do_not_differ_by_rounding(seed, metric):
     """Sums of weights of 0.1 in another order differ in the last digit, and so do ratios."""

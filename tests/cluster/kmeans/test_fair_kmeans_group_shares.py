@@ -55,7 +55,7 @@ BOUNDS = {
 }
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("n_samples", [150, 700])
 def test_shares_are_kept_exactly(bounds, n_samples):
@@ -161,6 +161,7 @@ def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
         model.set_params(**{name: beyond}).fit(X, sensitive_features=groups)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("n_samples, n_clusters, bound", [(300, 20, 0.6), (300, 20, 0.5)])
 def test_many_small_clusters_keep_the_bound_as_a_balance_would(n_samples, n_clusters, bound):
@@ -256,6 +257,7 @@ def test_weights_count(recwarn):
     assert not recwarn
 
 
+@pytest.mark.slow
 def test_other_names_change_neither_bounds_nor_clusters():
     X, groups = draw(300)
     shares = shares_of(groups)
@@ -361,6 +363,7 @@ def test_clusters_of_few_keep_the_bounds(bound):
     assert model.inertia_ <= min(costs, default=np.inf) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fit_from_labels_that_keep_the_bounds_has_no_higher_cost(seed):

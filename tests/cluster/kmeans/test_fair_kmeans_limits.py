@@ -219,6 +219,7 @@ def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share)
     assert max(excess) < 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "required",
@@ -290,6 +291,7 @@ def test_multipliers_of_sizes_bound_the_cost_from_below(blobs):
     assert model.offsets_.any()
 
 
+@pytest.mark.slow
 def test_equal_sizes_of_thinned_data():
     X, _, groups = make_fair_blobs(30_000, centers=3, random_state=0)
     model = FairKMeans(

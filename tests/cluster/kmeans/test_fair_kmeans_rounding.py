@@ -127,6 +127,7 @@ def alternate_assignment(X, groups, bounds, centers):
     return shares.argmax(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_fit_from_a_feasible_clustering_never_costs_more(seed):
@@ -186,6 +187,7 @@ def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
     assert model.constraint_violation_ == 0
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_looser_bound_of_one_front_never_costs_more(seed):

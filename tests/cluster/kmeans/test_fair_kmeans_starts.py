@@ -52,6 +52,7 @@ def test_more_starts_never_give_a_worse_fit(limits, n_samples):
         assert (np.diff(costs) <= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("limits", ["group shares", "share ratio", "sizes"])
 def test_a_fit_from_its_own_centres_costs_no_more(limits):

@@ -271,6 +271,7 @@ def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(monke
     assert starts[-1] >= samples.attainable_balance(3)
 
 
+@pytest.mark.slow
 def test_more_levels_make_a_finer_front():
     X, _, groups = make_fair_blobs(300, group_separation=0.8, random_state=0)
     sizes = [

@@ -35,6 +35,7 @@ def fit(X, n_clusters=N_CLUSTERS, **settings):
     return FairKMeans(n_clusters, min_balance=None, **settings).fit(X)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
@@ -192,6 +193,7 @@ def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch
     assert many <= 1.03 * all_clusters
 
 
+@pytest.mark.slow
 def test_equal_weights_scale_costs_and_sizes(blobs):
     plain = fit(blobs, max_cluster_size=0.02)
     settings = {"n_init": 1, "random_state": 0, "max_cluster_size": 0.02}
@@ -203,6 +205,7 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("bounds", [{"max_cluster_size": 0.02}, {"min_cluster_size": 0.013}])
 def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
@@ -230,6 +233,7 @@ def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     assert 0.98 * cost <= model.assignment_lower_bound_ <= cost
 
 
+@pytest.mark.slow
 def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
     settings = {"min_balance": None, "random_state": 1}
@@ -303,6 +307,7 @@ def test_no_fit_costs_more_than_labels_that_keep_the_bounds(blobs, dtype):
         assert sizes.max() <= 25
 
 
+@pytest.mark.slow
 def test_labels_that_miss_the_bounds_are_a_start(blobs):
     labels = np.minimum(np.arange(len(blobs)), N_CLUSTERS - 1)  # the last cluster has most samples
     model = fit(blobs, init=labels, max_cluster_size=25)

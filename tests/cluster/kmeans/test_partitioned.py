@@ -180,6 +180,7 @@ class Recorder:
             return len(self.rounds) == self.stop_after
 
 
+@pytest.mark.slow
 @pytest.mark.callbacks
 @pytest.mark.parametrize("size", [1500, pytest.param(N_SAMPLES, marks=pytest.mark.slow)])
 def test_callbacks_and_verbose_see_every_pass(monkeypatch, capsys, size):

@@ -81,6 +81,7 @@ def test_sizes_of_many_clusters_are_exact_and_cost_as_much_as_dense():
     assert 0.99 * cost <= model.assignment_lower_bound_ <= cost
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize("container", [sparse.csc_matrix, sparse.csr_matrix, sparse.coo_array])
 def test_formats_duplicates_and_stored_zeros_change_nothing(container):

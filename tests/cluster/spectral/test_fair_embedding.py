@@ -188,6 +188,7 @@ def test_nystroem_nears_the_optimum_as_landmarks_are_added():
     assert gaps[3] == pytest.approx(0, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_nystroem_is_reported_as_not_converged():
     graph, group = block_graph(520, 4, 2)
     result = fair_embedding(

@@ -115,6 +115,7 @@ def lastfm():
     return on_disk(partial(load_benchmark, "lastfm_asia"))
 
 
+@pytest.mark.slow
 def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
     fitted = graph_model(25, min_balance=None).fit(
         lastfm.adjacency, sensitive_features=lastfm.sensitive_features

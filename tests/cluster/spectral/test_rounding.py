@@ -94,6 +94,7 @@ def test_no_fair_clustering_of_a_small_kernel_is_cheaper(n_clusters, min_balance
     assert normalized_cut(labels, K) == pytest.approx(cheapest(K, n_clusters, is_fair))
 
 
+@pytest.mark.slow
 @pytest.mark.covering(0)
 @pytest.mark.parametrize(("n", "has_pairs"), [(150, True), (200, False)])
 def test_no_change_that_keeps_the_required_balance_lowers_the_cut(n, has_pairs):
@@ -137,6 +138,7 @@ def test_cliques_are_recovered(rounding):
     assert same_partition(labels, clique)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_clustering_of_a_small_graph_is_cheaper(seed):
     rng = np.random.default_rng(seed)
