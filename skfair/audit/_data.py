@@ -387,8 +387,9 @@ class AuditData:
             known = known.replace_features(X)
         if are_counted(X, y, known.labels, sample_weight, control_features):
             check_fitted_model(estimator)
-            columns = {"y_true": y}, known, sample_weight, control_features
-            columns, known, control_features, weights = count_predictions(*columns, estimator, X)
+            columns, known, control_features, weights = count_predictions(
+                {"y_true": y}, known, sample_weight, control_features, estimator, X
+            )
             if len(estimator.classes_) <= 2:
                 pos_label, _ = find_positive_class(estimator, pos_label)
             return cls.from_columns(
