@@ -15,9 +15,9 @@ def test_other_modules_name_the_import_of_a_public_name(home):
         if not hasattr(module, name):
             with pytest.raises(AttributeError, match=f"{name} is in skfair.{home}: ") as error:
                 getattr(module, name)
-            found = {}
-            exec(str(error.value).partition(f"{home}: ")[2], found)
-            assert found[name] is getattr(importlib.import_module(f"skfair.{home}"), name)
+            imported = {}
+            exec(str(error.value).partition(f"{home}: ")[2], imported)
+            assert imported[name] is getattr(importlib.import_module(f"skfair.{home}"), name)
 
 
 def test_names_of_no_module_have_no_import():

@@ -336,6 +336,7 @@ class Audit(AuditData):
         *,
         metrics: Metrics = (),
         confidence_level: float = CONFIDENCE_LEVEL,
+        ids: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 
@@ -354,6 +355,9 @@ class Audit(AuditData):
             (:class:`skfair.metrics.Rate`).
         confidence_level : float, default=0.95
             Probability with which each interval holds.
+        ids : tuple of two array-likes, default=None
+            Names of the samples of both audits, one for each row that was passed. Samples whose
+            name occurs once in both are the same. None takes all samples as different ones.
 
         Returns
         -------
@@ -365,8 +369,8 @@ class Audit(AuditData):
         Raises
         ------
         ValueError
-            If attributes or tasks differ, or predictions of single samples are passed for a table
-            of counts.
+            If attributes or tasks differ, predictions of single samples are passed for a table of
+            counts, or ids do not name the samples of two audits.
 
         References
         ----------
@@ -385,7 +389,7 @@ class Audit(AuditData):
         >>> bool(changes.gaps["change_high"].item() < 0.0)
         True
         """
-        return compare_audits(self, other, metrics, confidence_level)
+        return compare_audits(self, other, metrics, confidence_level, ids)
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

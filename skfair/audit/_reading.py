@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair.groups._known import is_like_unknown
 from skfair.utils._checks import join_names
 
 _MISSING_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
@@ -202,7 +203,9 @@ def refuse_marks_among_numbers(column, remedy="leave out these rows; outcomes ma
     numbers = np.unique(column.dropna().astype(float))
     for mark in [one for one in numbers if re.fullmatch(r"-?9+\.0", str(one))]:
         others = numbers[numbers != mark]
-        if len(others) > 1 and np.abs(others - mark).min() > np.ptp(others):
+        # Nine itself may mark a missing class.
+        is_likely = len(others) > 1 and (abs(mark) > 9.0 or len(others) < 4)
+        if is_likely and np.abs(others - mark).min() > np.ptp(others):
             raise ValueError(
                 f"The column {column.name!r} holds {mark:g}, which may mark missing values or be a "
                 f"number; the others go from {others[0]:g} to {others[-1]:g}. If it is a mark, "
@@ -210,11 +213,10 @@ def refuse_marks_among_numbers(column, remedy="leave out these rows; outcomes ma
             )
 
 
-def check_numbers_of_file(y_true, prediction, *others):
+def check_numbers_of_file(y_true, prediction, score=None):
     """Raise for numbers of a file that may mark missing values, and outcomes that may be years."""
     columns = [
-        None if one is None else one.dropna().infer_objects()
-        for one in (y_true, prediction, *others)
+        None if one is None else one.dropna().infer_objects() for one in (y_true, prediction, score)
     ]
     for column in columns:
         if column is not None and holds_numbers(column):
@@ -286,6 +288,7 @@ def _refuse_two_notations_of_groups(name, labels):
     ways = sexes if all(sexes) else []
     # A letter, and the one word that begins with it; III is a number.
     words = [x for x in labels if re.match(r"[^\W\d_]{4}", x) and not set(x) <= set("IVX")]
+    words = [x for x in words if not is_like_unknown(x)]
     for letter in [x for x in labels if re.fullmatch(r"[^\W\d_]", x)]:
         longer = [x for x in words if x[0].casefold() == letter.casefold()]
         ways += [[letter, *longer]] * (len(longer) == 1)

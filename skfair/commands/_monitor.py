@@ -114,7 +114,7 @@ def read_log(options, known_bins=None):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
-    check_numbers_of_file(y_true, y_pred, weights)
+    check_numbers_of_file(y_true, y_pred)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
         table[options.sensitive].apply(write_labels),
@@ -546,19 +546,26 @@ def _describe_delay(monitor, period):
 def _describe_verdict(monitor, summary):
     """Sentence on what is known since the start or the last alarm."""
     alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
+    without = ", without the samples that came late" * bool(monitor.late_times_)
     if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
         first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         return (
-            f"Shown since the {start}: the tolerance is kept, first shown in {first}, with an "
-            f"e-value of {monitor.evidence_for_:.3g} now."
+            f"Shown since the {start}{without}: the tolerance is kept, first shown in {first}, "
+            f"with an e-value of {monitor.evidence_for_:.3g} now."
         )
     if not len(alarms) and len(shown):
-        return _describe_lapse(monitor, summary, shown.iloc[-1])
+        return _describe_lapse(monitor, summary, shown.iloc[-1], without)
+    if not len(alarms) and monitor.evidence_for_ >= monitor.evidence_needed_:
+        return (
+            f"Not shown yet{without}: the e-value for the tolerance is "
+            f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed, but "
+            "recent batches differ from the mean since the start."
+        )
     if not len(alarms):
         return (
-            f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
+            f"Neither is shown yet{without}: the e-values are {monitor.evidence_for_:.3g} for the "
             f"tolerance, of which {monitor.evidence_needed_:.3g} is needed, and "
             f"{monitor.evidence_against_:.3g} against it; more batches decide."
         )
@@ -567,16 +574,16 @@ def _describe_verdict(monitor, summary):
     first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
     again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
     return (
-        f"Contradicted since {first}: the gap exceeds the tolerance, most likely since "
+        f"Contradicted since {first}{without}: the gap exceeds the tolerance, most likely since "
         f"{time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
     )
 
 
-def _describe_lapse(monitor, summary, last):
+def _describe_lapse(monitor, summary, last, without):
     """Sentence on why a certificate lapsed, of which this is the last batch."""
     until = f"it was until {time_text(summary, last['time'])}, of the mean since the start"
     if monitor.evidence_for_ >= monitor.evidence_needed_:
-        return f"Not shown any more: {until}, and recent batches differ from it."
+        return f"Not shown any more{without}: {until}, and recent batches differ from it."
     rates = monitor.to_frame()
     sizes = rates.groupby("group")["n"].sum()
     early = rates[rates["batch"] <= last["batch"]].groupby("group")["n"].sum()
@@ -584,7 +591,7 @@ def _describe_lapse(monitor, summary, last):
     joined = sizes.index[was_small & (sizes >= monitor.min_group_size)]
     why = f" since {join_names(map(repr, joined))} became large enough to be compared"
     return (
-        f"Not shown any more: {until}. The e-value for the tolerance is now "
+        f"Not shown any more{without}: {until}. The e-value for the tolerance is now "
         f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed"
         f"{why * bool(len(joined))}."
     )

@@ -83,7 +83,7 @@ def _read_columns(options, table):
     y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
     _check_numbers(options, y_true, y_pred, y_score, weights)
-    check_numbers_of_file(y_true, y_pred, y_score, weights)
+    check_numbers_of_file(y_true, y_pred, y_score)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     if counts is not None:
         weights = check_counts(counts, options.count)

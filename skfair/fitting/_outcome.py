@@ -9,7 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import DEFAULT_TOLERANCE
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.exceptions import (
+    ConstraintCostWarning,
+    InfeasibleConstraintWarning,
+    MissingSensitiveFeaturesWarning,
+)
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
@@ -604,7 +608,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         "The constraint costs more than half of what the model improves on a constant: its "
         f"{named}. "
         f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
-        "ones out (min_group_size)."
+        "ones out (min_group_size).",
+        ConstraintCostWarning,
     )
 
 

@@ -157,6 +157,16 @@ def test_constant_and_repeated_columns_add_no_information(data):
     assert fitted.coef_[0, 5] == pytest.approx(fitted.coef_[0, 0], rel=1e-3)
 
 
+def test_searches_move_coefficients_of_repeated_columns_together():
+    rng = np.random.default_rng(6)
+    groups = rng.integers(2, size=300)
+    y = (rng.normal(size=300) + 0.8 * groups > 0.4).astype(int)
+    X = rng.normal(size=(300, 3)) + np.column_stack((groups, y, 0 * y))
+    more = np.column_stack((X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, 0]))
+    coef = model().fit(more, y, sensitive_features=groups).coef_[0]
+    assert coef[5] == pytest.approx(coef[0], rel=1e-3)
+
+
 def test_constant_columns_alone_give_constant_decisions(data):
     _, y, groups = data
     X = np.ones((len(y), 2))

@@ -224,6 +224,11 @@ VARIANTS = {
         CLASSES,
         ("'B', 'Black' may be notations of one group",),
     ),
+    "a letter of unknown groups": (
+        write(sex=np.where(IS_OTHER, np.where(ROWS % 8, "U", "Unknown"), SEX)),
+        f"{CLASSES} --unknown U Unknown --missing exclude",
+        pd.Series(D).groupby(np.where(IS_OTHER, "(missing)", SEX)).sum().to_dict(),
+    ),
     "letters of two groups": (
         write(sex=np.where(ROWS % 2, "AB", np.where(IS_OTHER, "A", "White"))),
         CLASSES,

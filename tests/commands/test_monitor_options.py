@@ -1,6 +1,7 @@
 """Options of other commands in the monitor, windows by calendar, and certificates that lapse."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -68,14 +69,30 @@ def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, c
         late = [
             f"2025-{month:02d}-01" for i, month in enumerate(order) if month < max(order[: i + 1])
         ]
-        (sentence,) = [one for one in results["findings"] if "came late" in one]
+        (sentence,) = [one for one in results["findings"] if "which came late" in one]
         assert f"without {400 * len(late)} samples of" in sentence.replace(",", "")
         assert all(day in sentence for day in late)
+        # The verdict since the start is about the others, too.
+        (verdict,) = [one for one in results["findings"] if "without the samples that" in one]
+        assert re.match(r"(Shown since|Neither is shown yet|Not shown yet|Contradicted)", verdict)
     assert not any("came late" in one for one in expected["findings"])
     monitor(months[2], "--state", "s.json")
     with pytest.raises(SystemExit):
         monitor(months[1], "--state", "s.json", "--late")
     assert "if they are not before the first one" in capsys.readouterr().err
+
+
+def test_enough_evidence_without_a_certificate_says_why(monitor):
+    """The window has a late month with a large gap, which evidence since the start has not."""
+    early, late = (
+        pd.concat([draw_month(month, 0.45 * (month == 3)) for month in months])
+        for months in ((1, 5, 6), (2, 3))
+    )
+    assert monitor(early, "--state", "s.json")["verdict"] == "shown"
+    results = monitor(late, "--state", "s.json", "--late")
+    assert results["verdict"] == "open"
+    (sentence,) = [one for one in results["findings"] if one.startswith("Not shown yet")]
+    assert "is needed, but recent batches differ from the mean since the start" in sentence
 
 
 @pytest.mark.slow
