@@ -5,6 +5,7 @@ from functools import partial, wraps
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from benchmarks.datasets import load_benchmark
 from skfair import datasets
 
 MAX_SAMPLES = None
@@ -29,14 +30,14 @@ def _draw_samples(fetch):
     return fetch_drawn
 
 
-fetch_a9a = _draw_samples(partial(datasets.load_benchmark, "a9a"))
+fetch_a9a = _draw_samples(partial(load_benchmark, "a9a"))
 fetch_acs_income = _draw_samples(datasets.fetch_acs_income)
 fetch_adult = _draw_samples(datasets.fetch_adult)
 fetch_bank_marketing = _draw_samples(datasets.fetch_bank_marketing)
 fetch_compas = _draw_samples(datasets.fetch_compas)
-fetch_four_area = _draw_samples(partial(datasets.load_benchmark, "four_area"))
+fetch_four_area = _draw_samples(partial(load_benchmark, "four_area"))
 fetch_law_school = _draw_samples(datasets.fetch_law_school)
-fetch_thyroid = _draw_samples(partial(datasets.load_benchmark, "thyroid"))
+fetch_thyroid = _draw_samples(partial(load_benchmark, "thyroid"))
 
 
 def _draw_network(fetch):
@@ -60,4 +61,4 @@ def _draw_network(fetch):
     return fetch_drawn
 
 
-fetch_lastfm_asia = _draw_network(partial(datasets.load_benchmark, "lastfm_asia"))
+fetch_lastfm_asia = _draw_network(partial(load_benchmark, "lastfm_asia"))

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.preprocessing import normalize, scale
 
 from benchmarks.data import fetch_adult, fetch_bank_marketing
+from benchmarks.datasets import load_benchmark
 from benchmarks.tables import FOLDER
-from skfair.datasets import load_benchmark
 from skfair.metrics import balance_score
 
 REAL = ("Adult_K10", "Adult_K5", "Bank_K10", "Bank_K5")

@@ -34,6 +34,7 @@ from benchmarks.packages import take_missing
 from benchmarks.papers.alternating_balance.exact_balance import exact_balance
 from benchmarks.papers.alternating_balance.fronts import fronts
 from benchmarks.papers.alternating_balance.table_1 import table_1
+from benchmarks.papers.dc_admm.spectral_shapes import spectral_shapes
 from benchmarks.papers.dc_admm.spectral_tables import spectral_full, spectral_tables
 from benchmarks.papers.index import papers
 from benchmarks.papers.partial_fairness.acs_income import partial_acs
@@ -149,6 +150,7 @@ BENCHMARKS = {
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
     "spectral-full": spectral_full,
+    "spectral-shapes": spectral_shapes,
     "erm-peers": erm_peers,
     "erm-solvers": erm_solvers,
     "erm-tolerance": erm_tolerance,

@@ -8,8 +8,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import scale
 
 from benchmarks.data import fetch_adult, fetch_four_area, fetch_lastfm_asia, fetch_thyroid
+from benchmarks.datasets import load_benchmark, make_rand_laplace
 from skfair.cluster import RBFAffinity
-from skfair.datasets import load_benchmark, make_fair_sbm, make_rand_laplace
+from skfair.datasets import make_fair_sbm
 
 LARGEST_STORED = 12_000
 """Largest number of rows of a kernel that is stored; its array takes 1.2 GB."""

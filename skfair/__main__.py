@@ -1,26 +1,23 @@
 """Commands of the shell: ``python -m skfair report``, ``certify``, ``plan`` and others."""
 
+import importlib
 import sys
 from argparse import ArgumentParser
 from io import TextIOWrapper
 
-from skfair.commands._certify import add_certify_command
-from skfair.commands._compare import add_compare_command
-from skfair.commands._monitor import add_monitor_command
-from skfair.commands._options import describe_error, print_warnings
-from skfair.commands._plan import add_plan_command
-from skfair.commands._report import add_report_command
-from skfair.commands._subgroups import add_subgroups_command
-
-COMMAND_ADDERS = (
-    add_report_command,
-    add_subgroups_command,
-    add_certify_command,
-    add_compare_command,
-    add_plan_command,
-    add_monitor_command,
-)
-"""Functions that add the commands of audits to a parser."""
+COMMANDS = {
+    "report": ("_report", "audit predictions in CSV or Parquet files"),
+    "subgroups": (
+        "_subgroups",
+        "search decisions in CSV or Parquet files for the subgroups that depart most",
+    ),
+    "certify": ("_certify", "certify that decisions in a file keep a tolerance in the population"),
+    "verify": ("_certify", "recompute a filed claim from the data"),
+    "compare": ("_compare", "compare two files of predictions, such as those of two periods"),
+    "plan": ("_plan", "number of samples that a certificate or a guaranteed fit requires"),
+    "monitor": ("_monitor", "monitor a gap over time, valid at every look"),
+}
+"""Command of audits -> its module in :mod:`skfair.commands`, and what it does."""
 
 
 class _Parser(ArgumentParser):
@@ -42,10 +39,18 @@ def main(arguments):
         prog="python -m skfair", description="Audit and monitor predictions, compile kernels."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for add_command in COMMAND_ADDERS:
-        add_command(commands)
+    for name, (module, summary) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        command.set_defaults(parser=command)
+        # Its module imports pandas and scikit-learn, for which others need not wait.
+        if name in arguments[:1]:
+            module = importlib.import_module(f"skfair.commands.{module}")
+            getattr(module, f"add_{name}_options")(command)
     _add_warm_up_command(commands)
     options = parser.parse_args(arguments)
+    # what the commands share imports as much
+    from skfair.commands._options import describe_error, print_warnings
+
     if isinstance(sys.stdout, TextIOWrapper):
         # A console of another encoding shows escapes of what it has no signs for.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from skfair._names import refuse_unknown_names
 from skfair.plotting import ConvergenceDisplay
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["FitMonitor"]
+
+__getattr__ = refuse_unknown_names(__name__)
 
 _QUANTITIES = {
     "objective": "objective_",

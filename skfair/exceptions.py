@@ -1,11 +1,16 @@
 """Warnings and errors of skfair."""
 
+from skfair._names import refuse_unknown_names
+
 __all__ = [
+    "ConstraintCostWarning",
     "InfeasibleConstraintWarning",
     "MissingSensitiveFeaturesError",
     "MissingSensitiveFeaturesWarning",
     "SearchError",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)
 
 
 class MissingSensitiveFeaturesWarning(UserWarning):
@@ -19,6 +24,21 @@ class MissingSensitiveFeaturesWarning(UserWarning):
     >>> from skfair.exceptions import MissingSensitiveFeaturesWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", MissingSensitiveFeaturesWarning)  # raise instead
+    """
+
+
+class ConstraintCostWarning(UserWarning):
+    """The constraint costs more than half of what the model improves on a constant prediction.
+
+    :func:`skfair.audit.fairness_front` fits without this warning, since its table states the
+    accuracy of every tolerance.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skfair.exceptions import ConstraintCostWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ConstraintCostWarning)  # where the cost is known
     """
 
 

@@ -18,6 +18,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from skfair._kernels import ABSOLUTE, HINGE, LOGISTIC, SCORE, SQUARED, SQUARED_HINGE, STEP
+from skfair._names import refuse_unknown_names
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._parameters import Array, Share, make_constructor, validate_params
 from skfair.utils._sklearn import StrOptions
@@ -29,6 +30,8 @@ __all__ = [
     "HingeLoss",
     "Pointwise",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)
 
 # Losses of a score: value, slope and curvature per sample.
 #

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from skfair._names import refuse_unknown_names
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import METRICS
 from skfair.utils._checks import check_tolerance, warn
 
 __all__ = ["best_subject_to"]
+
+__getattr__ = refuse_unknown_names(__name__)
 
 
 def best_subject_to(

@@ -13,11 +13,12 @@ from scipy import sparse
 from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.random import sample_without_replacement
 
+from skfair._names import refuse_unknown_names
 from skfair.constraints import RankingParity
 from skfair.constraints._constraint import check_whose_tolerance, warn_of_small_groups
 from skfair.fitting._input import TrainingData
 from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
-from skfair.fitting._model import estimator_docs
+from skfair.fitting._model import check_loss, estimator_docs
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._events import DocumentPairs
 from skfair.groups._known import warn_of_missing_marks
@@ -231,6 +232,7 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         if constraints:
             _warn_of_small_groups(documents)
         # Fit the linear model to the pairs, under constraints on pairs of groups.
+        check_loss(self, "classes")
         lacks_groups = bool(constraints) and sensitive_features is None
         training = training._replace(lacks_groups=lacks_groups)
         fit_linear_model(self, X, y, training, constraints)
@@ -402,3 +404,5 @@ def _pair_groups(groups, query, better, worse):
 
 
 __all__ = ["ConstrainedRanker"]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
+from skfair._names import refuse_unknown_names
 from skfair.constraints import (
     Constraint,
     ConstraintName,
@@ -26,7 +27,7 @@ from skfair.fitting._linear import (
     fit_samples,
     make_partial_parity,
 )
-from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs, make_loss
+from skfair.fitting._model import GroupAwareScoreMixin, check_loss, estimator_docs
 from skfair.fitting._outcome import status_of, warn_of_cost, warn_of_outcome
 from skfair.losses import LossName
 from skfair.partitions._collections import row_by_row
@@ -611,9 +612,9 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
             _check_constraint(constraint, self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
-        rule = fit_rule(self, cross, make_loss(self))
+        rule = fit_rule(self, cross, check_loss(self, "numbers"))
         store_rule(self, y, cross, rule, *_describe_regressor(cross.per_class[0], rule))
-        warn_of_outcome(self, rule.problem, rule.guarantee)
+        warn_of_outcome(self, rule.problem, rule.guarantee, is_real=True)
         if len(rule.problem.constraint):
             plain = rule.features.unconstrained_parameters(rule.problem.model, [0.0])
             warn_of_cost(rule.problem, rule.guarantee.candidate.parameters, plain, is_real=True)
@@ -721,3 +722,5 @@ def _describe_regressor(training, rule):
 
 
 __all__ = ["ConstrainedERMRegressor", "ConstrainedRegressorCV", "PartialParityRegressor"]
+
+__getattr__ = refuse_unknown_names(__name__)

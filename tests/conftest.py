@@ -1,12 +1,17 @@
 """Settings that every test shares."""
 
+import dataclasses
+import doctest
 import gc
+import hashlib
 import os
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from skfair.datasets._fetch import SOURCES
 from tests.covering import cover
 
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
@@ -34,7 +39,7 @@ def pytest_collection_modifyitems(items):
     cases = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("covering")
-        if marker and hasattr(item, "callspec"):
+        if marker and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             cases[item.nodeid.partition("[")[0], *marker.args].append(item)
     for (_, strength), same_test in cases.items():
         chosen = set(cover([item.callspec.params for item in same_test], strength))
@@ -77,3 +82,52 @@ def client(cluster, connection):
     if cluster.status.name != "running":
         pytest.fail("The Dask cluster of the tests lost its workers and did not restart them.")
     return connection
+
+
+@pytest.fixture
+def sources():
+    """The tables of public files whose data sets are tested."""
+    return [SOURCES]
+
+
+@pytest.fixture
+def replace_file(tmp_path, monkeypatch, sources):
+    """Put a small text in the place of a public file, below SKFAIR_DATA."""
+    monkeypatch.setenv("SKFAIR_DATA", str(tmp_path))
+
+    def put(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        table = next(table for table in sources if name in table)
+        monkeypatch.setitem(table, name, dataclasses.replace(table[name], sha256=digest))
+
+    return put
+
+
+@pytest.fixture
+def real_data():
+    """Skip a test unless SKFAIR_DATA has these files; give the folder."""
+
+    def folder_with(*paths):
+        folder = Path(os.environ.get("SKFAIR_DATA") or "no such folder")
+        for path in paths:
+            if not (folder / path).is_file():
+                pytest.skip(f"{path} is not in SKFAIR_DATA")
+        return folder
+
+    return folder_with
+
+
+@pytest.fixture
+def run_example():
+    """Run a docstring's example, the lines that need data included."""
+
+    def run(function):
+        (example,) = doctest.DocTestFinder(recurse=False).find(function, function.__name__)
+        for line in example.examples:
+            line.options.pop(doctest.SKIP, None)
+        assert doctest.DocTestRunner().run(example).failed == 0
+
+    return run

@@ -128,6 +128,7 @@ def test_scikit_learn_checks_of_slow_estimators(estimator, check):
     check(estimator)
 
 
+@pytest.mark.covering(1)
 @checks_of([one(**QUICK[one.__name__]) for one in ESTIMATORS if one.__name__ in QUICK], expected={})
 def test_scikit_learn_checks_of_quick_settings(estimator, check):
     check(estimator)
@@ -210,6 +211,7 @@ def check_with_groups(monkeypatch, estimator, check, failures=FAILURES_WITH_GROU
         check(estimator)
 
 
+@pytest.mark.covering(1)
 @checks_of([one() for one in ESTIMATORS if one.__name__ not in SLOW], expected={})
 def test_scikit_learn_checks_with_groups(estimator, check, monkeypatch):
     check_with_groups(monkeypatch, estimator, check)
@@ -467,6 +469,7 @@ def test_a_frame_gives_feature_names_and_the_same_model(estimator, data, model_o
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_sparse_input_gives_the_model_of_dense_input_or_is_refused(

@@ -102,7 +102,6 @@ OTHERS = {
     "Claim.n_missing": "its keys are what is unknown in the data",
     "class_report": "its columns are those of group_report",
     "cluster_composition": "its columns are groups",
-    "load_benchmark": "what it returns depends on the data set",
 }
 """Results without names of their own. Data sets that are downloaded have tests of their own."""
 VALUES = {"overall", "shown", "open", "contradicted", "scoring_rate", "selection_rate"}

@@ -39,10 +39,13 @@ def check_outcomes(table):
             assert outcome == "right", (gap, client)
 
 
+@pytest.mark.slow
 def test_gaps_are_right_or_refused():
     check_outcomes(tabulate([client for client in CLIENTS if client not in PACKAGES]))
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("client", PACKAGES)
 def test_gaps_are_right_or_refused_by_other_packages(client):
     pytest.importorskip(PACKAGES[client])
@@ -54,6 +57,7 @@ def test_a_missing_package_is_named(monkeypatch):
     assert set(tabulate(["PyTorch"])["outcome"]) == {"not run: torch is not installed"}
 
 
+@pytest.mark.slow
 def test_a_wrong_number_is_called_wrong(monkeypatch):
     monkeypatch.setattr(ByHand, "gap_of_means", lambda self, means: 1.01 * np.ptp(means))
     table = tabulate(["fit", "certify", "monitor"])

@@ -79,6 +79,7 @@ def assert_equal_decisions(estimator, expected, actual):
         np.testing.assert_array_equal(actual, expected)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     # Of 10 data sets each kind that is drawn by a remainder occurs twice or more.
     "seed",
@@ -118,7 +119,8 @@ VARIANTS = {
 }
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("rename", RENAMINGS.values(), ids=RENAMINGS)
 @pytest.mark.parametrize("model", VARIANTS.values(), ids=VARIANTS)
 def test_no_setting_depends_on_names(model, rename):
@@ -284,6 +286,7 @@ AWARE_MODELS = [
 ]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("model", AWARE_MODELS)
 def test_attributes_are_matched_by_name(model):
     X, target, groups = attribute_data()
@@ -335,6 +338,7 @@ def test_audits_and_scorers_match_attributes_by_name():
     assert gaps[0] == gaps[1]
 
 
+@pytest.mark.slow
 def test_attributes_of_partitions_keep_their_names(tmp_path):
     pytest.importorskip("pyarrow")
     X, target, groups = attribute_data()

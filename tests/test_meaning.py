@@ -387,6 +387,7 @@ def identify(value):
     return getattr(value, "__name__", None) or str(value).replace(" ", "")
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("constraint", CRITERIA, ids=identify)
 def test_clients_of_a_classifier_state_numbers_by_hand(constraint):
     check_clients(ConstrainedERMClassifier, draw("log-normal", None), constraint)

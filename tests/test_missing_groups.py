@@ -178,6 +178,7 @@ def test_names_of_groups_do_not_change_decisions(data):
     np.testing.assert_allclose(actual.coef_, expected.coef_, rtol=1e-6)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "container",
     [
@@ -226,6 +227,7 @@ def test_several_attributes_and_constraints(data):
     assert model.constraint_violation_ == 0
 
 
+@pytest.mark.slow
 def test_more_than_two_classes(data):
     X, _, sex, recorded = data
     y = np.digitize(X.sum(axis=1), [0.0, 2.0])
@@ -234,6 +236,7 @@ def test_more_than_two_classes(data):
     assert np.ptp(rates, axis=0).max() < 0.17
 
 
+@pytest.mark.slow
 def test_features_that_only_the_classifier_understands(data):
     """Missing values and categories are left to the models of the groups."""
     X, y, sex, recorded = data
@@ -351,6 +354,7 @@ def proxies(data):
     return pd.DataFrame({"f": 1.0 - male, "m": male})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", QUICK_AND_SLOW, ids=name_of)
 def test_certain_probabilities_are_groups(estimator, data):
     X, y, sex, _ = data
@@ -375,6 +379,7 @@ def test_sufficient_probabilities_equal_repeated_rows(data, proxies):
     assert report["estimate"].max() - report["estimate"].min() <= 0.05 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", QUICK_AND_SLOW, ids=name_of)
 def test_each_assumption_is_right_where_it_holds(estimator, data, proxies):
     """A number that depends on the group alone, and probabilities given X and y."""
@@ -406,6 +411,7 @@ def test_probabilities_help_to_estimate_missing_groups(estimator, data, proxies)
         assert report.loc["f", "n"] == pytest.approx((sex == "f").sum(), rel=0.05)
 
 
+@pytest.mark.slow
 def test_sparse_features_and_weights_of_zero(data, proxies):
     X, y, sex, _ = data
     model = ConstrainedERMClassifier(tolerance=0.05, missing="independent")

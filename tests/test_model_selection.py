@@ -165,6 +165,8 @@ def search_for(bound, search=GridSearchCV, **kwargs):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("kind", [{}, {"search": RandomizedSearchCV, "n_iter": 3}])
 def test_a_search_refits_the_best_fair_candidate(applicants, kind):
     X, y, group = applicants

@@ -12,6 +12,7 @@ REFUSED = {
 """Client and rate, and what the message says is needed instead."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "storage",
     [

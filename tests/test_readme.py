@@ -1,6 +1,7 @@
 """The README: every example runs alone and prints what is shown, and links lead to files."""
 
 import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -50,3 +51,12 @@ def test_links_lead_to_files_of_the_repository_or_to_papers():
 def test_both_places_name_every_paper(paper):
     assert paper in README
     assert paper in (HOME / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_names_of_the_table_of_tasks_are_in_their_modules():
+    rows = re.findall(r"^\|[^|]*\|([^|]*)\| `(skfair\.\w+)` \|$", README, flags=re.MULTILINE)
+    assert len(rows) > 15
+    for names, module in rows:
+        for name in re.findall(r"`(\w+)`", names):
+            if name != "plan":
+                assert name in importlib.import_module(module).__all__

@@ -210,12 +210,14 @@ SLOWLY = [
 quiet = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.covering(0)
 @quiet
 @pytest.mark.parametrize("name, fit, columns", FITS)
 def test_fits_refuse_bad_input_in_terms_of_the_user(name, fit, columns):
     assert [*list_unclear_refusals(name, fit, columns)] == []
 
 
+@pytest.mark.covering(0)
 @quiet
 @pytest.mark.parametrize("cls, method", list_methods())
 def test_methods_refuse_bad_input_in_terms_of_the_user(cls, method):
@@ -252,6 +254,7 @@ def list_labelled():
             yield pytest.param(call, argument, columns, id=f"{name}-{argument}")
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("call, argument, columns", list_labelled())
 def test_labels_like_missing_values_are_warned_of(call, argument, columns):
     labels = np.where(columns[argument] == columns[argument][0], "NA", "")

@@ -86,6 +86,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])
 @pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
 def test_missing_groups_stop_every_search(run, scoring, routing):
@@ -117,6 +118,7 @@ def test_missing_groups_stop_searches_on_two_workers(name, backend):
         run(MODEL, GRID, scoring, {}, n_jobs=2)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
 def test_a_loop_over_searches_survives_those_without_groups(run, scoring):
     caught = []
@@ -143,6 +145,7 @@ def test_scorers_of_users_stop_a_search_and_stay_as_they_are():
     assert np.isnan(scores["test_score"]).all()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("routing", [False, True], ids=["routing off", "params forgotten"])
 @pytest.mark.parametrize("run, scoring", CASES, ids=NAMES)
 def test_searches_that_raise_errors_raise_the_error_itself(run, scoring, routing):
@@ -235,6 +238,7 @@ def scores_of(model, target, scoring):
         return cross_validate(model, X, target, scoring=scoring, params=params, cv=2)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("model", WITH_GROUPS.values(), ids=WITH_GROUPS)
 def test_a_classifier_with_sensitive_features_is_scored_with_routing(model):
     names = PERFORMANCE
@@ -256,6 +260,7 @@ def test_a_regressor_with_sensitive_features_is_scored_with_routing(interactions
     np.testing.assert_array_equal(default, result["test_r2"])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("scoring", [None, "accuracy", get_scorer("accuracy")], ids=str)
 @pytest.mark.parametrize("model", WITH_GROUPS.values(), ids=WITH_GROUPS)
 def test_without_routing_the_error_of_a_search_names_the_remedy(model, scoring):

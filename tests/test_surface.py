@@ -10,9 +10,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import skfair
+from skfair._names import SUBMODULES
 
 HOME = Path(skfair.__file__).parents[1]
-MODULES = {name: importlib.import_module(f"skfair.{name}") for name in skfair._SUBMODULES}
+MODULES = {name: importlib.import_module(f"skfair.{name}") for name in SUBMODULES}
 PUBLIC = {name: getattr(module, name) for module in MODULES.values() for name in module.__all__}
 CALLABLES = {name: thing for name, thing in PUBLIC.items() if callable(thing)}
 

@@ -90,6 +90,8 @@ def predict(model, X, groups):
     return score(X, sensitive_features=groups)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("estimator", INSTANCES, ids=repr)
 def test_every_estimator_handles_unknown_groups_or_uses_none(estimator, data):
     X, _, groups = data

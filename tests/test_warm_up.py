@@ -26,12 +26,14 @@ def warm_up(monkeypatch):
     return lambda: main(["warm-up"])
 
 
+@pytest.mark.slow
 @compiled
 def test_it_names_the_folder_of_the_kernels(warm_up, capsys):
     assert warm_up() == 0
     assert f"{kmeans._assign_nearest.stats.cache_path}" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @compiled
 def test_its_status_is_1_if_a_kernel_is_not_stored(warm_up, monkeypatch, capsys):
     cache = kmeans._assign_nearest._cache

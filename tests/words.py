@@ -9,7 +9,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from skfair.datasets._benchmarks import BENCHMARKS as LOADED_BY_NAME
 from skfair.losses import LOSSES
 from skfair.solvers import SOLVERS
 
@@ -87,7 +86,7 @@ TEXT_EXCEPTIONS = {
     ("skfair/datasets/_people.py", "price"): "the consumer price index",
     ("skfair/metrics/_docstrings.py", "price"): "the name of an author",
     ("skfair/datasets/_census.py", "census"): "the survey that the data come from",
-    ("skfair/datasets/_people.py", "census"): "the survey that the data come from",
+    ("benchmarks/datasets/communities.py", "census"): "the survey that the data come from",
     **{
         (f"examples/{page}.py", "census"): "the survey that Adult comes from"
         for page in (
@@ -189,10 +188,10 @@ def _tables(path, node, is_public):
 
 
 def public_names():
-    """Names that ``__all__`` or a registry lists, their base classes, and what loads benchmarks."""
+    """Names that ``__all__`` or a registry lists and their base classes."""
     trees = [parse(path) for path in PACKAGE]
     names = {name for tree in trees for name in _listed(tree)}
-    for registry in (LOADED_BY_NAME, LOSSES, SOLVERS):
+    for registry in (LOSSES, SOLVERS):
         names |= {getattr(one, "__name__", "") for one in registry.values()}
     bases = {
         node.name: {ast.unparse(base).split("[")[0] for base in node.bases}

@@ -128,7 +128,8 @@ def parity_case(n_groups):
         outcomes = []
         for share in (0.5, 0.1):
             tolerance = share * plain
-            model = ConstrainedERMRegressor("loss_parity", tolerance=tolerance, alpha=ALPHA)
+            in_unit_of_y = 2 * y.var() * tolerance  # halves of squares of the standardised target
+            model = ConstrainedERMRegressor("loss_parity", tolerance=in_unit_of_y, alpha=ALPHA)
             w = coefficients(model.fit(X, y, sensitive_features=groups), y)
             meets_limits = np.ptp([loss(w) for loss in losses]) <= tolerance + TOLERANCE
             # Trivial: the best constant.
@@ -171,7 +172,7 @@ def bounded_case():
         ).fun
         outcomes = []
         for bound in ((least + worst) / 2, 0.98 * least):
-            model = ConstrainedERMRegressor(BoundedGroupLoss(bound), alpha=0)
+            model = ConstrainedERMRegressor(BoundedGroupLoss(2 * y.var() * bound), alpha=0)
             w = coefficients(model.fit(X, y, sensitive_features=groups), y)
             limits = [
                 {"type": "ineq", "fun": lambda w, loss=loss, bound=bound: bound - loss(w)}

@@ -7,10 +7,10 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 
 from benchmarks.data import fetch_law_school
+from benchmarks.datasets import load_benchmark
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately
-from skfair.datasets import load_benchmark
 from skfair.metrics import mean_score_difference
 from skfair.regression import ConstrainedERMRegressor
 

@@ -8,13 +8,13 @@ from statistics import median
 import numpy as np
 from scipy import sparse
 
+from benchmarks.datasets import communities_crime_groups, load_benchmark
 from benchmarks.sizes import smallest
 from benchmarks.subprocesses import median_record, peak_gigabytes
 from benchmarks.tables import Check, Report
 from benchmarks.timing import time_call
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, LossParity
-from skfair.datasets import communities_crime_groups, load_benchmark
 
 N_COLUMNS, N_PER_ROW = 100, 10
 EXPONENTS = 5, 6

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.datasets import communities_crime_groups, load_benchmark
 from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
 from benchmarks.scale.erm_large import count_active
@@ -13,7 +14,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report, save_figure
 from skfair.classification import ConstrainedERMClassifier, ConstrainedMLPClassifier
 from skfair.constraints import LossParity, RankingParity
-from skfair.datasets import communities_crime_groups, load_benchmark, make_ranking
+from skfair.datasets import make_ranking
 from skfair.losses import LOSSES
 from skfair.metrics import ranking_parity_difference
 from skfair.plotting._display import COLORS, LINE_STYLES, pick_cyclic

@@ -2,38 +2,39 @@
 Fair spectral clustering: exact and published embeddings
 ========================================================
 
-This page shows clusterings of two sets of points in the plane, as in Figures 2 and 9 of Tonin et
-al. [1]_: two flat ellipses with a group in each half of both, and the three clusters of DS-577 with
-three groups. Fair spectral clustering should recover their shapes while it balances the groups.
+This page shows clusterings of two sets of points in the plane, similar to Figures 2 and 9 of Tonin
+et al. [1]_: two flat ellipses and two moons, with a group in each half of every shape. Fair
+spectral clustering should recover the shapes while it balances the groups.
 """
 
 # %%
 # The points
 # ----------
-# The paper does not state how it assigned groups. Here each half of an ellipse is a group, and the
-# points of a cluster of DS-577 are assigned to the groups cyclically. Without that file and a
-# network connection, three generated clusters are used.
+# The left half of an ellipse or moon is one group, the right half the other one. Hence the shapes
+# are balanced clusters.
 
 import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering
-from skfair.datasets import load_benchmark, make_fair_blobs
 from skfair.metrics import balance_score
 
-shapes = {"Elliptical": load_benchmark("elliptical", n_samples=400, random_state=0)}
-try:
-    points = load_benchmark("ds577")
-    shapes["DS-577"] = (points.data.to_numpy(), points.target, points.sensitive_features)
-except OSError as error:
-    print(f"DS-577 is not available: {error}")
-    shapes["three blobs"] = make_fair_blobs(
-        577, centers=3, group_shares=(1 / 3, 1 / 3, 1 / 3), random_state=0
-    )
+rng = np.random.default_rng(0)
+# Uniform points in the halves of two discs, stretched and moved up or down.
+half, ellipse = np.divmod(np.arange(400) % 4, 2)
+radius, angle = np.sqrt(rng.uniform(size=400)), np.pi * (rng.uniform(-0.5, 0.5, size=400) + half)
+points = np.column_stack([4 * radius * np.cos(angle), radius * np.sin(angle) + 3 * ellipse])
+moons, moon = make_moons(600, noise=0.08, random_state=0)
+# The middle of the upper moon is at 0, that of the lower one at 1.
+shapes = {
+    "ellipses": (points, ellipse, half == 0),
+    "moons": (moons, moon, moons[:, 0] > moon),
+}
 
 # %%
 # Four embeddings
@@ -67,7 +68,7 @@ def cluster(X, groups, n_clusters, name):
 # -----------
 # Colours are clusters, marks are groups. Balance is 1 where every cluster has the groups in the
 # proportions of the data; the other number is the agreement with the true clusters (adjusted Rand).
-# All recover the shapes, except DC-ADMM on DS-577, for which ten steps do not suffice.
+# All recover the shapes, except DC-ADMM on the moons, where even 200 steps do not suffice.
 
 figure, axes = plt.subplots(2, 4, figsize=(14, 7), layout="constrained")
 for (shape, (X, truth, groups)), row in zip(shapes.items(), axes, strict=True):
@@ -75,9 +76,9 @@ for (shape, (X, truth, groups)), row in zip(shapes.items(), axes, strict=True):
         labels = cluster(X, groups, len(np.unique(truth)), name)
         balance = balance_score(labels, sensitive_features=groups, relative=True)
         agreement = adjusted_rand_score(truth, labels)
-        for group, mark in zip(np.unique(groups), "o^s", strict=False):
+        for group, mark in zip(np.unique(groups), "o^", strict=True):
             inside = np.asarray(groups) == group
-            ax.scatter(*X[inside].T, c=labels[inside], marker=mark, s=14, vmin=0, vmax=2)
+            ax.scatter(*X[inside].T, c=labels[inside], marker=mark, s=14, vmin=0, vmax=1)
         ax.set_title(f"{name}\nbalance {balance:.2f}, agreement {agreement:.2f}", fontsize=10)
         ax.set_xticks([])
         ax.set_yticks([])

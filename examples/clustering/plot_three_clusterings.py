@@ -14,11 +14,13 @@ that are far apart. With a higher balance, clusters divide both groups.
 # "perfect balance" can only be 1 *relative to the data*. The titles below give both numbers.
 
 import matplotlib.pyplot as plt
+from sklearn.datasets import make_blobs
 
 from skfair.cluster import FairKMeans, cluster_front
-from skfair.datasets import load_benchmark
 
-X, _, groups = load_benchmark("fair_synthetic", variant="unequal_ds2")
+X, groups = make_blobs(
+    [300, 100], centers=[(1, 1), (2.1, 3.5)], cluster_std=0.3, shuffle=False, random_state=1
+)
 front = cluster_front(FairKMeans(2, random_state=0), X, sensitive_features=groups)
 selected = [front.select(min_balance=relative) for relative in (0, 0.5, 1)]
 front.to_frame().iloc[selected].round(3)

@@ -18,11 +18,13 @@ Figure 4 on their data.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_blobs
 
 from skfair.cluster import AlternatingSwaps, FairKMeans
-from skfair.datasets import load_benchmark
 
-X, _, groups = load_benchmark("fair_synthetic", variant="equal_ds1")
+centers = [(1, 1), (2.1, 1), (1, 5), (2.1, 5)]
+X, blobs = make_blobs([100] * 4, centers=centers, cluster_std=0.1, shuffle=False, random_state=1)
+groups = blobs // 2
 
 
 def run(pair, n_iter):

@@ -5,6 +5,7 @@ parity difference, equal opportunity, and errors by groups of protected attribut
 report can be attached to a model card.
 """
 
+from skfair._names import refuse_unknown_names
 from skfair.audit._audit import Audit
 from skfair.audit._claims import Claim, verify
 from skfair.audit._fairness_front import fairness_front
@@ -20,3 +21,5 @@ __all__ = [
     "fairness_front",
     "verify",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

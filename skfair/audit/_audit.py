@@ -128,8 +128,9 @@ class Audit(AuditData):
         UserWarning
             If weights are so uneven that intervals are too narrow.
         """
-        settings = check_share(min_share), subgroups, title, digest_with_salt(self, salt)
-        return report_audit(self, min_published, metrics, reference, confidence_level, *settings)
+        stated = {"min_share": check_share(min_share), "subgroups": subgroups, "title": title}
+        settings = metrics, reference, confidence_level, digest_with_salt(self, salt)
+        return report_audit(self, min_published, *settings, **stated)
 
     def certify(
         self,
@@ -335,6 +336,7 @@ class Audit(AuditData):
         *,
         metrics: Metrics = (),
         confidence_level: float = CONFIDENCE_LEVEL,
+        ids: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 
@@ -353,6 +355,9 @@ class Audit(AuditData):
             (:class:`skfair.metrics.Rate`).
         confidence_level : float, default=0.95
             Probability with which each interval holds.
+        ids : tuple of two array-likes, default=None
+            Names of the samples of both audits, one for each row that was passed. Samples whose
+            name occurs once in both are the same. None takes all samples as different ones.
 
         Returns
         -------
@@ -364,8 +369,8 @@ class Audit(AuditData):
         Raises
         ------
         ValueError
-            If attributes or tasks differ, or predictions of single samples are passed for a table
-            of counts.
+            If attributes or tasks differ, predictions of single samples are passed for a table of
+            counts, or ids do not name the samples of two audits.
 
         References
         ----------
@@ -384,7 +389,7 @@ class Audit(AuditData):
         >>> bool(changes.gaps["change_high"].item() < 0.0)
         True
         """
-        return compare_audits(self, other, metrics, confidence_level)
+        return compare_audits(self, other, metrics, confidence_level, ids)
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

@@ -5,7 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from skfair.audit._reading import check_are_numbers, parse_column, read_as
+from skfair.audit._reading import (
+    check_are_numbers,
+    parse_column,
+    read_as,
+    refuse_marks_among_numbers,
+)
 from skfair.audit._tables import attribute_name
 from skfair.groups._groups import attribute_columns
 from skfair.groups._known import MISSING
@@ -73,6 +78,7 @@ def bin_labels(name, labels, bins):
     binned, is_known = labels.astype(object), labels != MISSING
     numbers = parse_column(pd.Series(labels[is_known], dtype=object, name=name).infer_objects())
     check_are_numbers([numbers])
+    refuse_marks_among_numbers(numbers, "pass it by --unknown (unknown of SensitiveFeatures)")
     at = np.searchsorted(bins.cuts, numbers.to_numpy(np.float64))
     binned[is_known] = np.array(bins.texts, dtype=object)[at]
     return binned

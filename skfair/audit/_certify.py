@@ -215,7 +215,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
         n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
         attributes=tuple(name for name in attributes or () if isinstance(name, str)),
-        assumption=known.describe_assumption("X, decision and outcome"),
+        assumption=known.describe_assumption(),
         left_out=tuple(dict.fromkeys(left_out)),
     )
 

@@ -90,7 +90,7 @@ class Changes(PageReport):
         return change_sections(self)
 
 
-def compare_audits(before, after, metrics, confidence_level):
+def compare_audits(before, after, metrics, confidence_level, ids=None):
     """The changes between two audits, or of an audit and predictions of another model."""
     level, is_one_audit = check_level(confidence_level), not hasattr(after, "samples")
     further = find_group_metrics(metrics) if len(metrics) else {}
@@ -100,12 +100,16 @@ def compare_audits(before, after, metrics, confidence_level):
             f"metrics of a change must be rates, but {join_names(others)} is none; pass a "
             "skfair.metrics.Rate, or report each model by itself (FairnessReport)."
         )
+    if ids is None:
+        ids = before.ids, getattr(after, "ids", None)
+    else:
+        ids = _check_ids((before, after), ids)
     if is_one_audit:
         both, tables = [before.samples] * 2, _paired_columns(before, after)
         units = np.tile(np.arange(len(before.samples.weights)), 2)
     else:
         after = after.rebin(before)
-        units = _match_ids(before, after)
+        units = _match_ids(*ids)
         merged = [
             (one.samples, one.columns) if units is not None else one.rows()[:2]
             for one in (before, after)
@@ -137,12 +141,30 @@ def compare_audits(before, after, metrics, confidence_level):
     )
 
 
+def _check_ids(audits, ids):
+    """The ids of the samples that count, of two audits of single samples; raise for others."""
+    n_rows = [
+        len(one.is_used)
+        for one in audits
+        if hasattr(one, "is_used") and one.samples.groups.multiplicity is None
+    ]
+    sizes = [len(one) for one in ids]
+    if len(n_rows) != 2 or sizes != n_rows:
+        raise argument_error(
+            "ids must hold a name for each row of two audits of single samples, but has "
+            f"{join_names(map(str, sizes))} names, where these audits have "
+            f"{join_names(map(str, n_rows))} rows. Pass the names of all rows, or leave ids out."
+        )
+    return [np.asarray(one)[audit.is_used] for audit, one in zip(audits, ids, strict=True)]
+
+
 def _match_ids(before, after):
     """Numbers of the samples of two audits, equal where both have an id once; None without ids."""
-    if before.ids is None or after.ids is None:
+    if before is None or after is None:
         return None
-    first, second = (pd.Index(one.ids).map(str) for one in (before, after))
-    once = pd.Series(np.arange(len(first)), first)[~first.duplicated(keep=False)]
+    first, second = (pd.Index(one).map(str) for one in (before, after))
+    is_once = ~first.duplicated(keep=False) & ~pd.Index(before).isna()
+    once = pd.Series(np.arange(len(first)), first)[is_once]
     shared = once.reindex(second).where(~second.duplicated(keep=False)).to_numpy()
     others = len(first) + np.arange(len(second))
     units = np.where(np.isnan(shared), others, shared)

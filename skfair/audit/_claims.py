@@ -188,14 +188,12 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
         names = (*self._settings, "text")
         differ = [one for one in names if not _is_same(getattr(self, one), getattr(compared, one))]
         first, second = self.source, other.source
-        # Made by the same options, so that the same facts are known, but perhaps not the salt.
-        both = {"command"} <= first.keys() & second.keys()
-        facts = [
-            name
-            for name in (*_COMPARED_FACTS, "salted_sha256")
-            if (name in first and name in second) or (both and name in _COMPARED_FACTS)
-        ]
-        return differ + [name for name in facts if first.get(name) != second.get(name)]
+        facts = {*_COMPARED_FACTS, "salted_sha256"} & first.keys() & second.keys()
+        # Made by the same options of files, so that the same facts are known, but for the salt.
+        if {"command"} <= first.keys() & second.keys():
+            facts |= {*first, *second} - {*UNCOMPARED_FACTS, "salted_sha256"}
+            differ += ["reading"] * (self.reading != other.reading and "reading" not in differ)
+        return differ + sorted(name for name in facts if first.get(name) != second.get(name))
 
     @property
     def is_shown(self) -> bool:
@@ -340,8 +338,9 @@ def verify(claim: Claim | str | PathLike[str], audit: Any, *, salt: str | None =
     differences : list of str
         What the claim files and the data do not have, numbers by more than rounding; empty if the
         data have the same claim. Of the source the positive label, threshold and salted digest are
-        compared, as far as both state them. Of the reading of a file and that of arrays, labels and
-        numbers of samples are compared. The attempt is not.
+        compared, as far as both state them, and of two claims of the command all facts but date,
+        versions, file, its digest and the command. Of the reading of a file and that of arrays,
+        labels and numbers of samples are compared. The attempt is not.
 
     Raises
     ------
@@ -400,18 +399,24 @@ _FIELD_TYPES = {
 
 def _check_fields(content):
     """Raise for a field of a filed claim that is damaged, by its name."""
-    damaged = [name for name, kind in _FIELD_TYPES.items() if not isinstance(content[name], kind)]
-    ends = [content[name] for name in ("estimate", "low", "high")]
-    infinite = ("inf", "-inf")
-    damaged += ["limits"] * any(isinstance(one, str) and one not in infinite for one in ends)
-    damaged += ["verdict"] * (content["verdict"] not in EXIT_STATUSES)
-    damaged += ["form"] * (content["form"] not in BOUNDS)
-    for name, kind in (("sizes", int), ("n_missing", int), ("source", str)):
-        is_dict = isinstance(content[name], dict)
-        values = content[name].values() if is_dict else ()
-        damaged += [name] * (not all(isinstance(one, kind) for one in values))
+    damaged = [
+        name
+        for name, kind in _FIELD_TYPES.items()
+        if not isinstance(content[name], kind) or (content[name] is True and kind is not bool)
+    ]
+    for name in ("estimate", "low", "high"):
+        is_text = isinstance(content[name], str)
+        damaged += [name] * (is_text and content[name] not in ("inf", "-inf"))
+    damaged += ["verdict"] * (str(content["verdict"]) not in EXIT_STATUSES)
+    damaged += ["form"] * (str(content["form"]) not in BOUNDS)
+    kinds = {"sizes": int, "n_missing": int, "source": str, "attributes": str, "left_out": str}
+    for name, kind in kinds.items():
+        values = content[name].values() if isinstance(content[name], dict) else content[name]
+        is_filled = isinstance(content[name], dict | list)
+        damaged += [name] * (is_filled and not all(isinstance(one, kind) for one in values))
     level = content["confidence_level"]
-    damaged += ["confidence_level"] * (isinstance(level, float) and not 0.0 < level < 1.0)
+    is_number = isinstance(level, int | float)
+    damaged += ["confidence_level"] * (is_number and not 0.0 < level < 1.0)
     described_types = {"name": str, "params": dict, "unfiled": list}
     described = content["constraint"]
     if isinstance(described, dict):
@@ -462,6 +467,9 @@ _DESCRIPTIONS = ("source", "attempt")
 
 _COMPARED_FACTS = ("positive_label", "threshold", "groups")
 """Facts of the source that follow from the data and the options."""
+
+UNCOMPARED_FACTS = ("date", "versions", "file", "sha256", "command")
+"""Facts of the source that equal data may have otherwise."""
 
 
 def _is_same(first, second):

@@ -19,11 +19,12 @@ from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
 from skfair.audit._estimators import find_positive_label, infer_task
 from skfair.audit._files import check_columns, file_digest, read_columns
 from skfair.audit._partitioned import are_counted, count_predictions
-from skfair.audit._predictions import predict_columns
+from skfair.audit._predictions import check_fitted_model, predict_columns
 from skfair.audit._reading import (
     Reading,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     find_label,
     parse_column,
@@ -31,6 +32,7 @@ from skfair.audit._reading import (
     read_as,
     read_outcomes,
     refuse_headings_and_totals,
+    write_labels,
 )
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
 from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_features
@@ -39,6 +41,7 @@ from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
 from skfair.groups._samples import check_metric_input, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
+from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error
@@ -351,7 +354,8 @@ class AuditData:
             sensitive features if it requires them.
         X : array-like of shape (n_samples, n_features)
             Held-out data, used in no step of the model's making: neither for the fit, nor for the
-            choice among models.
+            choice among models. If all columns are partitioned (Dask, ``open_blocks``), predictions
+            are made and counted where the rows are, without scores and comparison with `X_fit`.
         y : array-like of shape (n_samples,), default=None
             True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
@@ -378,10 +382,28 @@ class AuditData:
             If some rows of X are in `X_fit`, or samples look like several of one person or
             household, which are not independent.
         """
-        refuse_training_data(X, X_fit)
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
+        if are_counted(X, y, known.labels, sample_weight, control_features):
+            check_fitted_model(estimator)
+            columns, known, control_features, weights = count_predictions(
+                {"y_true": y}, known, sample_weight, control_features, estimator, X
+            )
+            if len(estimator.classes_) <= 2:
+                pos_label, _ = find_positive_class(estimator, pos_label)
+            return cls.from_columns(
+                columns,
+                known,
+                sample_weight=weights,
+                control_features=control_features,
+                task="classification",
+                pos_label=pos_label,
+                min_group_size=min_group_size,
+                source=source,
+                are_counts=True,
+            )
+        refuse_training_data(X, X_fit)
         columns = _fill_outcomes({"y_true": y})
         y = columns.get("y_true")
         task, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
@@ -541,17 +563,17 @@ class AuditData:
         outcome, *others = roles.values()
         y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
         y_true = read_outcomes(table, outcome, y_pred)
+        check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
             check_same_notation(y_true, y_pred)
         if pos_label is not None:
             pos_label = find_label(pos_label, y_pred if y_true is None else y_true)
-        groups = table[sensitive].astype(object)
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
-            known.replace_labels(groups.map(str).where(groups.notna(), None)),
+            known.replace_labels(table[sensitive].apply(write_labels)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
             pos_label=pos_label,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from skfair.constraints import applicable_constraint_names
 from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._held_out import bind_constraint
+from skfair.exceptions import ConstraintCostWarning
 from skfair.groups._events import Events
 from skfair.groups._samples import check_alignment
 from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
@@ -239,7 +241,9 @@ def _fit_and_predict(model, constraint, data, per_sample, fold, pos_label):
     if not get_config()["enable_metadata_routing"]:
         params = {name: one for name, one in params.items() if has_fit_parameter(model, name)}
     params = check_method_params(X, params, indices=train)
-    model.fit(safe_indexing(X, train), y[train], **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstraintCostWarning)  # the front states the cost
+        model.fit(safe_indexing(X, train), y[train], **params)
     groups = safe_indexing(per_sample["sensitive_features"], test)
     return predict_for_metric(model, constraint, safe_indexing(X, test), y[test], groups, pos_label)
 

@@ -1,7 +1,9 @@
 """Counts of partitioned predictions, taken where the data lie: rows do not travel."""
 
 import pandas as pd
+from sklearn.base import is_classifier
 
+from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.partitions._collections import is_partitioned, partitions_of
 from skfair.utils._checks import argument_error, join_names
 
@@ -15,12 +17,19 @@ def are_counted(*columns):
     return all(is_partitioned(column) for column in columns)
 
 
-def count_predictions(columns, known, sample_weight, control_features):
+def count_predictions(columns, known, sample_weight, control_features, estimator=None, X=None):
     """Columns, groups and strata of distinct rows, and how many samples have each.
 
-    Raises before anything is read where counts are not enough.
+    The predictions are those of an estimator, if there is one. Raises before anything is read where
+    counts are not enough.
     """
-    scores = {"y_score": columns["y_score"], "sample_weight": sample_weight}
+    if estimator is not None and not is_classifier(estimator):
+        raise argument_error(
+            "estimator must be a classifier where X is partitioned, since an audit counts equal "
+            f"predictions there, but a {type(estimator).__name__} was passed. Pass samples in "
+            "memory, as in X.compute()."
+        )
+    scores = {"y_score": columns.get("y_score"), "sample_weight": sample_weight}
     uncounted = [name for name, column in scores.items() if column is not None]
     if known.is_modelled:
         uncounted.append(f"{known.argument} of sensitive_features")
@@ -30,12 +39,13 @@ def count_predictions(columns, known, sample_weight, control_features):
             "missing groups need each sample, but the data are partitioned, of which an audit "
             "takes counts alone. Leave it out, or pass all columns in memory, as in y.compute()."
         )
-    roles = {"y_pred": columns["y_pred"], "y_true": columns["y_true"]}
+    roles = {"y_pred": columns.get("y_pred"), "y_true": columns["y_true"]}
     roles |= {"sensitive_features": known.labels, "control_features": control_features}
     roles = {name: column for name, column in roles.items() if column is not None}
-    table = partitions_of(**roles).reduce(_count_block).table
+    features = {} if estimator is None else {"X": X}
+    table = partitions_of(**features, **roles).reduce(_count_block, estimator).table
     *keys, counts = (table[name] for name in table)
-    counted = {}
+    counted = {} if estimator is None else {"y_pred": keys.pop(0).to_numpy()}
     for name, column in roles.items():
         n_columns = 1 if len(column.shape) == 1 else column.shape[1]
         counted[name] = _arrange_like(column, pd.concat(keys[:n_columns], axis=1))
@@ -63,9 +73,14 @@ class _Counts:
         return _Counts(pd.concat([self.table, other.table], ignore_index=True))
 
 
-def _count_block(block):
-    """Counts of the distinct rows of a block."""
-    frames = [pd.DataFrame(rows).reset_index(drop=True) for rows in block.values()]
+def _count_block(block, estimator):
+    """Counts of the distinct rows of a block, whose predictions an estimator may make."""
+    columns = {name: rows for name, rows in block.items() if name != "X"}
+    if estimator is not None:
+        arguments = estimator, block["X"], None, block["sensitive_features"]
+        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*arguments)
+        columns = {"y_pred": y_pred} | columns
+    frames = [pd.DataFrame(rows).reset_index(drop=True) for rows in columns.values()]
     counts = pd.Series(1.0, index=frames[0].index)
     return _Counts(pd.concat([*frames, counts], axis=1, ignore_index=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from skfair.groups._known import is_like_unknown
 from skfair.utils._checks import join_names
 
 _MISSING_MARKS = frozenset("na n/a #n/a #na <na> nan -nan null none nil missing ? . -".split())
@@ -68,8 +70,9 @@ def place_outcomes(y_true, table):
 
 
 def write_labels(column):
-    """Labels as text, None where they are missing; each distinct one is written once."""
+    """Labels of groups as text, None where they are missing; each distinct one is written once."""
     codes, labels = pd.factorize(column)
+    _refuse_two_notations_of_groups(column.name, sorted(map(str, labels)))
     texts = np.array([*map(str, labels), None], dtype=object)
     return pd.Series(texts[codes], index=column.index, name=column.name)
 
@@ -195,6 +198,42 @@ def check_are_numbers(columns):
             )
 
 
+def refuse_marks_among_numbers(column, remedy="leave out these rows; outcomes may be empty"):
+    """Raise for nines, as in -999, further from all other numbers than these from one another."""
+    numbers = np.unique(column.dropna().astype(float))
+    for mark in [one for one in numbers if re.fullmatch(r"-?9+\.0", str(one))]:
+        others = numbers[numbers != mark]
+        # Nine itself may mark a missing class.
+        is_likely = len(others) > 1 and (abs(mark) > 9.0 or len(others) < 4)
+        if is_likely and np.abs(others - mark).min() > np.ptp(others):
+            raise ValueError(
+                f"The column {column.name!r} holds {mark:g}, which may mark missing values or be a "
+                f"number; the others go from {others[0]:g} to {others[-1]:g}. If it is a mark, "
+                f"{remedy}; if not, write a number as {mark:g}.001, or a class or group as a word."
+            )
+
+
+def check_numbers_of_file(y_true, prediction, score=None):
+    """Raise for numbers of a file that may mark missing values, and outcomes that may be years."""
+    columns = [
+        None if one is None else one.dropna().infer_objects() for one in (y_true, prediction, score)
+    ]
+    for column in columns:
+        if column is not None and holds_numbers(column):
+            refuse_marks_among_numbers(column)
+    outcomes, predicted = columns[:2]
+    if any(one is None or not holds_numbers(one) or not len(one) for one in columns[:2]):
+        return
+    first, last, predicted = outcomes.min(), outcomes.max(), predicted.astype(float).median()
+    may_be_years = 1900 <= first and last <= 2100 and (outcomes % 1 == 0).all()
+    if may_be_years and not 1900 <= predicted <= 2100:
+        raise ValueError(
+            f"The column {outcomes.name!r} of outcomes holds whole numbers from {first:g} to "
+            f"{last:g}, which may be years, or what is predicted, but the median of the "
+            f"predictions is {predicted:g}. Name the column of outcomes, or write classes as words."
+        )
+
+
 def check_missing_marks(*columns):
     """Raise for a mark of a missing value as a class, unless truth and predictions both have it."""
     columns = [column for column in columns if column is not None]
@@ -235,6 +274,34 @@ _NEGATIVE = frozenset("0 0.0 -1 false f no n nein non não".split())
 _ACCEPTED = frozenset("accepted approved admitted granted hired selected pass passed".split())
 _REJECTED = frozenset("rejected denied declined refused fail failed".split())
 """Words for decisions, in lower case, of which one column has one for each class."""
+
+_SEXES = [
+    frozenset("f female w woman women weiblich frau femme".split()),
+    frozenset("m male man men männlich mann homme".split()),
+]
+"""Ways to write women and men, in lower case."""
+
+
+def _refuse_two_notations_of_groups(name, labels):
+    """Raise for labels that may be two notations of a group: f and female, B and Black."""
+    sexes = [[x for x in labels if x.strip().casefold() in same] for same in _SEXES]
+    ways = sexes if all(sexes) else []
+    # A letter, and the one word that begins with it; III is a number.
+    words = [x for x in labels if re.match(r"[^\W\d_]{4}", x) and not set(x) <= set("IVX")]
+    words = [x for x in words if not is_like_unknown(x)]
+    for letter in [x for x in labels if re.fullmatch(r"[^\W\d_]", x)]:
+        longer = [x for x in words if x[0].casefold() == letter.casefold()]
+        ways += [[letter, *longer]] * (len(longer) == 1)
+    for same in ways:
+        # Labels that differ in case alone are warned of.
+        different = list({x.strip().casefold(): x for x in same}.values())
+        if len(different) > 1:
+            raise ValueError(
+                f"The column {name!r} must have one notation of its groups, but "
+                f"{join_names(map(repr, different))} may be notations of one group, or several "
+                "groups. Write one group in one way, or begin names of several by other letters."
+            )
+
 
 _NUMBER = r"[+-]?\d*[.,]?\d+"
 
@@ -481,10 +548,13 @@ class Reading:
         """The reading of which `to_dict` made values; a ValueError if they are damaged."""
         try:
             columns = [
-                ColumnReading(**one | {"positive": tuple(one["positive"])})
+                ColumnReading(**one | {"positive": (*one["positive"],)})
                 for one in content["columns"]
             ]
-            return cls(**content | {"columns": tuple(columns)})
+            reading = cls(**content | {"columns": (*columns,)})
+            if json.loads(json.dumps(reading.to_dict())) != content:
+                raise TypeError  # something is left out, or of another type
+            return reading
         except (TypeError, KeyError):
             raise ValueError(
                 "The field reading must be as to_json wrote it, but it is damaged; make it again."

@@ -378,16 +378,16 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
 FairnessReport._settings = tuple(one.name for one in fields(FairnessReport))
 
 
-def report_audit(audit, min_published, metrics, reference, *settings):
-    """The report of an audit, as :meth:`Audit.report`."""
-    every = _report_samples(audit, metrics, reference, *settings)
+def report_audit(audit, min_published, metrics, reference, *settings, **stated):
+    """The report of an audit, as :meth:`Audit.report`; what it only states is passed by name."""
+    every = _report_samples(audit, metrics, reference, *settings, **stated)
     if min_published is None:
         return every
     protection = protect_audit(audit, min_published, metrics, every.subgroups)
     protection.check_reference(reference)
     counted, report = protection.restrict(audit), every
     if counted is not audit:
-        report = _report_samples(counted, metrics, reference, *settings)
+        report = _report_samples(counted, metrics, reference, *settings, **stated)
     # A number of missing values is a sum of counts, all of which must be published.
     unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
@@ -434,9 +434,7 @@ def _hide(report, every, protection):
     return frame, gaps
 
 
-def _report_samples(
-    audit, metrics, reference, confidence_level, min_share, subgroups, title, digest
-):
+def _report_samples(audit, metrics, reference, confidence_level, digest, **stated):
     """The report of all samples of an audit."""
     level, known = check_level(confidence_level), audit.known
     samples, columns, strata = audit.rows(metrics)
@@ -473,17 +471,15 @@ def _report_samples(
         n_without_outcome=audit.n_without_outcome,
         confidence_level=level,
         min_group_size=audit.min_group_size,
-        min_share=min_share,
-        title=title,
         n_missing=n_missing,
         hidden={},
         counts_samples=counts_samples and not known.is_modelled and not ties,
         provenance=provenance,
-        subgroups=subgroups,
         balance=estimate_balance(audit.task, columns, samples, level, known.treatment),
-        assumption=known.describe_assumption("X, predictions and outcomes"),
+        assumption=known.describe_assumption(),
         reliability=reliability,
         reading=audit.reading,
+        **stated,
     )
 
 

@@ -63,7 +63,7 @@ class SensitiveFeatures:
           of claims.
         - "group" compares them as the group "(missing)".
         - "at_random" estimates rates of decisions as
-          `gap_interval` does, if groups are missing at random given `X`, decision and outcome.
+          `gap_interval` does, if groups are missing at random given `X`, predictions and outcomes.
         - "sufficient" and "independent" say what is assumed of probabilities alone. With
           "sufficient" decisions and groups are uncorrelated among samples of equal probabilities,
           as if the probabilities were made of all that the decisions are made of ([1]_). With
@@ -263,13 +263,8 @@ class SensitiveFeatures:
             groups = make_recorded_groups(self.labels, features, self.unknown, self.odds_ratio)
         return groups.find_gap(values, where, level)
 
-    def describe_assumption(self, features: str) -> str:
+    def describe_assumption(self) -> str:
         """What is assumed, as a clause; empty if nothing is modelled.
-
-        Parameters
-        ----------
-        features : str
-            What a record of the group may depend on, as text.
 
         Returns
         -------
@@ -279,7 +274,7 @@ class SensitiveFeatures:
             return ""
         if self.labels is None:
             return describe_probability_assumption(self.missing)
-        return describe_missing_assumption(self.odds_ratio, features)
+        return describe_missing_assumption(self.odds_ratio, "X, predictions and outcomes")
 
     def replace_labels(self, labels: Any) -> SensitiveFeatures:
         """A copy with other labels, such as the columns that these name.

@@ -1,5 +1,6 @@
 """Classifiers whose decisions keep bounds on the gaps between groups."""
 
+from skfair._names import refuse_unknown_names
 from skfair.classification._constrained_cv import ConstrainedClassifierCV
 from skfair.classification._linear import ConstrainedERMClassifier, PartialParityClassifier
 from skfair.classification._network import ConstrainedMLPClassifier
@@ -16,3 +17,5 @@ __all__ = [
     "PartialParityPostprocessor",
     "suggest_interval",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.fitting._input import check_classification_data
-from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
+from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs
 from skfair.fitting._network import fit_network, make_network_problem, solve_or_interrupt
 from skfair.fitting._outcome import FitTask
 from skfair.losses import LossName
@@ -227,7 +227,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups}
         training = check_classification_data(self, X, y, columns, bool(constraints))
-        model, loss = _make_network_model(self, training), make_loss(self)
+        model, loss = _make_network_model(self, training), check_loss(self, "classes")
         problem = make_network_problem(self, model, training, constraints, loss, _LEAST_ALPHA)
         task = FitTask.begin(self, X, y, training, problem, _describe_layers)
         return fit_network(task, problem, _find_layers(self, model), solve_or_interrupt)

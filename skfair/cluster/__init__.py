@@ -1,5 +1,6 @@
 """Clusterings whose clusters mirror the groups of the data."""
 
+from skfair._names import refuse_unknown_names
 from skfair.cluster._fronts import ParetoFront, cluster_front
 from skfair.cluster.kmeans._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
@@ -20,3 +21,5 @@ __all__ = [
     "cluster_front",
     "fair_embedding",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -464,21 +464,21 @@ class RoundReporter:
         self.n_rounds = 0
         self.is_stopped = False
 
-    def report_round(self, describe, label=dict):
-        """Report a round; True if a callback stops the fit.
+    def report_round(self, describe, clustering, label=None):
+        """Report a round that ends at a clustering; True if a callback stops the fit.
 
-        ``describe()`` returns the fitted attributes as if the fit ended here, ``label()`` those
-        that are not printed and may take another pass. They are called only if they are read.
+        ``describe`` returns the fitted attributes as if the fit ended there, ``label`` those that
+        are not printed and may take another pass. They are called only if they are read.
         """
         self.n_rounds += 1
 
         def current_attributes():
-            fitted = describe() | label()
+            fitted = describe(clustering) | ({} if label is None else label(clustering))
             ended = status_attributes(fitted, "max_iter", self.lacks_groups)
             return fitted | ended | {"n_iter_": self.n_rounds}
 
         if self.estimator.verbose:
-            now = describe()
+            now = describe(clustering)
             print(f"cost {now['objective_']:.6g}, balance {now['balance_']:.4f}")
         task = self.context.subcontext(task_name="round")
         task.call_on_fit_task_begin(estimator=self.estimator)

@@ -273,10 +273,10 @@ class ParetoFront(Record):
             data_balance=self.data_balance if self.metric == "balance" else None,
             selected=selected,
             name=name,
-            cost_name=self.cost_name,
             metric=self.metric,
-        )
-        return display.plot(ax)
+        ).plot(ax)
+        display.ax_.set_ylabel(self.cost_name)
+        return display
 
     def to_frame(self) -> pd.DataFrame:
         """The front as a table.

@@ -1,13 +1,13 @@
 """The command ``python -m skfair certify``: a claim about a file of predictions."""
 
 import json
+from argparse import ArgumentParser
 from contextlib import redirect_stderr, redirect_stdout
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from shlex import join, split
 
-from skfair.audit._claims import check_states_digest, read_filed_claim
+from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
 from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
@@ -24,14 +24,12 @@ from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
 from skfair.utils._checks import check_tolerance, join_names
 
 
-def add_certify_command(commands):
-    """Add the command ``certify`` to the subparsers of ``python -m skfair``."""
-    certify = commands.add_parser(
-        "certify",
-        help="certify that decisions in a file keep a tolerance in the population",
-        description="Claim about a file of decisions on held-out data. The exit status is 0 if "
+def add_certify_options(certify):
+    """Add the options of ``python -m skfair certify`` to its parser."""
+    certify.description = (
+        "Claim about a file of decisions on held-out data. The exit status is 0 if "
         "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
-        "error.",
+        "error."
     )
     add_column_options(certify, ["classification", "regression"])
     add_published_option(certify)
@@ -49,18 +47,20 @@ def add_certify_command(commands):
     add("--salt", help="secret text with which the claim states a digest of the samples")
     add("--ledger", help="file that counts certificates of the same data, which share the error")
     add_output_options(certify, formats="page, .html, .md or .json")
-    certify.set_defaults(run=_run_certify, parser=certify, probability=None)
-    verify = commands.add_parser(
-        "verify",
-        help="recompute a filed claim from the data",
-        description="Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
-        "file has the same claim, 3 if it has another one, and 2 after an error.",
+    certify.set_defaults(run=_run_certify, probability=None)
+
+
+def add_verify_options(verify):
+    """Add the options of ``python -m skfair verify`` to its parser."""
+    verify.description = (
+        "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
+        "file has the same claim, 3 if it has another one, and 2 after an error."
     )
     verify.add_argument("claim", type=Path, help="JSON that certify wrote")
     verify.add_argument("file", type=Path, help="file of the decisions")
     verify.add_argument("--salt", help="secret text with which the claim was made")
     add_output_options(verify)
-    verify.set_defaults(run=partial(_run_verify, certify), parser=verify)
+    verify.set_defaults(run=_run_verify)
 
 
 def _run_certify(options):
@@ -74,7 +74,7 @@ def _run_certify(options):
     return claim.exit_status
 
 
-def _run_verify(certify, options):
+def _run_verify(options):
     """Print whether the file has the claim that was filed; return the exit status."""
     resolve_output(options)
     filed, edited = read_filed_claim(options.claim)
@@ -84,23 +84,27 @@ def _run_verify(certify, options):
             "state the options. Pass others to skfair.audit.verify."
         )
     check_states_digest(filed, options.salt)
-    repeated = _parse_filed_options(certify, options.file, filed.source["command"])
+    repeated = _parse_filed_options(options.file, filed.source["command"])
     repeated.confidence, repeated.salt = filed.confidence_level, options.salt
     claim = _build_claim(repeated)
     differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
-    sentences = [f"The same claim. {filed}"]
-    if claim.source.get("sha256") != filed.source.get("sha256"):
-        sentences[0] += " The file has another SHA-256 digest."
+    sentences, filed_facts = [f"The same claim. {filed}"], filed.source
+    changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    if changed:
+        sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
     if differences:
         names = join_names(differences, len(differences))
         sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
-    results = {"is_same": not differences, "differences": differences, "text": " ".join(sentences)}
+    results = {"is_same": not differences, "differences": differences, "not_compared": changed}
+    results["text"] = " ".join(sentences)
     output_results(options, [claim.reading, *sentences], json.dumps(results))
     return FINDING_STATUS if differences else 0
 
 
-def _parse_filed_options(certify, file, text):
+def _parse_filed_options(file, text):
     """The options that a claim names; those that write files are left out."""
+    certify = ArgumentParser()
+    add_certify_options(certify)
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             options = certify.parse_args([str(file), *split(text)])

@@ -17,14 +17,12 @@ from skfair.commands._options import (
 from skfair.commands._predictions import read_audit
 
 
-def add_compare_command(commands):
-    """Add the command ``compare`` to the subparsers of ``python -m skfair``."""
-    command = commands.add_parser(
-        "compare",
-        help="compare two files of predictions, such as those of two periods",
-        description="Rates and gaps of two files, and limits of their changes. Samples are "
+def add_compare_options(command):
+    """Add the options of ``python -m skfair compare`` to its parser."""
+    command.description = (
+        "Rates and gaps of two files, and limits of their changes. Samples are "
         "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
-        "is shown to be larger in the second file, 0 if none is, and 2 after an error.",
+        "is shown to be larger in the second file, 0 if none is, and 2 after an error."
     )
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")
@@ -32,7 +30,7 @@ def add_compare_command(commands):
         command, "the counts of two files, from which a third table could be computed"
     )
     add_output_options(command, formats="page, .html, .md or .json")
-    command.set_defaults(run=_run_compare, parser=command, probability=None)
+    command.set_defaults(run=_run_compare, probability=None)
 
 
 def _run_compare(options):

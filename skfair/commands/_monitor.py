@@ -19,6 +19,7 @@ from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     describe_date,
     find_label,
@@ -53,7 +54,7 @@ from skfair.commands._options import (
     read_table,
     resolve_output,
 )
-from skfair.commands._predictions import add_repeats, apply_threshold
+from skfair.commands._predictions import add_repeats, apply_threshold, refuse_empty_groups
 from skfair.constraints import CONSTRAINTS, Constraint, applicable_constraint_names
 from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
@@ -113,12 +114,14 @@ def read_log(options, known_bins=None):
     weights = _read_weights(table, options.weight)
     y_pred = check_complete_column(table, options.prediction)
     y_true = _read_outcomes(table, options, y_pred)
+    check_numbers_of_file(y_true, y_pred)
     y_pred = _find_decisions(y_pred, y_true, options)
     known = SensitiveFeatures(
         table[options.sensitive].apply(write_labels),
         unknown=options.unknown,
         missing=options.missing,
     )
+    refuse_empty_groups(known)
     groups = check_groups(known.fill(len(table)), len(table))
     bins = find_group_bins(groups, None) if known_bins is None else known_bins
     groups = bin_groups(groups, bins)
@@ -165,6 +168,8 @@ def _describe_log(log, bins, options, written, table):
     ]
     columns += [("weight", log.weights)]
     written, label = written.loc[log.y_pred.index], find_label(options.positive, log.y_pred)
+    if label is None and set(log.y_pred) <= {-1, 0, 1}:
+        label = 1  # booleans too, as monitors do
     positive = {"decision": label, "outcome": label}
     read = [
         read_bins(role, column)
@@ -546,19 +551,26 @@ def _describe_delay(monitor, period):
 def _describe_verdict(monitor, summary):
     """Sentence on what is known since the start or the last alarm."""
     alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
+    without = ", without the samples that came late" * bool(monitor.late_times_)
     if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
         first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         return (
-            f"Shown on average since the {start}: the tolerance is kept, first shown in {first}, "
-            f"with an e-value of {monitor.evidence_for_:.3g} now."
+            f"Shown on average since the {start}{without}: the tolerance is kept, first shown in "
+            f"{first}, with an e-value of {monitor.evidence_for_:.3g} now."
         )
     if not len(alarms) and len(shown):
-        return _describe_lapse(monitor, summary, shown.iloc[-1])
+        return _describe_lapse(monitor, summary, shown.iloc[-1], without)
+    if not len(alarms) and monitor.evidence_for_ >= monitor.evidence_needed_:
+        return (
+            f"Not shown yet{without}: the e-value for the tolerance is "
+            f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed, but "
+            "recent batches differ from the mean since the start."
+        )
     if not len(alarms):
         return (
-            f"Neither is shown yet: the e-values are {monitor.evidence_for_:.3g} for the "
+            f"Neither is shown yet{without}: the e-values are {monitor.evidence_for_:.3g} for the "
             f"tolerance, of which {monitor.evidence_needed_:.3g} is needed, and "
             f"{monitor.evidence_against_:.3g} against it; more batches decide."
         )
@@ -567,16 +579,16 @@ def _describe_verdict(monitor, summary):
     first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
     again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
     return (
-        f"Contradicted since {first}: the gap exceeds the tolerance, most likely since "
+        f"Contradicted since {first}{without}: the gap exceeds the tolerance, most likely since "
         f"{time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
     )
 
 
-def _describe_lapse(monitor, summary, last):
+def _describe_lapse(monitor, summary, last, without):
     """Sentence on why a certificate lapsed, of which this is the last batch."""
     until = f"it was until {time_text(summary, last['time'])}, of the mean since the start"
     if monitor.evidence_for_ >= monitor.evidence_needed_:
-        return f"Not shown any more: {until}, and recent batches differ from it."
+        return f"Not shown any more{without}: {until}, and recent batches differ from it."
     rates = monitor.to_frame()
     sizes = rates.groupby("group")["n"].sum()
     early = rates[rates["batch"] <= last["batch"]].groupby("group")["n"].sum()
@@ -584,7 +596,7 @@ def _describe_lapse(monitor, summary, last):
     joined = sizes.index[was_small & (sizes >= monitor.min_group_size)]
     why = f" since {join_names(map(repr, joined))} became large enough to be compared"
     return (
-        f"Not shown any more: {until}. The e-value for the tolerance is now "
+        f"Not shown any more{without}: {until}. The e-value for the tolerance is now "
         f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed"
         f"{why * bool(len(joined))}."
     )
@@ -682,14 +694,12 @@ def _describe_method(monitor, period):
 # The command ``python -m skfair monitor``: a gap over time, from a file of predictions.
 
 
-def add_monitor_command(commands):
-    """Add the command ``monitor`` to the subparsers of ``python -m skfair``."""
-    monitor = commands.add_parser(
-        "monitor",
-        help="monitor a gap over time, valid at every look",
-        description="Gap of a file of decisions over time. The exit status is 3 after an alarm "
+def add_monitor_options(monitor):
+    """Add the options of ``python -m skfair monitor`` to its parser."""
+    monitor.description = (
+        "Gap of a file of decisions over time. The exit status is 3 after an alarm "
         "if the tolerance is not shown to be kept since, or while recent periods contradict it, 0 "
-        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error.",
+        "otherwise, 1 with --require-shown if it is not shown, and 2 after an error."
     )
     add_file_options(monitor)
     add = monitor.add_argument
@@ -716,7 +726,7 @@ def add_monitor_command(commands):
     add("--title", default="Fairness monitor", help="heading of the page")
     add_published_option(monitor, "those of every batch, whose differences are counts too")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
-    monitor.set_defaults(run=_run, parser=monitor)
+    monitor.set_defaults(run=_run)
 
 
 def parse_run_length(text):

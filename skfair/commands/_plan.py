@@ -13,13 +13,11 @@ from skfair.statistics import required_sample_size
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 
-def add_plan_command(commands):
-    """Add the command ``plan`` to the subparsers of ``python -m skfair``."""
-    plan = commands.add_parser(
-        "plan",
-        help="number of samples that a certificate or a guaranteed fit requires",
-        description="Number of samples of each group with which a bound is shown, as by "
-        "`certify`. The exit status is 0, and 2 after an error.",
+def add_plan_options(plan):
+    """Add the options of ``python -m skfair plan`` to its parser."""
+    plan.description = (
+        "Number of samples of each group with which a bound is shown, as by "
+        "`certify`. The exit status is 0, and 2 after an error."
     )
     bound = add_tolerance_options(plan)
     bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
@@ -36,7 +34,7 @@ def add_plan_command(commands):
     about = "held-out samples for certify, or training samples of a guaranteed fit"
     add("--purpose", choices=["certificate", "fit"], default="certificate", help=about)
     add_output_options(plan)
-    plan.set_defaults(run=_run_plan, parser=plan)
+    plan.set_defaults(run=_run_plan)
 
 
 def _run_plan(options):

@@ -11,6 +11,7 @@ from skfair.audit._reading import (
     check_are_numbers,
     check_complete_column,
     check_counts,
+    check_numbers_of_file,
     check_same_notation,
     count_shared_ids,
     find_label,
@@ -22,6 +23,7 @@ from skfair.audit._reading import (
     write_labels,
 )
 from skfair.commands._options import describe_file, read_table
+from skfair.utils._checks import join_names
 
 
 def read_audit(options, facts, *, missing, odds_ratio=1.0):
@@ -81,6 +83,7 @@ def _read_columns(options, table):
     y_pred, y_score, weights, counts = (check_complete_column(table, name) for name in roles)
     y_true = read_outcomes(table, options.target, y_pred)
     _check_numbers(options, y_true, y_pred, y_score, weights)
+    check_numbers_of_file(y_true, y_pred, y_score)
     positive = find_label(options.positive, y_true if y_true is not None else y_pred)
     if counts is not None:
         weights = check_counts(counts, options.count)
@@ -105,13 +108,12 @@ def _read_groups(options, table, missing, odds_ratio):
     names = options.group_probability
     labels = probabilities = None
     if options.sensitive:
-        labels = table[options.sensitive]
-        labels = labels.apply(write_labels)
+        labels = table[options.sensitive].apply(write_labels)
     if names:
         by_name = {name: check_complete_column(table, name) for name in names}
         check_are_numbers(by_name.values())
         probabilities = pd.DataFrame(by_name)
-    return SensitiveFeatures(
+    known = SensitiveFeatures(
         labels,
         unknown=options.unknown,
         missing=missing,
@@ -119,6 +121,20 @@ def _read_groups(options, table, missing, odds_ratio):
         probabilities=probabilities,
         odds_ratio=odds_ratio,
     )
+    refuse_empty_groups(known)
+    return known
+
+
+def refuse_empty_groups(known):
+    """Raise for samples without a group where that is an error; messages name options."""
+    is_empty = None if known.labels is None else known.labels.isna().any(axis=1).to_numpy()
+    if is_empty is not None and known.treatment == "error" and is_empty.any():
+        raise ValueError(
+            f"Every sample needs a group, but {int(is_empty.sum()):,} of {len(is_empty):,} rows "
+            f"have none in {join_names(map(repr, known.labels))}, the first row "
+            f"{is_empty.argmax() + 1}. Pass --missing exclude to leave these samples out, or "
+            "--missing group to compare them."
+        )
 
 
 def _parse_top_k(options):

@@ -21,14 +21,12 @@ from skfair.metrics import GroupMetric, Rate
 from skfair.utils._checks import join_names
 
 
-def add_report_command(commands):
-    """Add the command ``report`` to the subparsers of ``python -m skfair``."""
-    report = commands.add_parser(
-        "report",
-        help="audit predictions in CSV or Parquet files",
-        description="Fairness report of a file of predictions. The exit status is 0 without a "
+def add_report_options(report):
+    """Add the options of ``python -m skfair report`` to its parser."""
+    report.description = (
+        "Fairness report of a file of predictions. The exit status is 0 without a "
         "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
-        "after an error.",
+        "after an error."
     )
     add_column_options(report, ["classification", "regression", "clustering"])
     add = report.add_argument
@@ -45,7 +43,7 @@ def add_report_command(commands):
     add_published_option(report)
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
-    report.set_defaults(run=_run_report, parser=report)
+    report.set_defaults(run=_run_report)
 
 
 def _run_report(options):

@@ -13,14 +13,12 @@ from skfair.commands._options import (
 from skfair.commands._predictions import read_audit
 
 
-def add_subgroups_command(commands):
-    """Add the command ``subgroups`` to the subparsers of ``python -m skfair``."""
-    command = commands.add_parser(
-        "subgroups",
-        help="search decisions in CSV or Parquet files for the subgroups that depart most",
-        description="Search all conjunctions of conditions on columns for subgroups whose rate "
+def add_subgroups_options(command):
+    """Add the options of ``python -m skfair subgroups`` to its parser."""
+    command.description = (
+        "Search all conjunctions of conditions on columns for subgroups whose rate "
         "departs from the rest, with limits that hold for all of them together. The exit status "
-        "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error.",
+        "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error."
     )
     add_column_options(command, ["classification"])
     add = command.add_argument
@@ -32,7 +30,7 @@ def add_subgroups_command(commands):
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
     add_published_option(command, "those of subgroups by several columns")
     add_output_options(command)
-    command.set_defaults(run=_run_subgroups, parser=command, probability=None)
+    command.set_defaults(run=_run_subgroups, probability=None)
 
 
 def _run_subgroups(options):

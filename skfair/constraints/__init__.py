@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from skfair._names import refuse_unknown_names
 from skfair.constraints._constraint import (
     Constraint,
     check_whose_tolerance,
@@ -140,3 +141,5 @@ __all__ = [
     "RatioGap",
     "check_constraint",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

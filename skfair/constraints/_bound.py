@@ -194,7 +194,8 @@ class ConstraintSystem(tuple):
         They are in the user's units.
         """
         sums = [None] * len(self) if moments is None else moments
-        pairs = zip(self, sums, strict=True)
+        # Intervals of ranks in whole groups depend on the scores.
+        pairs = zip(self if scores is None else self.linearize_at(scores), sums, strict=True)
         reports = [one.sums.report_columns(one, scores, of_one) for one, of_one in pairs]
         if len(reports) == 1:
             return reports[0]

@@ -486,11 +486,9 @@ class RankSums:
         """
         if moments is not None:
             return make_share_report(bound, moments)
-        # Intervals of ranks in whole groups depend on the scores.
-        here = bound.linearize_at(scores)
-        thresholds = here.gap.criterion._thresholds(here.sums, here.tolerance, scores)
-        moments = here.value(scores), thresholds, share_moments(here, scores, thresholds)
-        return make_share_report(here, moments)
+        thresholds = bound.gap.criterion._thresholds(self, bound.tolerance, scores)
+        moments = bound.value(scores), thresholds, share_moments(bound, scores, thresholds)
+        return make_share_report(bound, moments)
 
     def estimates(self, gap, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -311,18 +312,11 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
 
     # Choose a case for each block.
     positions, with_level = share_positions(scores), []
+    shares = _Shares(positions, tolerances, begin, widths, floor, ceiling, selected)
     codes = cell_codes(ranked)
     for block in np.unique(codes):
         in_block = codes == block
-        event = (
-            positions[in_block],
-            tolerances[in_block],
-            begin[in_block],
-            widths[in_block],
-            floor[in_block],
-            ceiling[in_block],
-        )
-        lower[in_block], upper[in_block], has_level = _nearest_case(*event, selected[in_block])
+        lower[in_block], upper[in_block], has_level = shares.restrict(in_block).nearest_case()
         if has_level:
             with_level.append(in_block)
     # One free level per block of that case, in units of the widths of its intervals.
@@ -350,27 +344,40 @@ def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
     )
 
 
-def _nearest_case(positions, tolerances, begin, widths, floor, ceiling, selected):
-    """Bounds of the case for which the fewest samples change sides; whether it has a free level.
+class _Shares(NamedTuple):
+    """Shares of events above a threshold, which have to keep tolerances in their intervals."""
 
-    To move a share across all of its interval, samples of weight `selected` change sides.
-    """
-    # The best level has a share at it, or a tolerance above it.
-    levels = np.concatenate((positions, positions - tolerances))[:, np.newaxis]
-    # Distance of each share from the bounds of the case, 0 inside.
-    off = (
-        np.maximum(levels - positions, positions - levels - tolerances),
-        [positions - (ceiling - begin) / widths],
-        [(floor - begin) / widths - positions],
-    )
-    cases = (
-        (begin, begin + tolerances * widths, True),  # between a level and a tolerance above it
-        (-np.inf, ceiling, False),  # all near the beginning, or below
-        (floor, np.inf, False),  # all near the end, or above
-    )
-    # Samples that change sides, minimised over the levels.
-    moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
-    return cases[int(np.argmin(moved))]
+    positions: np.ndarray  # of the shares in their intervals, from 0 to 1
+    tolerances: np.ndarray
+    begin: np.ndarray  # of the intervals
+    widths: np.ndarray
+    floor: np.ndarray  # of the shares that are all near the end of their interval, or above it
+    ceiling: np.ndarray  # of those that are all near its beginning, or below it
+    selected: np.ndarray  # weight of the samples that change sides from beginning to end
+
+    def restrict(self, in_block):
+        """The shares of the events of a block."""
+        return _Shares(*(column[in_block] for column in self))
+
+    def nearest_case(self):
+        """Bounds of the case of fewest samples that change sides; whether it has a free level."""
+        positions, tolerances, begin, widths, floor, ceiling, selected = self
+        # The best level has a share at it, or a tolerance above it.
+        levels = np.concatenate((positions, positions - tolerances))[:, np.newaxis]
+        # Distance of each share from the bounds of the case, 0 inside.
+        off = (
+            np.maximum(levels - positions, positions - levels - tolerances),
+            [positions - (ceiling - begin) / widths],
+            [(floor - begin) / widths - positions],
+        )
+        cases = (
+            (begin, begin + tolerances * widths, True),  # between a level and a tolerance above it
+            (-np.inf, ceiling, False),  # all near the beginning, or below
+            (floor, np.inf, False),  # all near the end, or above
+        )
+        # Samples that change sides, minimised over the levels.
+        moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
+        return cases[int(np.argmin(moved))]
 
 
 # Rows that bound the probability that members of one group score above those of another.

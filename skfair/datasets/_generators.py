@@ -1,19 +1,15 @@
-"""Generators of clusters, graphs and rankings with groups, and rankings that are fetched."""
+"""Generators of clusters, graphs and rankings with groups."""
 
 from collections.abc import Sequence
-from os import PathLike
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
-from sklearn.datasets import load_svmlight_file, make_blobs
-from sklearn.utils import Bunch, check_random_state
+from scipy.sparse import coo_array, csr_array
+from sklearn.datasets import make_blobs
+from sklearn.utils import check_random_state
 
-from skfair.datasets._fetch import cache_folder, dataset_docs, user_folder
-from skfair.datasets._points import adjacency_matrix
+from skfair.datasets._fetch import dataset_docs
 from skfair.utils._api import RandomState
-from skfair.utils._checks import check_choice
 
 # Random points and graphs with groups, and with clusters that are known.
 
@@ -106,7 +102,7 @@ def make_fair_blobs(
     return X[order], y[order], groups[order]
 
 
-def _check_shares(shares):
+def check_shares(shares):
     """Return the shares of the groups as an array, positive and with sum 1."""
     shares = np.asarray(shares, dtype=float)
     if shares.ndim != 1 or not np.all(shares > 0) or not np.isclose(shares.sum(), 1):
@@ -118,7 +114,7 @@ def _check_shares(shares):
 
 def _group_counts(shares, n_samples):
     """Integers with sum n_samples, each less than one away from its share."""
-    shares = _check_shares(shares)
+    shares = check_shares(shares)
     # Rounding cumulative sums keeps the total.
     bounds = np.rint(n_samples * np.cumsum(shares)).astype(int)
     counts = np.diff(bounds, prepend=0)
@@ -128,78 +124,6 @@ def _group_counts(shares, n_samples):
             "leave a group empty; pass more points or a larger share."
         )
     return counts
-
-
-_SYNTHETIC = {
-    "equal_ds1": ([100] * 4, [(1, 1), (2.1, 1), (1, 5), (2.1, 5)], 0.1),
-    "unequal_ds1": ([150, 150, 50, 50], [(1, 1), (2.1, 1), (1, 3.5), (2.1, 3.5)], 0.13),
-    "equal_ds2": ([200, 200], [(1, 1), (2.1, 3.5)], 0.3),
-    "unequal_ds2": ([300, 100], [(1, 1), (2.1, 3.5)], 0.3),
-}
-"""Points per blob, centers and standard deviation of each set; the groups are separate at y = 2."""
-
-
-def make_fair_synthetic(
-    variant: str = "equal_ds1", *, random_state: RandomState = 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One of the four synthetic sets of Liu and Vicente: 400 points in the plane, two groups.
-
-    In each set the blobs of one group lie below those of the other, so that the best two clusters
-    and fair clusters contradict each other.
-
-    ==============  ==============================================  =====  ============
-    variant         centers: points                                 s.d.   groups
-    ==============  ==============================================  =====  ============
-    "equal_ds1"     (1, 1), (2.1, 1) | (1, 5), (2.1, 5): 100 each   0.1    200 and 200
-    "unequal_ds1"   (1, 1), (2.1, 1): 150 each |                    0.13   300 and 100
-                    (1, 3.5), (2.1, 3.5): 50 each
-    "equal_ds2"     (1, 1): 200 | (2.1, 3.5): 200                   0.3    200 and 200
-    "unequal_ds2"   (1, 1): 300 | (2.1, 3.5): 100                   0.3    300 and 100
-    ==============  ==============================================  =====  ============
-
-    The bar separates the two groups. The paper clusters with K = 2.
-
-    Parameters
-    ----------
-    variant : {"equal_ds1", "unequal_ds1", "equal_ds2", "unequal_ds2"}, default="equal_ds1"
-        Name of the set.
-    random_state : int, RandomState instance or None, default=1
-        Seed of the random draws. 1 reproduces the points of the authors' public code.
-
-    Returns
-    -------
-    X : ndarray of shape (400, 2)
-        The points, blob after blob.
-    y : ndarray of shape (400,)
-        The blob of each point, 0, 1, ... in the order of the table.
-    sensitive_features : ndarray of shape (400,)
-        The group of each point, 0 or 1.
-
-    Raises
-    ------
-    ValueError
-        If ``variant`` is not one of the four.
-
-    References
-    ----------
-    .. [1] S. Liu and L. N. Vicente, "A stochastic alternating balance k-means algorithm for fair
-       clustering", LION 2022, Figure 2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.datasets import load_benchmark
-    >>> X, y, groups = load_benchmark("fair_synthetic", variant="unequal_ds1")
-    >>> np.bincount(y).tolist(), np.bincount(groups).tolist()
-    ([150, 150, 50, 50], [300, 100])
-    """
-    check_choice("variant", variant, tuple(_SYNTHETIC))
-    sizes, centers, std = _SYNTHETIC[variant]
-    X, y = make_blobs(
-        sizes, centers=centers, cluster_std=std, shuffle=False, random_state=random_state
-    )
-    # The first half of the blobs lies below the second: these are the groups.
-    return X, y, (y >= len(sizes) // 2).astype(int)
 
 
 @dataset_docs
@@ -306,7 +230,7 @@ def make_fair_sbm(
         links = _scale_to_average_degree(links, sizes, average_degree)
     # The nodes are numbered block by block, then moved to random positions.
     position = rng.permutation(n_samples)
-    rows, cols = _draw_edges(sizes, links, rng)
+    rows, cols = draw_edges(sizes, links, rng)
     block = np.empty(n_samples, dtype=int)
     block[position] = np.repeat(np.arange(n_blocks), sizes)
     adjacency = adjacency_matrix(position[rows], position[cols], n_samples)
@@ -341,7 +265,7 @@ def _scale_to_average_degree(links, sizes, average_degree):
     return np.minimum(links * (average_degree / expected), 1)
 
 
-def _draw_edges(sizes, links, rng):
+def draw_edges(sizes, links, rng):
     """Draw the links of a block model in time proportional to their number: rows < cols.
 
     `sizes` are the numbers of nodes in the blocks, `links` the symmetric matrix of probabilities.
@@ -381,101 +305,7 @@ def _draw_success_positions(n_trials, p, rng):
     return positions[: np.searchsorted(positions, n_trials)]
 
 
-def make_rand_laplace(n_samples=1000, *, density=0.1, group_shares=(0.7, 0.3), random_state=None):
-    """Random weighted graph without clusters, with random groups (RandLaplace): adjacency, groups.
-
-    Any two nodes are linked with probability ``density``, with a weight drawn uniformly from
-    (0, 1]. The group of each node is drawn independently. The graph serves to time eigensolvers on
-    clustered eigenvalues.
-
-    The density is that of the public code of J. Wang et al., "Scalable spectral clustering with
-    group fairness constraints", AISTATS 2023. The groups, two with probabilities 0.7 and 0.3,
-    follow the text of F. Tonin et al., "Accelerating spectral clustering under fairness
-    constraints", ICML 2025, Appendix A.2, where a figure and a table mention five.
-    """
-    if not 0 < density <= 1:
-        raise ValueError(f"density must lie in (0, 1]; got {density!r}.")
-    shares = _check_shares(group_shares)
-    rng = check_random_state(random_state)
-    rows, cols = _draw_edges(np.array([n_samples]), np.array([[density]]), rng)
-    # Uniform in (0, 1]: a weight of 0 would be no edge.
-    weights = 1 - rng.uniform(size=len(rows))
-    groups = rng.choice(len(shares), size=n_samples, p=shares)
-    return adjacency_matrix(rows, cols, n_samples, weights), groups
-
-
-@dataset_docs
-def make_elliptical(
-    n_samples: int = 500, *, random_state: RandomState = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two flat ellipses one above the other, with a group in each half (Elliptical).
-
-    The points are uniform in two ellipses with semi-axes 4 and 1 and centers (0, -1.5) and
-    (0, 1.5). Group 0 has the left halves, group 1 the right ones. The ellipses are perfectly fair
-    clusters, which a connected affinity finds, while k-means prefers the groups.
-
-    The sets of this name in the literature have two clusters and two groups as well [1]_, but their
-    distribution is not published.
-
-    Parameters
-    ----------
-    n_samples : int, default=500
-        Number of points. The sizes of the four halves differ by at most one.
-    {random_state}
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, 2)
-        The points, in random order.
-    y : ndarray of shape (n_samples,)
-        The ellipse of each point, 0 (below) or 1 (above).
-    sensitive_features : ndarray of shape (n_samples,)
-        The group of each point, 0 (left) or 1 (right).
-
-    References
-    ----------
-    .. [1] R. Feng, C. Zhong and T. Pan, "Fair spectral clustering based on coordinate descent",
-       Symmetry 17(1), 2024.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.datasets import load_benchmark
-    >>> X, y, groups = load_benchmark("elliptical", n_samples=400, random_state=0)
-    >>> X.shape
-    (400, 2)
-    >>> [np.bincount(groups[y == k]).tolist() for k in range(2)]
-    [[100, 100], [100, 100]]
-    """
-    rng = check_random_state(random_state)
-    y, groups = np.divmod(rng.permutation(n_samples) % 4, 2)
-    # Uniform points in a half disc, stretched, reflected and shifted.
-    radius = np.sqrt(rng.uniform(size=n_samples))
-    angle = np.pi * (rng.uniform(size=n_samples) - 0.5)
-    side, height = 2 * groups - 1, 3 * y - 1.5
-    X = np.column_stack([4 * side * radius * np.cos(angle), height + radius * np.sin(angle)])
-    return X, y, groups
-
-
-# Learning to rank with two groups of documents: a generator, and MSLR-WEB10K.
-
-
-MSLR_ADDRESS = "https://www.microsoft.com/en-us/research/project/mslr/"
-MSLR_N_FEATURES = 136
-QUALITY_COLUMN = 131
-"""Position of the column QualityScore, feature 132 in the documentation."""
-
-N_QUERIES = {"train": 6000, "vali": 2000, "test": 2000}
-"""Number of queries in the three files of a fold."""
-
-MSLR_DESCR = f"""MSLR-WEB10K, a fold of Microsoft's learning to rank data of 10,000 queries
-
-Source: {MSLR_ADDRESS}; T. Qin and T.-Y. Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
-Its terms of use must be accepted before the download, so it is not downloaded here.
-Rows: pairs of a query and a page, 136 numbers each (feature 132 is the quality score of the page
-by a classifier). Target: relevance, judged from 0 to 4.
-Groups: pages of low and of high quality score.
-"""
+# Learning to rank with two groups of documents.
 
 
 @dataset_docs
@@ -538,122 +368,10 @@ def make_ranking(
     return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
 
-def fetch_mslr(
-    subset: Literal["train", "vali", "test"] = "train",
-    *,
-    fold: int = 1,
-    low_quality: float = 0.4,
-    n_queries: int | None = None,
-    data_home: str | PathLike[str] | None = None,
-) -> Bunch:
-    """Load a file of MSLR-WEB10K, 1.2 million pages for 10,000 queries, that the user downloaded.
-
-    The terms of use must be accepted before the download, from
-    https://www.microsoft.com/en-us/research/project/mslr/. The files are read as published.
-
-    Parameters
-    ----------
-    subset : {"train", "vali", "test"}, default="train"
-        File of the fold, with 6,000, 2,000 or 2,000 queries.
-    fold : {1, 2, 3, 4, 5}, default=1
-        Number of the fold.
-    low_quality : float, default=0.4
-        Share of the pages of the file whose quality score counts as low. Studies of fairness [1]_
-        make groups of this score without stating their threshold.
-    n_queries : int or None, default=None
-        Number of queries to return, the first of the file. None returns all.
-    data_home : str or path-like, default=None
-        Folder with ``mslr/Fold1/train.txt`` and so on, unless the environment variable
-        ``SKFAIR_DATA`` names one. None takes ``skfair`` in scikit-learn's data home.
-
-    Returns
-    -------
-    data : :class:`~sklearn.utils.Bunch`
-        data : ndarray of shape (n_documents, 136)
-            The features.
-        target : ndarray of int, shape (n_documents,)
-            Relevance, 0 to 4.
-        query_id : ndarray of int, shape (n_documents,)
-            Query of each page.
-        sensitive_features : ndarray of str, shape (n_documents,)
-            "low" or "high" quality score.
-        DESCR : str
-            Source and meaning.
-
-    Raises
-    ------
-    ValueError
-        If ``subset`` or ``fold`` is not one of those listed.
-    OSError
-        If the file is missing, truncated or a different one.
-
-    References
-    ----------
-    .. [1] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of
-       fairness constraints", under review, appendix D.3.
-
-    Examples
-    --------
-    >>> from skfair.datasets import load_benchmark
-    >>> queries = load_benchmark("mslr", subset="vali", n_queries=100)  # doctest: +SKIP
-    >>> queries.data.shape[1]  # doctest: +SKIP
-    136
-    """
-    check_choice("subset", subset, tuple(N_QUERIES))
-    if fold not in range(1, 6):
-        raise ValueError(f"fold must be one of 1, 2, 3, 4, 5; got {fold!r}.")
-    path = _find_mslr_file(f"mslr/Fold{fold}/{subset}.txt", data_home)
-    X, y, query = _read_mslr(path, N_QUERIES[subset])
-    if n_queries is not None:
-        # Queries in the order of the file.
-        _, first_rows = np.unique(query, return_index=True)
-        rows = np.isin(query, query[np.sort(first_rows)][:n_queries])
-        X, y, query = X[rows], y[rows], query[rows]
-    threshold = np.quantile(X[:, QUALITY_COLUMN], low_quality)
-    groups = np.where(X[:, QUALITY_COLUMN] <= threshold, "low", "high")
-    return Bunch(data=X, target=y, query_id=query, sensitive_features=groups, DESCR=MSLR_DESCR)
-
-
-def _find_mslr_file(name, data_home):
-    """Path of the file, in the folder named by SKFAIR_DATA or in the data home."""
-    folders = [folder for folder in (user_folder(), cache_folder(data_home)) if folder]
-    paths = [folder / name for folder in folders if (folder / name).is_file()]
-    if not paths:
-        raise OSError(
-            f"{name} is in none of {[str(folder) for folder in folders]}, and MSLR-WEB10K cannot "
-            f"be downloaded without accepting its terms. Get it from {MSLR_ADDRESS}, unpack it, "
-            f"and put its folder with this file at {folders[0] / name}."
-        )
-    return paths[0]
-
-
-def _read_mslr(path, n_queries):
-    """Features, relevance and query of a file, which must be complete."""
-    try:
-        X, y, query = load_svmlight_file(
-            path, n_features=MSLR_N_FEATURES, zero_based=False, query_id=True
-        )
-        n_numbers = [line.count(b":") for line in _last_line(path)]
-    except ValueError as error:
-        raise OSError(f"{path} is not a file of MSLR-WEB10K: {error}. {_REMEDY}") from error
-    # A truncated file has fewer queries, or fewer numbers in its last line.
-    is_complete = n_numbers and set(n_numbers) == {MSLR_N_FEATURES + 1}
-    if not is_complete or len(np.unique(query)) != n_queries or not np.isin(y, range(5)).all():
-        raise OSError(
-            f"{path} must hold {n_queries} queries, relevance from 0 to 4 and {MSLR_N_FEATURES} "
-            f"numbers in every line, but it holds {len(np.unique(query))} queries, relevance "
-            f"{np.unique(y)[:9].tolist()} and {n_numbers[-1] - 1 if n_numbers else 0} numbers in "
-            f"its last line: it is truncated, or another file. {_REMEDY}"
-        )
-    return X.toarray(), y.astype(int), query
-
-
-_REMEDY = f"Download it again from {MSLR_ADDRESS}."
-
-
-def _last_line(path):
-    """Return the last line of a file in a list, or [] if the file is empty."""
-    with path.open("rb") as file:
-        # The end of the file suffices, which is longer than any line.
-        file.seek(max(0, path.stat().st_size - 10_000))
-        return file.read().splitlines()[-1:]
+def adjacency_matrix(rows, cols, n_nodes, weights=None):
+    """Make the symmetric adjacency matrix of the edges (row, column), each given once, no loops."""
+    weights = np.ones(len(rows)) if weights is None else weights
+    # 32 bits halve the memory, and some scikit-learn estimators take no wider indices.
+    rows, cols = np.asarray(rows, dtype=np.int32), np.asarray(cols, dtype=np.int32)
+    ends = np.concatenate([rows, cols]), np.concatenate([cols, rows])
+    return coo_array((np.tile(weights, 2), ends), shape=(n_nodes, n_nodes)).tocsr()

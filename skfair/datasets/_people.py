@@ -1,12 +1,9 @@
-"""Data sets of people and communities: marketing, crime, recidivism, law school."""
+"""Data sets of people: marketing, recidivism, law school, patients."""
 
-import itertools
-import re
 from os import PathLike
 from typing import Any, Literal
 
-import numpy as np
-from scipy import sparse
+from sklearn.datasets import load_diabetes
 
 from skfair.datasets._fetch import (
     PERSONAL_COLUMNS,
@@ -47,8 +44,7 @@ Licence: CC BY 4.0 (as the UCI Machine Learning Repository states); the authors 
 @dataset_docs
 def fetch_bank_marketing(
     *,
-    columns: Literal["all", "clustering"] = "all",
-    drop_duration: bool = True,
+    columns: Literal["default", "all", "clustering"] = "default",
     sensitive: str | list[str] = "marital",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
@@ -71,14 +67,12 @@ def fetch_bank_marketing(
 
     Parameters
     ----------
-    columns : {"all", "clustering"}, default="all"
-        "clustering" keeps the six numeric features on which fair clusterings are compared in the
-        literature [2]_: age, duration, euribor3m, nr.employed, cons.price.idx, campaign. They come
-        unscaled; the literature standardises the columns, then gives each row length 1, and leaves
-        out the 80 clients whose marital status is "unknown".
-    drop_duration : bool, default=True
-        Whether ``columns="all"`` leaves out the length of the call, which is known only when the
-        call is over and the answer with it. "clustering" always includes it.
+    columns : {"default", "all", "clustering"}, default="default"
+        "default" leaves out the length of the call, which is known only when the call is over and
+        the answer with it; "all" includes it. "clustering" keeps the six numeric features on which
+        fair clusterings are compared in the literature [2]_: age, duration, euribor3m, nr.employed,
+        cons.price.idx, campaign. They come unscaled; the literature standardises the columns, then
+        gives each row length 1, and leaves out the 80 clients whose marital status is "unknown".
     sensitive : str or list of str, default="marital"
         Attribute that forms the groups: "marital", or "age" for the bands "25-60" (both included)
         and "other", or another categorical column. A list for several attributes.
@@ -116,8 +110,10 @@ def fetch_bank_marketing(
     >>> bank.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
     {'married': 24928, 'single': 11568, 'divorced': 4612, 'unknown': 80}
     """
-    check_choice("columns", columns, ("all", "clustering"))
-    table = fetch_csv("bank/bank-additional-full.csv", data_home, download_if_missing, sep=";")
+    check_choice("columns", columns, ("default", "all", "clustering"))
+    table = fetch_csv(
+        SOURCES["bank/bank-additional-full.csv"], data_home, download_if_missing, sep=";"
+    )
     table = categorize_texts(table, "y")
     # The age band is an attribute, the age a feature.
     bands = table["age"].between(25, 60).map({True: "25-60", False: "other"}).astype("category")
@@ -125,163 +121,10 @@ def fetch_bank_marketing(
     if columns == "clustering":
         data = table["age duration euribor3m nr.employed cons.price.idx campaign".split()]
     else:
-        data = table.drop(columns=["y", "duration"] if drop_duration else "y")
+        data = table.drop(columns="y" if columns == "all" else ["y", "duration"])
     if drop_sensitive:
         data = data.drop(columns=sensitive, errors="ignore")
     return make_bunch(data, table["y"], groups, BANK_MARKETING_DESCR, as_frame, return_X_y)
-
-
-_RACE_SHARE_COLUMNS = ["racepctblack", "racePctHisp", "racePctAsian", "racePctWhite"]
-COMMUNITIES_CRIME_DESCR = """\
-Communities and Crime: how violent is a community?
-
-1,994 communities of the United States: census of 1990, police survey of 1990, crimes of 1995. Every
-number was scaled to [0, 1] and rounded to two decimals at the source; values beyond three standard
-deviations became 0 or 1.
-
-Target "ViolentCrimesPerPop": violent crimes per person, scaled (mean .24, median .15).
-Features: 122 numbers on people, income, families, housing and police. The five columns that say
-where a community lies (state, county, community, communityname, fold) are left out.
-Groups: communities whose share of a race (racepctblack, racePctHisp, racePctAsian, racePctWhite;
-no percentage, but scaled like the rest) is above the median community's, or not. The median of
-racepctblack is .06; 49 % are above.
-Missing: 22 columns of the police survey in 84 % of the rows; OtherPerCap in one row.
-
-Source: M. Redmond, UCI Machine Learning Repository, 2009, doi:10.24432/C53W3X.
-Licence: CC BY 4.0 (as UCI states).
-"""
-
-
-@dataset_docs
-def fetch_communities_crime(
-    *,
-    threshold: float | None = None,
-    missing: Literal["drop", "keep"] = "drop",
-    sensitive: str | list[str] = "racepctblack",
-    drop_sensitive: bool = False,
-    data_home: str | PathLike[str] | None = None,
-    download_if_missing: bool = True,
-    as_frame: bool = True,
-    return_X_y: bool = False,
-) -> Any:
-    """Load the Communities and Crime dataset (regression, binary classification).
-
-    ==============  ===============================================
-    Samples         1,994 communities
-    Features        99 without missing values, 122 with, all in [0, 1]
-    Target          violent crimes per person, in [0, 1]; or 0, 1
-    Groups          share of a race above its median, or not
-    ==============  ===============================================
-
-    The files (1 MB) are taken from the folder named by the environment variable ``SKFAIR_DATA``
-    (as ``communities_crime/communities.data`` and ``communities.names``), else from scikit-learn's
-    data home, else from the network; their digest is checked each time.
-
-    Parameters
-    ----------
-    threshold : float, default=None
-        If given, the target is 1 for communities with more violent crimes than this, else 0; 0.15
-        is the median, 0.238 the mean.
-    missing : {"drop", "keep"}, default="drop"
-        "drop" leaves out the 23 features with a missing value; "keep" gives them with nan.
-    sensitive : str or list of str, default="racepctblack"
-        The share that forms the groups "above median" and "up to median": "racepctblack",
-        "racePctHisp", "racePctAsian" or "racePctWhite"; a list for several attributes.
-    {drop_sensitive, data_home, download_if_missing}
-    as_frame : bool, default=True
-        If False, arrays instead of pandas objects.
-    {return_X_y}
-
-    Returns
-    -------
-    data : :class:`~sklearn.utils.Bunch`
-        data : DataFrame of shape (n_samples, n_features)
-            The features, float64.
-        target : Series of shape (n_samples,)
-            Violent crimes per person, scaled; 0 or 1 with ``threshold``.
-        {sensitive_features, feature_names, no_categories, DESCR, frame}
-    {data_and_target}
-
-    Raises
-    ------
-    ValueError
-        If ``missing`` or ``sensitive`` names nothing known.
-    {OSError}
-
-    References
-    ----------
-    .. [1] M. Redmond, "Communities and Crime", UCI Machine Learning Repository, 2009.
-
-    Examples
-    --------
-    >>> from skfair.datasets import load_benchmark
-    >>> crime = load_benchmark("communities_crime", threshold=0.15)  # doctest: +SKIP
-    >>> crime.data.shape  # doctest: +SKIP
-    (1994, 99)
-    >>> crime.target.value_counts().to_dict()  # doctest: +SKIP
-    {0: 1001, 1: 993}
-    """
-    check_choice("missing", missing, ("drop", "keep"))
-    table = _read_communities(data_home, download_if_missing)
-    groups = select_sensitive(_split_at_median(table[_RACE_SHARE_COLUMNS]), sensitive)
-    place = ["state", "county", "community", "communityname", "fold"]
-    data = table.drop(columns=[*place, "ViolentCrimesPerPop"])
-    if missing == "drop":
-        data = data.dropna(axis="columns")
-    if drop_sensitive:
-        data = data.drop(columns=sensitive)
-    target = table["ViolentCrimesPerPop"]
-    if threshold is not None:
-        target = (target > threshold).astype(int)
-    return make_bunch(data, target, groups, COMMUNITIES_CRIME_DESCR, as_frame, return_X_y)
-
-
-def communities_crime_groups(*, data_home=None, download_if_missing=True):
-    """Membership in 704 overlapping groups of communities (a boolean csr_array), and their names.
-
-    A group is "share of Black people at least a, of Hispanic people at least b, of Asian people at
-    least c". Each of a, b and c is a quantile of its share at 0, 0.1, ..., 0.9. The first excludes
-    no community, so that groups by one or two shares are included. Of the 1,000 combinations those
-    with more than 1 % of the communities, but not all, are kept, and one of several with the same
-    members. The 535 groups of H. Narasimhan et al., "Approximate heavily-constrained learning with
-    Lagrange multiplier models", NeurIPS 2020, are made from such thresholds too, but their
-    description is not sufficient to reproduce them.
-    """
-    table = _read_communities(data_home, download_if_missing)
-    thresholds = [_threshold_conditions(table[share]) for share in _RACE_SHARE_COLUMNS[:3]]
-    # The first of several groups with the same mask is kept.
-    groups = {}
-    for conditions in itertools.product(*thresholds):
-        # Members of the intersection of one condition per share.
-        mask = np.logical_and.reduce([members for _, members in conditions])
-        if 0.01 < mask.mean() < 1:
-            name = " & ".join(text for text, members in conditions if not members.all())
-            groups.setdefault(mask.tobytes(), (name, mask))
-    names, masks = zip(*groups.values(), strict=True)
-    return sparse.csr_array(np.column_stack(masks)), list(names)
-
-
-def _threshold_conditions(share):
-    """Ten conditions on a share, as pairs (text, members)."""
-    # The deciles from 0 on; the lowest condition holds for all communities.
-    quantiles = np.quantile(share, np.arange(10) / 10, method="inverted_cdf")
-    return [(f"{share.name} >= {value:g}", share.to_numpy() >= value) for value in quantiles]
-
-
-def _split_at_median(shares):
-    """Whether each share is above its median, as categories."""
-    above = shares > shares.median()
-    return above.map({True: "above median", False: "up to median"}.get).astype("category")
-
-
-def _read_communities(data_home, download_if_missing):
-    """Parse the table, with the column names in the header of the second file."""
-    where = {"data_home": data_home, "download_if_missing": download_if_missing}
-    header = fetch(SOURCES["communities_crime/communities.names"], **where)
-    names = re.findall(r"^@attribute (\S+)", header.read_text("latin-1"), flags=re.MULTILINE)
-    path = "communities_crime/communities.data"
-    # A copy in one block, else pandas warns at the next column that is added.
-    return fetch_csv(path, **where, names=names, na_values="?").copy()
 
 
 _COMPAS_FEATURES = (
@@ -316,7 +159,7 @@ Licence: none stated; ProPublica's repository has no licence file.
 def fetch_compas(
     *,
     columns: Literal["default", "all"] = "default",
-    propublica_filter: bool = True,
+    subset: Literal["analysed", "all"] = "analysed",
     sensitive: str | list[str] = "race",
     drop_sensitive: bool = False,
     data_home: str | PathLike[str] | None = None,
@@ -344,8 +187,8 @@ def fetch_compas(
     columns : {"default", "all"}, default="default"
         "default" takes the eight features known at the screening, "all" every column of the file,
         including COMPAS's own scores and traces of the outcome.
-    propublica_filter : bool, default=True
-        Whether to keep only the people whom ProPublica analysed: ``days_b_screening_arrest`` from
+    subset : {"analysed", "all"}, default="analysed"
+        "analysed" keeps only the people whom ProPublica analysed: ``days_b_screening_arrest`` from
         -30 to 30, ``is_recid`` not -1, ``c_charge_degree`` not "O", ``score_text`` not missing.
     sensitive : str or list of str, default="race"
         Attribute that forms the groups: "race", "sex", or another categorical column of ``data``.
@@ -365,7 +208,7 @@ def fetch_compas(
     Raises
     ------
     ValueError
-        If ``columns`` or ``sensitive`` names nothing known.
+        If ``columns``, ``subset`` or ``sensitive`` names nothing known.
     {OSError}
 
     References
@@ -382,8 +225,9 @@ def fetch_compas(
     {'Male': 4997, 'Female': 1175}
     """
     check_choice("columns", columns, ("default", "all"))
+    check_choice("subset", subset, ("analysed", "all"))
     table = _read_compas(data_home, download_if_missing)
-    if propublica_filter:
+    if subset == "analysed":
         # A missing score ("N/A") is read as nan, and a missing number of days fails `between`.
         analysed = (
             table["days_b_screening_arrest"].between(-30, 30)
@@ -498,7 +342,7 @@ def fetch_law_school(
     >>> law.sensitive_features.value_counts().to_dict()  # doctest: +SKIP
     {'White': 17491, 'Non-White': 3307}
     """
-    table = fetch_csv("law_school/law_school_clean.csv", data_home, download_if_missing)
+    table = fetch_csv(SOURCES["law_school/law_school_clean.csv"], data_home, download_if_missing)
     # The file codes sex as "male", 1 or 0.
     table = table.rename(columns={"male": "sex"})
     table["sex"] = table["sex"].map({1: "male", 0: "female"})
@@ -508,3 +352,81 @@ def fetch_law_school(
     if drop_sensitive:
         data = data.drop(columns=sensitive)
     return make_bunch(data, table["pass_bar"], groups, LAW_SCHOOL_DESCR, as_frame, return_X_y)
+
+
+PATIENTS_DESCR = """\
+Patients: how far has diabetes progressed after one year?
+
+442 patients; the data is bundled with scikit-learn (sklearn.datasets.load_diabetes), here in the
+units of the source instead of scaled columns.
+
+Target "target": disease progression one year after baseline (a number, 25 to 346).
+Features: age (years), sex (code 1 or 2), bmi (body mass index), bp (mean blood pressure), s1 to s6
+(blood serum: total cholesterol, low- and high-density lipoproteins, total / high-density
+cholesterol, probably the log of triglycerides, blood sugar).
+Groups: sex, "sex 1" (235 patients) and "sex 2" (207). The source does not say which code stands
+for women and which for men, so neither do the labels.
+
+Source: B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Least angle regression", Annals of
+Statistics 32, 2004.
+"""
+
+
+@dataset_docs
+def load_patients(
+    *, drop_sensitive: bool = False, as_frame: bool = True, return_X_y: bool = False
+) -> Any:
+    """Load scikit-learn's diabetes patients with their sex as group (regression, clustering).
+
+    ==============  ========================================
+    Samples         442
+    Features        10, numeric, in the units of the source
+    Target          disease progression, 25 to 346
+    Groups          sex ("sex 1": 235, "sex 2": 207)
+    ==============  ========================================
+
+    Nothing is downloaded. The source codes sex as 1 and 2 without saying which is which; the
+    labels keep these codes rather than guess.
+
+    Parameters
+    ----------
+    drop_sensitive : bool, default=False
+        Whether to leave the column sex out of ``data``.
+    as_frame : bool, default=True
+        If False, arrays instead of pandas objects.
+    {return_X_y}
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        data : DataFrame of shape (442, 10), or (442, 9) without sex
+            The features, float64, not scaled.
+        target : Series of shape (442,)
+            Disease progression one year after baseline.
+        sensitive_features : Series of shape (442,)
+            "sex 1" or "sex 2".
+        {feature_names, no_categories}
+        DESCR : str
+            Source, meaning of the columns.
+        frame : DataFrame of shape (442, n_features + 1) or None
+            ``data`` and ``target``; None if ``as_frame=False``.
+    {data_and_target}
+
+    References
+    ----------
+    .. [1] B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Least angle regression", Annals
+       of Statistics 32, 2004.
+
+    Examples
+    --------
+    >>> from skfair.datasets import load_patients
+    >>> patients = load_patients(drop_sensitive=True)
+    >>> patients.data.shape
+    (442, 9)
+    >>> patients.sensitive_features.value_counts().to_dict()
+    {'sex 1': 235, 'sex 2': 207}
+    """
+    source = load_diabetes(scaled=False, as_frame=True)
+    groups = source.data["sex"].map({1.0: "sex 1", 2.0: "sex 2"}).astype("category")
+    data = source.data.drop(columns="sex") if drop_sensitive else source.data
+    return make_bunch(data, source.target, groups, PATIENTS_DESCR, as_frame, return_X_y)

@@ -9,7 +9,7 @@ Solvers bound smooth rates, but the guarantee is about decisions. Steps from one
 - line searches: of all intercepts the one whose decisions keep the bound with the fewest errors,
   found by sorting the scores (exactly, unless samples times groups are very many: then in bins).
   One exists wherever constant decisions keep the bound. The same search goes on along directions
-  in which the rows of the constraint move fastest;
+  in which the rows of the constraint move fastest, and for the plain coefficients;
 - calibration, where ranks are compared and not decisions: the rows keep the tolerance at which the
   metric just keeps the requested one; if none of its fits keeps it, random local search lowers the
   metric itself;
@@ -217,6 +217,10 @@ def enforce(fitter, strategy):
         cost = best.error - candidate.error
         if best.keeps_bound and (cost <= _LOW_COST or (not improved and cost <= _HIGH_COST)):
             break
+    if strategy == "auto" and not fitter.is_constraint_active:
+        # The plain coefficients with their best intercept.
+        shifted = search_intercept(fitter, plain)._replace(result=best.result)
+        best = min(best, shifted, key=sort_key)
     return _best_or_constant(fitter, finish(fitter, best))
 
 

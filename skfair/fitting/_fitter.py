@@ -219,6 +219,9 @@ _MAX_DIRECTIONS = 3
 _MAX_COEFFICIENTS = 4
 """Coefficients of a model that are searched one by one."""
 
+_REPEATED = 1e-4
+"""Relative difference of coefficients up to which their columns may be the same."""
+
 _MAX_BREADTH = 3
 """Points from which a round starts."""
 
@@ -234,6 +237,12 @@ _MAX_PARTITIONED_POINTS = 2
 _MAX_SINGLE_SEARCH_SAMPLES = 1 << 14
 """Samples up to which single ones count for much: coefficients are searched one by one, and the
 next round starts from several points."""
+
+_MAX_PLANE_SAMPLES = 512
+"""Samples up to which the intercept is also searched beside the best point."""
+
+_PLANE_ROUNDS, _PLANE_STEPS = 2, (1.0, 0.5, 0.25, -0.25, -0.5, -1.0)
+"""Rounds of this search, and lengths of its steps along lines, whose steepest slope is about 1."""
 
 _MIN_GAIN, _MIN_PARTITIONED_GAIN = 2e-5, 1e-4
 """Share of the samples by which a round must lower the error for another one to follow. A round on
@@ -270,7 +279,8 @@ def search_lines(
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
     at the least loss, those of the largest coefficients, and the one that leads all rows which
-    decisions violate back to their bounds.
+    decisions violate back to their bounds. Of few samples, lines of the intercept beside the best
+    point follow.
     """
     is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
@@ -291,7 +301,33 @@ def search_lines(
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
             lines = _LineSearch(fitter, best, max_coefficients)
+    if max_rounds > 1 and lines.n_in_memory <= _MAX_PLANE_SAMPLES:
+        best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
+
+
+def _search_planes(lines, best):
+    """The best point on lines of the intercept through points beside a candidate.
+
+    Where no line through a point is better, a step along one and another intercept may be.
+    """
+    intercept, n_before = lines.model.intercept_direction(), len(lines.before)
+    across = [] if intercept is None else lines.scale([intercept])
+    for _ in range(_PLANE_ROUNDS if across else 0):
+        # Not along single coefficients, which would tell repeated columns apart.
+        rows = [line for line in lines.find_lines(best) if np.count_nonzero(line[0]) > 1]
+        starts = []
+        for (direction, slopes), step in itertools.product(rows, _PLANE_STEPS):
+            parameters = best.parameters.copy()
+            parameters[n_before:] += step * direction
+            beside = best._replace(parameters=parameters, scores=best.scores + step * slopes)
+            starts.append((beside, across))
+        points = lines.better_points(starts)
+        latest = next(lines.improvements(points), best)
+        if latest is best:
+            break
+        best = latest
+    return best
 
 
 class _LineSearch:
@@ -364,11 +400,14 @@ class _LineSearch:
         intercept = self.problem.model.intercept_direction()
         directions = [*newton.T[tightest], *([] if intercept is None else [intercept])]
         if self.n_in_memory <= _MAX_SINGLE_SEARCH_SAMPLES:
-            # The largest coefficients, one by one.
+            # The largest coefficients one by one, but those of repeated columns together.
             coef = self.parameters if intercept is None else np.where(intercept, 0, self.parameters)
-            largest = np.argsort(-np.abs(round_to_bits(coef, _DIRECTION_BITS)), kind="stable")
+            coef = round_to_bits(coef, _DIRECTION_BITS)
+            largest = np.argsort(-np.abs(coef), kind="stable")
             n_coefficients = min(self.max_coefficients, len(coef) - (intercept is not None))
-            directions += [*np.eye(len(coef))[largest[:n_coefficients]]]
+            for value in coef[largest[:n_coefficients]]:
+                is_equal = np.isclose(coef, value, rtol=_REPEATED, atol=0.0)
+                directions.append((is_equal & (coef != 0.0)).astype(float))
         return self.scale(directions), newton, effects
 
     def _scores(self, candidate):

@@ -25,7 +25,7 @@ from skfair.fitting._input import (
     partition_problem,
     standardize_target,
 )
-from skfair.fitting._model import ConstrainedEstimator, make_problem, make_solver
+from skfair.fitting._model import ConstrainedEstimator, check_loss, make_problem, make_solver
 from skfair.fitting._outcome import FitTask
 from skfair.groups import Groups, Samples
 from skfair.groups._groups import (
@@ -140,6 +140,7 @@ def fit_samples(estimator, check, X, y, columns, constraints):
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, bool(constraints))
     training = estimate_missing_groups(training, estimator.missing)
+    check_loss(estimator, "numbers" if training.classes is None else "classes")
     # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
@@ -423,6 +424,7 @@ def fit_partitioned(estimator, X, y, columns, constraints):
     # Summary of all samples, and the problem of their representatives.
     rows = partitions_of(estimator.n_jobs, X=X, y=y, **columns)
     is_real = is_regressor(estimator)
+    check_loss(estimator, "numbers" if is_real else "classes")
     blocks = rows.map(encode_samples, type(estimator).__name__, is_real).persist()
     try:
         summary = SampleSummary(blocks, check_cell_label_types, cell_sort_key)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from skfair.constraints._bound import ConstraintSystem
@@ -68,8 +68,8 @@ class ConstrainedEstimator(ConstraintReportMixin, CallbackSupportMixin, BaseEsti
 
 
 def make_problem(estimator, model, training, constraints, loss=None):
-    """The problem of a model with smooth rates."""
-    loss = make_loss(estimator) if loss is None else loss
+    """The problem of a model with smooth rates; without a loss, the one of the estimator."""
+    loss = resolve_name(OBJECTIVES, estimator.loss, "loss") if loss is None else loss
     settings = estimator.surrogate, loss, estimator.tolerance
     (bound,) = bind_all(constraints, [training.samples], *settings, training.score_unit(loss))
     if training.lacks_groups:  # not even bounds that hold for one group
@@ -84,10 +84,9 @@ def make_problem(estimator, model, training, constraints, loss=None):
     )
 
 
-def make_loss(estimator):
-    """The loss that an estimator's parameter names, or is, if it is for the estimator's targets."""
+def check_loss(estimator, target):
+    """The loss that an estimator's parameter names, or is, if it is for "classes" or "numbers"."""
     loss = resolve_name(OBJECTIVES, estimator.loss, "loss")
-    target = "numbers" if is_regressor(estimator) else "classes"
     if target not in loss_targets(loss):
         known = [name for name in LOSSES if target in loss_targets(name)]
         raise ValueError(

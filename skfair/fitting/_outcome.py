@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import DEFAULT_TOLERANCE
-from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
+from skfair.exceptions import (
+    ConstraintCostWarning,
+    InfeasibleConstraintWarning,
+    MissingSensitiveFeaturesWarning,
+)
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
@@ -147,10 +150,10 @@ def unconstrained_fit_attributes(report):
     }
 
 
-def warn_of_outcome(estimator, problem, guarantee):
+def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     """Warn of a violated bound or a missing guarantee, an early stop, or constant decisions."""
     candidate, constraint = guarantee.candidate, problem.constraint
-    if is_regressor(estimator):
+    if is_real:
         _warn_of_tiny_tolerances(constraint)
         _warn_of_wide_bounds(problem.subsample, candidate)
     if estimator.status_ == "infeasible":
@@ -457,9 +460,9 @@ class FitTask(NamedTuple):
         outcome |= {"objective_": loss_unit * objective, "n_iter_": self.watch.n_iter}
         # Until here an earlier fit is intact.
         store_fit(estimator, outcome | feature_attributes(self.X) | fitted)
-        warn_of_outcome(estimator, fitter.problem, guarantee)
+        is_real, is_guaranteed = training.classes is None, self.confidence is not None
+        warn_of_outcome(estimator, fitter.problem, guarantee, is_real)
         if fitter.start is not None and not (is_free or self.watch.is_stopped):
-            is_real, is_guaranteed = training.classes is None, self.confidence is not None
             warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed)
         self.watch.context.call_on_fit_task_end(estimator=estimator, X=self.X, y=self.y)
         return estimator
@@ -605,7 +608,8 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
         "The constraint costs more than half of what the model improves on a constant: its "
         f"{named}. "
         f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
-        "ones out (min_group_size)."
+        "ones out (min_group_size).",
+        ConstraintCostWarning,
     )
 
 

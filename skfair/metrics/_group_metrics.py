@@ -243,10 +243,10 @@ class MeanMetric(GroupMetric):
 
     needs_target: bool = True
 
-    def estimate(self, columns, groups, weights, units=None):
-        """As `GroupMetric.estimate`; samples of equal code in `units` depend on one another."""
+    def estimate(self, columns, groups, weights, clusters=None):
+        """As `GroupMetric.estimate`; samples of equal code in `clusters` depend on one another."""
         values = self.metric(columns.get("y_true"), columns[self.response])
-        return estimate_means(values, None, groups, weights, units)
+        return estimate_means(values, None, groups, weights, clusters)
 
 
 @dataclass(frozen=True)

@@ -247,7 +247,7 @@ class Rate:
         columns: Mapping[str, np.ndarray],
         groups: Groups,
         weights: np.ndarray,
-        units: np.ndarray | None = None,
+        clusters: np.ndarray | None = None,
     ) -> tuple[Estimates | None, np.ndarray]:
         """Estimates of the groups: exact limits of shares, else those of means.
 
@@ -259,7 +259,7 @@ class Rate:
             Groups of the samples.
         weights : ndarray of shape (n_samples,)
             Positive sample weights.
-        units : ndarray of int, shape (n_samples,), or None
+        clusters : ndarray of int, shape (n_samples,), or None
             Samples of equal code are the same one at several times; None if all differ.
 
         Returns
@@ -276,11 +276,11 @@ class Rate:
         values = self.outcome_values
         if values is None:
             numerators = to_confusion_matrix(self.numerator).ravel()[outcomes]
-            return estimate_quotients(numerators, counts, groups, weights, units)
+            return estimate_quotients(numerators, counts, groups, weights, clusters)
         mask = None if min(self.denominator) > 0 else counts > 0
         weights = weights * (np.where(counts > 0, counts, 1.0) / max(self.denominator))
         kind = partial(make_estimates, known=self.known_values)
-        return estimate_means(values.ravel()[outcomes], mask, groups, weights, units, kind)
+        return estimate_means(values.ravel()[outcomes], mask, groups, weights, clusters, kind)
 
     @property
     def largest(self) -> float:

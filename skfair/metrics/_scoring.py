@@ -251,7 +251,7 @@ def _call_with_groups(estimator, method, X, sensitive_features):
     return getattr(estimator, method)(X, **dict.fromkeys(names, sensitive_features))
 
 
-def _find_positive_class(estimator, pos_label):
+def find_positive_class(estimator, pos_label):
     """The positive class and its position among ``classes_``; that of a single class is 1.
 
     The `pos_label` of the scorer precedes that of the estimator, or of one inside it.
@@ -286,7 +286,7 @@ def _cluster_label_arguments(estimator, X, y, sensitive_features, pos_label=None
 
 def _class_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of classification."""
-    positive, _ = _find_positive_class(estimator, pos_label)
+    positive, _ = find_positive_class(estimator, pos_label)
     predicted = _call_with_groups(estimator, "predict", X, sensitive_features)
     return (y, predicted), {"pos_label": positive}
 
@@ -315,7 +315,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores: predictions of a regressor, or scores of a classifier."""
     if not hasattr(estimator, "classes_"):
         return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
-    _, position = _find_positive_class(estimator, pos_label)
+    _, position = find_positive_class(estimator, pos_label)
     # Probabilities first: they are in the same unit for every candidate of a search.
     respond = _probabilities if hasattr(estimator, "predict_proba") else _margins
     return (respond(estimator, X, sensitive_features, position),), {}
@@ -323,7 +323,7 @@ def _score_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of scores at a threshold."""
-    _, position = _find_positive_class(estimator, pos_label)
+    _, position = find_positive_class(estimator, pos_label)
     if hasattr(estimator, "decision_function"):
         return (_margins(estimator, X, sensitive_features, position),), {"threshold": 0.0}
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
@@ -331,27 +331,27 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
 
 def _labelled_decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes, and scores at a threshold."""
-    positive, _ = _find_positive_class(estimator, pos_label)
+    positive, _ = find_positive_class(estimator, pos_label)
     scores, params = _decision_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, *scores), {**params, "pos_label": positive}
 
 
 def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and values of the decision function."""
-    positive, position = _find_positive_class(estimator, pos_label)
+    positive, position = find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
 
 
 def _labelled_score_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and scores of any unit."""
-    positive, _ = _find_positive_class(estimator, pos_label)
+    positive, _ = find_positive_class(estimator, pos_label)
     (scores,), _ = _score_arguments(estimator, X, y, sensitive_features, pos_label)
     return (y, scores), {"pos_label": positive}
 
 
 def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and probabilities."""
-    positive, position = _find_positive_class(estimator, pos_label)
+    positive, position = find_positive_class(estimator, pos_label)
     probabilities = _probabilities(estimator, X, sensitive_features, position)
     return (y, probabilities), {"pos_label": positive}
 

@@ -92,7 +92,11 @@ class TopRate:
         return self.rate.needs_target
 
     def estimate(
-        self, columns: dict[str, np.ndarray], groups: Groups, weights: np.ndarray, units: Any = None
+        self,
+        columns: dict[str, np.ndarray],
+        groups: Groups,
+        weights: np.ndarray,
+        clusters: Any = None,
     ) -> tuple[Estimates | None, np.ndarray]:
         """Estimates of the groups, as `Rate.estimate`; decisions are numbers in [0, 1]."""
         selected = columns["decisions"]
@@ -104,7 +108,7 @@ class TopRate:
             return _estimate_fixed_total(hits, is_set[truth], groups, weights)
         if np.isin(selected, (0.0, 1.0)).all():
             decided = columns | {"decisions": selected > 0.5}
-            return self.rate.estimate(decided, groups, weights, units)
+            return self.rate.estimate(decided, groups, weights, clusters)
         if self.rate.is_share and groups.is_disjoint:
             return _estimate_shares(self.rate, truth, selected, groups, weights)
         # What each sample counts: its part that is selected, and its part that is not.
@@ -113,7 +117,7 @@ class TopRate:
             (parts * to_confusion_matrix(table)[truth]).sum(axis=1)
             for table in (self.rate.numerator, self.rate.denominator)
         )
-        return estimate_quotients(numerators, denominators, groups, weights, units)
+        return estimate_quotients(numerators, denominators, groups, weights, clusters)
 
     def _counted_classes(self):
         """Which true classes are counted, and whether hits are the selected ones of their samples.

@@ -356,7 +356,10 @@ def read_batch(settings, row, attributes, audit, ids, X):
     if not (is_known and settings.delay is None):
         use = outcome_use(constraint, samples)
         if use != "nothing":
-            late_ids = _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known)
+            _check_late_outcomes(settings, use, ids, X, is_known)
+            # Outcomes may be known of a cohort that is not complete.
+            numbered = (f"batch {row.number}, sample {i}" for i in range(len(scores)))
+            late_ids = [*numbered] if ids is None else ids
     if late_ids is not None and is_known:
         evaluate_cohort(settings, cohort)  # raises if a value is out of range
     return Batch(late_ids, cohort, is_known)
@@ -388,8 +391,8 @@ def _scale_weights(weights, max_weight):
     return weights / max_weight
 
 
-def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
-    """The ids of samples that are counted later; without a way to count them, an error."""
+def _check_late_outcomes(settings, use, ids, X, is_known):
+    """Raise for samples that are to be counted later, if there is no way to count them."""
     name = type(settings.constraint).__name__
     if ids is None and not is_known:
         raise argument_error(
@@ -407,9 +410,6 @@ def _check_outstanding_ids(settings, row, use, ids, X, cohort, is_known):
             "X cannot be passed with outcomes that come later, since features are not kept; "
             "call update when the outcomes are known."
         )
-    if ids is None:  # outcomes are known, but the cohort is not complete
-        return [f"batch {row.number}, sample {i}" for i in range(len(cohort.scores))]
-    return ids
 
 
 def evaluate_cohort(settings, cohort):

@@ -6,6 +6,7 @@ table draw themselves by a method ``plot``. Colours are distinct for colour-blin
 and hatches in grey. matplotlib is imported when something is drawn.
 """
 
+from skfair._names import refuse_unknown_names
 from skfair.plotting._calibration import GroupCalibrationDisplay
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
 from skfair.plotting._groups import (
@@ -25,3 +26,5 @@ __all__ = [
     "ParetoFrontDisplay",
     "TradeoffDisplay",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

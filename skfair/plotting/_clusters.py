@@ -281,8 +281,6 @@ class ParetoFrontDisplay(Display):
         Index of the point to mark.
     name : str, default=None
         Name of the front in the legend.
-    cost_name : str, default="cost"
-        Label of the cost axis.
     metric : {"balance", "relative_balance", "share_ratio"}, default="balance"
         What ``balance`` is: "share_ratio" is the smallest ratio of two groups' shares in a cluster.
 
@@ -312,7 +310,6 @@ class ParetoFrontDisplay(Display):
     data_balance: float | None = None
     selected: int | None = None
     name: str | None = None
-    cost_name: str = "cost"
     metric: str = "balance"
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -333,7 +330,7 @@ class ParetoFrontDisplay(Display):
         self._draw_data_balance()
         self._draw_selected()
         ax.set_xlabel(_METRIC_LABELS[self.metric])
-        ax.set_ylabel(self.cost_name)
+        ax.set_ylabel("cost")
         strip_frame(ax, "top", "right")
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self

@@ -254,9 +254,14 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     check_held_out(base, estimator.cv, X, X_fit, rows)
     context = estimator._init_callback_context(max_subtasks=None)
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    routed = route_metadata(estimator, base, columns, params)
-    _warn_of_unrouted_weights(estimator, base, columns, routed[0])
-    fit_params, folds = _split(estimator, X, y, training, rows, groups, routed)
+    fit_params, split_params = route_metadata(estimator, base, columns, params)
+    _warn_of_unrouted_weights(estimator, base, columns, fit_params)
+    # Folds of the training samples, in the strata of their classes and groups.
+    is_real, y = training.classes is None, column_or_1d(y)
+    fit_params = check_method_params(y, fit_params, indices=rows)
+    strata = stratify_by_class_and_group(training, rows, len(y))
+    cv = _choose_cv(estimator.cv, X, is_real)
+    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
     # Score every sample by an estimator that was not fitted to it.
     scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if X_fit is None:
@@ -272,7 +277,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
         final = [fit_rows(base, *data, task)]
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
-    is_real, constraints = training.classes is None, [] if training.lacks_groups else constraints
+    constraints = [] if training.lacks_groups else constraints
     per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
     # New samples of equal features get equal predictions, so that no rule may tell them apart.
     equal_rows = EqualRows(code_equal_rows(scoring, training.samples.X), folds)
@@ -389,6 +394,7 @@ def _fit_score_columns(scores, per_class):
 def _check_training(estimator, X, y, columns, constraints):
     """Training data of positive weight, with the rows of X as they were passed; positions."""
     refuse_partitioned(estimator, X)
+    check_out_of_bag(estimator.cv, columns["groups"])
     compares_groups = bool(constraints)
     training, rows = check_training_without_features(estimator, X, y, columns, compares_groups)
     if (
@@ -433,22 +439,6 @@ def _warn_of_unrouted_weights(estimator, base, columns, fit_params):
         )
 
 
-def _split(estimator, X, y, training, rows, groups, routed):
-    """Parameters of the estimator's ``fit`` for the training samples, and folds of these."""
-    fit_params, split_params = routed
-    check_out_of_bag(estimator.cv, groups)
-    # Models of events are cross-fitted in folds even if the estimator itself is not.
-    is_real, is_default = (
-        training.classes is None,
-        estimator.cv is None or isinstance(estimator.cv, str),
-    )
-    cv = _count_folds(X, is_real) if is_default else estimator.cv
-    y = column_or_1d(y)
-    strata = stratify_by_class_and_group(training, rows, len(y))
-    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
-    return check_method_params(y, fit_params, indices=rows), folds
-
-
 def _cross_fit(estimator, base, training, folds, fit_params, context):
     """Fit an estimator per fold; return these and the out-of-fold scores."""
     # "prefit" and "oob" fit the estimator once at most.
@@ -477,8 +467,13 @@ def check_exportable(estimator):
         )
 
 
-def _count_folds(X, is_real):
-    """Number of folds by default: fewer for classes of many samples or columns."""
+def _choose_cv(cv, X, is_real):
+    """The folds that ``cv`` asks for; by default fewer for classes of many samples or columns.
+
+    Models of events are cross-fitted in folds even if the estimator itself is not.
+    """
+    if not (cv is None or isinstance(cv, str)):
+        return cv
     # Two thirds of many samples are enough, and wide data take long.
     shape = (count_samples(X), *getattr(X, "shape", ())[1:])
     is_wide = not sparse.issparse(X) and len(shape) == 2 and shape[1] > MAX_NARROW_COLUMNS

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from skfair._names import refuse_unknown_names
 from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, make_sqp_lbfgs
@@ -62,3 +63,5 @@ __all__ = [
     "SwitchingSubgradient",
     "check_solver",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -1,5 +1,6 @@
 """Networks of PyTorch, trained under constraints; they need the package ``torch``."""
 
+from skfair._names import refuse_unknown_names
 from skfair.torch._classifier import ConstrainedTorchClassifier
 from skfair.torch._loop import (
     ConstrainedObjective,
@@ -16,3 +17,5 @@ __all__ = [
     "constraint_values",
     "gather_samples",
 ]
+
+__getattr__ = refuse_unknown_names(__name__)

@@ -18,7 +18,7 @@ from skfair.fitting._input import (
     check_classification_data,
     warn_if_revealed,
 )
-from skfair.fitting._model import ConstrainedEstimator, estimator_docs, make_loss
+from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs
 from skfair.fitting._network import (
     fit_network,
     make_network_problem,
@@ -138,7 +138,7 @@ def _make_network(estimator, training):
 def _make_loss(estimator):
     """The loss of a name, a function or a module."""
     is_module = isinstance(estimator.loss, require_torch().nn.Module)
-    return TorchLoss(estimator.loss) if is_module else make_loss(estimator)
+    return TorchLoss(estimator.loss) if is_module else check_loss(estimator, "classes")
 
 
 def _find_module(estimator, model):

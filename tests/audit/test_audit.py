@@ -82,6 +82,7 @@ def assert_equal(first, second, tolerance=0.0):
 # Counts have the answers of their samples.
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
@@ -98,6 +99,7 @@ def test_counts_are_suppressed_as_those_of_samples(minimum):
     assert_equal(rows.frame, audit_counts(table, names).report(min_published=minimum).frame)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @example(seed=25360)  # a class of 100 samples, where the scale of the limits changes
 def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
@@ -110,6 +112,7 @@ def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     assert_equal(first.reliability, second.reliability, 1e-9)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @example(seed=280)  # two groups of the largest rate, equal but for rounding
 @example(seed=8960)  # shares of tied samples add up to the minimum, but for rounding
@@ -140,6 +143,7 @@ def test_scoring_rates_of_counts_are_above_the_median_of_all_samples():
     assert rates["estimate"].tolist() == [1 / 6, 1.0] and rates["n"].tolist() == [6, 4]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "seed", [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(5, marks=pytest.mark.slow)]
@@ -165,6 +169,7 @@ def test_certificates_of_counts_are_those_of_samples(seed, constraint, tolerance
     assert str(rows) == str(counts)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @example(seed=8270)
 def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
@@ -181,6 +186,8 @@ def test_subgroups_of_counts_are_those_of_samples_in_every_bit(seed):
         assert_equal(plain.searches, result.searches)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_changes_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed)
@@ -257,6 +264,7 @@ def test_small_groups_are_left_out_of_all_answers():
     assert not len(audit.subgroups().flagged)
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_samples():
     y_true, decisions, _, _, groups, weights = draw_data(4)
     audit = Audit.from_predictions(
@@ -288,6 +296,7 @@ def test_models_are_audited():
 # Rows that are equal are merged, and nothing else changes.
 
 
+@pytest.mark.slow
 def test_merged_rows_have_the_report_of_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     n = 70_000

@@ -83,6 +83,7 @@ def certify_within(name, tolerance):
     return certify_held_out(constraint=constraint, tolerance=tolerance)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", CERTIFIABLE)
 def test_every_constraint_can_be_certified(name):
     certificate = certify_within(name, 5.0 if "loss" in name else 0.9)
@@ -118,6 +119,7 @@ def test_a_ratio_is_certified_by_the_limits_of_ratio_interval(make):
     assert 1 - limit(*predictions, sensitive_features=FRESH_GROUP) == certificate.low
 
 
+@pytest.mark.slow
 def test_a_certified_ratio_is_seldom_false():
     # Rates of 0.32 and 0.4 have the ratio 0.8; no certificate of it is true above 0.8.
     rng, limit, n_misses = (
@@ -159,6 +161,8 @@ def test_a_minority_that_is_never_selected_is_far_from_the_overall_rate():
     assert forms == ["distance to overall", "above overall"]
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("rates", "aggregate"),
     [
@@ -291,6 +295,7 @@ def test_the_required_sample_size_is_per_group_and_not_per_cell():
     )
 
 
+@pytest.mark.slow
 def test_the_required_sample_size_is_exact_at_small_rates():
     """No success of 50: not certified at .05, but with the 59 that are named."""
     decisions, groups = _decisions((0, 0), (50, 50))
@@ -501,6 +506,7 @@ def test_constraints_that_cannot_be_certified_are_refused():
         certify_held_out(tolerance=0.3, sensitive_features=FRESH_GROUP[:-1])
 
 
+@pytest.mark.slow
 def test_partial_limits_hold():
     """Exponential scores, shifted in one group: the gap is known."""
     rng, interval, n_misses = np.random.default_rng(3), (0.2, 0.6), 0
@@ -667,6 +673,7 @@ def test_a_certificate_names_its_units():
     assert "units of LogisticLoss" in str(certify_held_out(tolerance=5.0, constraint="loss_parity"))
 
 
+@pytest.mark.slow
 def test_a_classifier_of_skfair_is_certified_by_the_loss_of_its_fit():
     model = ConstrainedERMClassifier("loss_parity", loss="hinge")
     model.fit(*FRESH, sensitive_features=FRESH_GROUP)
@@ -748,6 +755,7 @@ def test_a_gap_that_no_sentence_states_is_not_claimed():
         certify_held_out(constraint=LargeGroupsParity(), tolerance=0.9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, pytest.param(400, marks=pytest.mark.slow)])
 def test_limits_of_ratios_of_losses_hold_as_often_as_stated(n):
     rng, group, n_wrong = np.random.default_rng(0), np.repeat([0, 1], n), 0

@@ -83,7 +83,7 @@ def test_probabilities_narrow_the_limits_of_missing_groups():
     without = certificate(**settings, group_probabilities=None)
     assert both.high < without.high and both.low > without.low
     assert both.low < 0.1 < both.high
-    assert both.assumption == "if groups are missing at random given X, decision and outcome"
+    assert both.assumption == "if groups are missing at random given X, predictions and outcomes"
 
 
 def test_models_and_their_predictions_have_the_same_certificate():
@@ -175,6 +175,7 @@ def path(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_commands_take_probabilities_of_groups(path, capsys):
     command = ["certify", path, "--prediction", "d", "--target", "y", "--tolerance", "0.3"]
     probabilities = ["--group-probability", "female", "male"]

@@ -30,6 +30,7 @@ def certificate(groups=HIDDEN, **settings):
     return certify_model(MODEL, X, Y, sensitive_features=groups, **settings)
 
 
+@pytest.mark.slow
 def test_the_limit_is_the_upper_one_of_sensitive_features():
     target = np.where(Y == 1, 1.0, -1.0)
     features = np.column_stack([target, (2 * DECISIONS - 1) * target, X])
@@ -49,11 +50,12 @@ def test_groups_that_are_all_recorded_have_the_limit_of_their_gap():
     assert certificate(SEX).high == pytest.approx(limit)
 
 
+@pytest.mark.slow
 def test_the_certificate_states_its_assumption():
     shown = certificate()
     assert shown.is_shown and not shown.is_exact
     assert str(shown).endswith(
-        " This holds if groups are missing at random given X, decision and outcome."
+        " This holds if groups are missing at random given X, predictions and outcomes."
     )
     assert "by a factor of at most 1.2." in str(certificate(odds_ratio=1.2))
     nothing = certificate(odds_ratio=np.inf)

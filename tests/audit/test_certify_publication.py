@@ -41,6 +41,7 @@ def test_the_verdict_is_about_a_group_whose_numbers_are_not_printed():
     assert claim.required_sample_size is claim.n_smallest is claim.shown_threshold is None
 
 
+@pytest.mark.slow
 def test_three_samples_are_left_out_of_all_numbers():
     audit, sex, decisions = make_audit("f", "m", "x")
     with pytest.warns(UserWarning, match="nothing is said of them: 'x'"):

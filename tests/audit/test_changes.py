@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from skfair.audit import Audit
 from skfair.groups._events import Events
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
 from skfair.statistics import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
@@ -103,6 +104,7 @@ def test_moves_count_the_decisions_that_changed(paired_report):
         assert moves.loc[group, "n"] == inside.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_paired", [False, True])
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -136,6 +138,7 @@ def test_a_large_change_is_shown_and_none_is_not(paired_report):
     assert "0 of 2,000 decisions differ" in same.findings[1]
 
 
+@pytest.mark.slow
 def test_numbers_and_several_attributes_can_be_compared():
     target = UNIFORM + RNG.normal(size=N)
     groups = pd.DataFrame({"sex": SEX, "age": RNG.choice(["old", "young"], N)})
@@ -168,6 +171,7 @@ def test_errors_name_what_differs():
         compare_models(Y, OLD, NEW[1:], sensitive_features=SEX)
 
 
+@pytest.mark.slow
 def test_formats_have_both_periods(paired_report, tmp_path):
     content = json.loads(paired_report.to_json(tmp_path / "change.json"))
     assert content["names"] == ["old", "new"] and content["findings"] == paired_report.findings
@@ -215,6 +219,7 @@ def test_groups_of_one_period_and_unknown_ones_are_named():
         assert f"{name!r} ({m} and {n})" in str(report)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_reports", [6, pytest.param(30, marks=pytest.mark.slow)])
 def test_changes_of_many_gaps_are_judged_by_holms_procedure(n_reports):
     """Two periods of one population: status and sentences agree, and errors are rare."""
@@ -234,6 +239,30 @@ def test_changes_of_many_gaps_are_judged_by_holms_procedure(n_reports):
         n_claims += shown.any()
     # .05 of the reports, and two standard errors.
     assert n_claims <= 0.05 * n_reports + 2 * np.sqrt(n_reports * 0.05 * 0.95)
+
+
+def test_ids_pair_the_samples_of_two_audits():
+    """In another order, without some, as two models on the samples that are in both."""
+    rng = np.random.default_rng(3)
+    ids = [f"p{i}" for i in range(len(SEX))]
+    order = rng.permutation(len(SEX))[: len(SEX) - 100]
+    before, after = (
+        Audit.from_predictions(None, one[rows], sensitive_features=SEX[rows])
+        for one, rows in ((OLD, np.arange(len(SEX))), (NEW, order))
+    )
+    report = before.compare(after, ids=(ids, np.array(ids)[order]))
+    assert report.is_paired and report.n_shared == [len(order), 100, 0]
+    gained = ((NEW > OLD) & np.isin(np.arange(len(SEX)), order)).sum()
+    assert report.moves["n_gained"].sum() == gained
+    apart = before.compare(after)
+    assert not apart.is_paired and apart.frame["change"].tolist() == report.frame["change"].tolist()
+    # Names that are missing, or of other samples, match nothing.
+    nameless = before.compare(after, ids=([None] * len(SEX), [None] * len(order)))
+    pd.testing.assert_frame_equal(nameless.gaps, apart.gaps)
+    with pytest.raises(ValueError, match="ids must hold a name for each row of two audits"):
+        before.compare(after, ids=(ids, ids))
+    with pytest.raises(ValueError, match="ids must hold a name for each row of two audits"):
+        before.compare(NEW, ids=(ids, ids))
 
 
 def test_one_gap_is_judged_by_its_limits():

@@ -32,6 +32,7 @@ def audit_counts(table=TABLE):
     return Audit.from_counts(counts, counts="size", pos_label="yes", **columns)
 
 
+@pytest.mark.slow
 def test_samples_in_any_order_and_their_counts_have_one_salted_digest():
     claim = audit_rows().certify(tolerance=0.2, salt=SALT)
     shuffled = TABLE.sample(frac=1, random_state=0).reset_index(drop=True)
@@ -59,6 +60,7 @@ def test_salts_that_say_nothing_are_refused():
         verify(plain, audit_rows(), salt=SALT)
 
 
+@pytest.mark.slow
 def test_a_protected_report_states_neither_counts_nor_an_unsalted_digest(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
@@ -73,6 +75,7 @@ def test_a_protected_report_states_neither_counts_nor_an_unsalted_digest(tmp_pat
     assert known["sha256"] not in protected.to_html() + protected.to_json()
 
 
+@pytest.mark.slow
 def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     columns = {"sensitive_features": "sex", "y_true": "y", "y_pred": "d"}
@@ -94,6 +97,7 @@ def test_every_result_states_file_columns_label_date_and_versions(tmp_path):
     assert "d.csv" in changes.to_html()
 
 
+@pytest.mark.slow
 def test_the_salt_of_the_commands_is_not_filed(tmp_path, capsys):
     TABLE.to_csv(tmp_path / "d.csv", index=False)
     path, out = str(tmp_path / "d.csv"), str(tmp_path / "claim.json")

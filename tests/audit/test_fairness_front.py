@@ -134,6 +134,7 @@ def test_of_several_classes_the_widest_gap_counts(data):
     assert front["accuracy"] == pytest.approx(np.mean(decisions == y))
 
 
+@pytest.mark.slow
 def test_the_default_is_a_grid_that_ends_without_constraint(data):
     X, y, groups = data
     options = {"sensitive_features": groups, "cv": 3}

@@ -30,6 +30,7 @@ def test_errors_of_all_attempts_add_up_to_that_of_the_level():
     assert 0.0499 < sum(errors) <= 0.05
 
 
+@pytest.mark.slow
 def test_attempts_on_the_same_data_are_counted(tmp_path):
     ledger = tmp_path / "ledger.json"
     first = certify(ledger=ledger)

@@ -105,6 +105,7 @@ def test_the_summary_of_5658_applicants_by_hand():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["exclude", "error"])
 def test_labels_of_unknown_categories_are_counted_as_missing(missing):
     """The summary by hand holds where an export writes "Unknown" and "Decline to state"."""
@@ -120,6 +121,7 @@ def test_labels_of_unknown_categories_are_counted_as_missing(missing):
     assert report.to_markdown(summary="ll144") == audit().to_markdown(summary="ll144")
 
 
+@pytest.mark.slow
 def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
     with pytest.warns(UserWarning, match="'(sex|race)' .* like missing values, .*: 'Unknown'"):
         report = audit(lambda label: "Unknown" if label is None else label)
@@ -137,6 +139,7 @@ def test_labels_like_unknown_are_warned_of_and_never_counted_as_none():
     assert FairnessReport.from_json(report.to_json()).to_markdown() == report.to_markdown()
 
 
+@pytest.mark.slow
 def test_categories_below_two_percent_are_named_with_count_and_rate():
     report = audit()
     markdown = report.to_markdown(summary="ll144")
@@ -149,6 +152,7 @@ def test_categories_below_two_percent_are_named_with_count_and_rate():
     assert rows[3] == ["Two or more", "113", "41", "36.3 %", "0.689"]
 
 
+@pytest.mark.slow
 def test_the_page_names_missing_fields():
     report = audit(source=None)
     missing = report.missing_fields()
@@ -192,6 +196,7 @@ def test_halves_are_rounded_up_as_by_hand():
     assert rows[0] == ["a", "400", "325", "81.3 %", "0.813"]
 
 
+@pytest.mark.slow
 def test_reports_outside_the_rules_are_refused():
     with pytest.raises(ValueError, match='make it with missing="exclude"'):
         audit(missing="group").to_html(summary="ll144")

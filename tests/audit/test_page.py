@@ -65,10 +65,12 @@ def page_elements(report):
     return checker
 
 
+@pytest.mark.slow
 def test_every_element_is_closed(page_elements):
     assert page_elements.problems == [] and page_elements.open == []
 
 
+@pytest.mark.slow
 def test_the_page_loads_and_runs_nothing(page_elements, report):
     assert page_elements.addresses == []
     assert not any(tag == "script" for tag, _ in page_elements.elements)
@@ -143,11 +145,13 @@ def test_headings_stay_with_their_tables_on_paper(report):
     assert all(f".skfair-report {name}" in rule for name in ("h1", "h2", "caption", "thead"))
 
 
+@pytest.mark.slow
 def test_notebooks_get_the_same_without_the_frame_of_a_page(report):
     assert report._repr_html_() in report.to_html()
     assert "<html" not in report._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_page_is_written(report, tmp_path):
     path = tmp_path / "report.html"
     assert path.write_text(report.to_html(), encoding="utf-8")

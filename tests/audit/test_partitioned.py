@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LinearRegression
 
 from skfair.audit import Audit, SensitiveFeatures, _partitioned
 from skfair.datasets import open_blocks
@@ -44,6 +46,7 @@ def no_rows(*_, **__):
     raise AssertionError("rows were collected")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["series", "frame", "strata"])
 def test_counts_on_workers_give_the_answers_in_memory(form, table, client, monkeypatch):
     lazy = dd.from_pandas(table, npartitions=5)
@@ -69,6 +72,7 @@ def test_outcomes_that_are_missing_are_counted(table, client):
     pd.testing.assert_frame_equal(pair[0].report().frame, pair[1].report().frame, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_arrays_are_counted(table, client):
     arrays = [table[name].to_numpy() for name in ("y", "decision")]
     groups = table["sex"].to_numpy().astype(str)
@@ -80,12 +84,44 @@ def test_arrays_are_counted(table, client):
     assert_equal_answers(*pair)
 
 
+@pytest.mark.slow
 def test_blocks_of_files_are_counted(table, tmp_path):
     table.to_csv(tmp_path / "rows.csv", index=False)
     pytest.importorskip("pyarrow")
     table.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
     blocks = open_blocks(tmp_path / "rows.parquet")
     assert_equal_answers(audit(blocks, blocks[["sex"]]), audit(table, table[["sex"]]))
+
+
+class Threshold(ClassifierMixin, BaseEstimator):
+    """Decisions that need the rows of a block, and its groups."""
+
+    __metadata_request__predict = {"sensitive_features": True}
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X, sensitive_features):
+        assert list(X.columns) == ["age"]
+        raised = X["age"].to_numpy() + (np.asarray(sensitive_features) == "m")
+        return self.classes_[(raised > 0.7).astype(int)]
+
+
+def test_predictions_of_a_model_are_counted_where_the_rows_are(table, monkeypatch):
+    model = Threshold().fit(None, np.array(["no", "yes"]))
+    age = np.random.default_rng(1).random(len(table))
+    table = table.assign(age=age, y=model.classes_[table["y"]])
+    lazy = dd.from_pandas(table, npartitions=3)
+    decisions = model.predict(table[["age"]], table["sex"])
+    known = audit(table.assign(decision=decisions), table["sex"], pos_label="yes")
+    monkeypatch.setattr("skfair.partitions._collections._compute_together", no_rows)
+    columns = lazy[["age"]], lazy["y"]
+    settings = {"sensitive_features": lazy["sex"], "pos_label": "yes"}
+    assert_equal_answers(Audit.from_estimator(model, *columns, **settings), known)
+    regressor = LinearRegression().fit([[1.0]], [1.0])
+    with pytest.raises(ValueError, match="estimator must be a classifier where X is partitioned"):
+        Audit.from_estimator(regressor, *columns, **settings)
 
 
 def test_what_counts_do_not_show_is_refused_before_it_is_read(table, monkeypatch):

@@ -53,6 +53,7 @@ def count_mask(report, groups):
     return mask
 
 
+@pytest.mark.slow
 def test_four_samples_are_left_out_of_all_numbers_rather_than_three_more_groups():
     report, groups, *_ = make_report([[4, 200, 300], [250, 400, 500], [600, 700, 800]])
     cells = published_cells(report)
@@ -70,6 +71,7 @@ def test_four_samples_are_left_out_of_all_numbers_rather_than_three_more_groups(
     assert (sizes.sum() == 3750).all()
 
 
+@pytest.mark.slow
 def test_a_group_of_990_is_not_hidden_for_three_samples():
     group = np.repeat(["a", "b", "c", "tiny"], [1000, 1000, 990, 3])
     decisions = np.concatenate(
@@ -181,6 +183,7 @@ def test_no_small_count_is_published_or_computable(counts, seed):
     assert not any(computable_counts(report, groups))
 
 
+@pytest.mark.slow
 def test_no_format_has_a_group_that_is_not_published():
     groups, decisions = draw_rare_cell()
     report = report_predictions(None, decisions, sensitive_features=groups, min_published=MINIMUM)
@@ -200,6 +203,7 @@ def test_no_format_has_a_group_that_is_not_published():
     assert "Groups not published: 4 of 9 groups by a × b" in report.to_model_card()
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(12))
 def test_statuses_are_those_of_all_groups(seed):
     """Whether gaps are significant, keep four fifths, and the status do not depend on hiding."""
@@ -398,6 +402,7 @@ def count_disclosed(seeds):
     return n_reports, n_disclosed
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_no_small_count_is_the_only_one_that_is_possible():
     # In 1014 samples of unknown group are left out, which must not protect another group.

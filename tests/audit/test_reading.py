@@ -64,6 +64,7 @@ AMBIGUOUS = {
 """Files whose decisions can be read in two ways, and what both are called."""
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("table", "message"), AMBIGUOUS.values(), ids=AMBIGUOUS)
 @pytest.mark.parametrize("command", ["report", "certify", "subgroups"])
 def test_two_readings_of_decisions_are_refused_with_both(tmp_path, capsys, table, message, command):
@@ -171,6 +172,7 @@ def monitor_dates(tmp_path, dates, *options):
     return main(["monitor", str(path), *columns, "--out", str(tmp_path / "p.html"), *options])
 
 
+@pytest.mark.slow
 def test_dates_years_away_from_the_others_are_refused(tmp_path, capsys):
     dates = pd.date_range("2025-01-01", periods=N, freq="D").strftime("%Y-%m-%d").to_numpy(object)
     state = "--state", str(tmp_path / "state.json")
@@ -197,6 +199,7 @@ def test_lines_of_json_are_named(tmp_path, capsys):
     assert "but it is JSON; pandas.read_json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_months_without_decisions_are_named(tmp_path, capsys):
     months = np.array(["2025-01-15", "2025-02-15", "2025-05-15"])[np.arange(N) % 3]
     assert monitor_dates(tmp_path, months) == 0

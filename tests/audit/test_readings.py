@@ -81,6 +81,7 @@ def test_every_command_says_what_it_read(path, capsys, command):
     )
 
 
+@pytest.mark.slow
 def test_both_files_of_a_comparison_and_each_file_of_a_monitor_are_read(path, capsys):
     half = path.with_name("half.csv")
     TABLE.iloc[: N // 2].to_csv(half, index=False)
@@ -153,6 +154,7 @@ def test_a_file_and_its_arrays_have_the_same_claim(path):
     assert verify(claim.to_json(), audits[1]) == []
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("command", ["report", "certify", "subgroups", "compare"])
 def test_rows_that_repeat_with_their_id_are_refused_unless_they_are_kept(path, capsys, command):
     table = pd.DataFrame({"id": np.arange(N), "sex": SEX, "d": HIRED.astype(int)}).iloc[12:]

@@ -141,6 +141,7 @@ def compute_f1(y_true, y_pred):
     return 2 * (y_true * y_pred).sum() / (y_true.sum() + y_pred.sum())
 
 
+@pytest.mark.slow
 def test_a_passed_metric():
     report, female = make_report(metrics={"f1": compute_f1}), (ATTRIBUTES["sex"] == "f").to_numpy()
     row = cell(report, "sex", "f", "f1")
@@ -151,6 +152,7 @@ def test_a_passed_metric():
     assert "Intervals of f1 are bias-corrected bootstrap" in report.to_html()
 
 
+@pytest.mark.slow
 def test_reports_of_estimators_are_those_of_their_predictions():
     report = report_model(MODEL, X, Y, sensitive_features=ATTRIBUTES)
     pd.testing.assert_frame_equal(report.to_frame(), plain_report().to_frame())
@@ -168,6 +170,7 @@ def test_text_labels():
     pd.testing.assert_frame_equal(report.to_frame(), plain_report().to_frame())
 
 
+@pytest.mark.slow
 def test_many_classes():
     three = np.array(["x", "y", "z"])[(X[:, 0] > 0).astype(int) + (X[:, 0] > 1)]
     report = report_model(
@@ -219,6 +222,7 @@ def test_clusterings():
     assert row["estimate"] == pytest.approx(np.mean(labels[ATTRIBUTES["sex"] == "f"] == 0))
 
 
+@pytest.mark.slow
 def test_small_groups_are_shown_and_not_compared():
     race = ATTRIBUTES["race"].where(np.arange(N) > 7, "few")
     report = make_report(sensitive_features=ATTRIBUTES.assign(race=race))
@@ -345,6 +349,7 @@ def test_reports_of_a_fair_model_seldom_claim_a_gap(n_groups):
     assert sum(map(excludes_equality, reports)) < 6
 
 
+@pytest.mark.slow
 def test_true_gaps_are_claimed():
     rng = np.random.default_rng(0)
     reports = [draw_report(rng, 4, 1, 4000, gap=0.1) for _ in range(10)]
@@ -469,10 +474,12 @@ def test_a_passed_metric_replaces_no_metric(name):
         make_report(metrics={name: f1_score})
 
 
+@pytest.mark.slow
 def test_a_passed_metric_may_name_a_class():
     assert "f1 of class x" in make_report(metrics={"f1 of class x": compute_f1}).to_html()
 
 
+@pytest.mark.slow
 def test_a_model_without_selections_has_a_report():
     none_selected = np.zeros(N, dtype=int)
     report = report_predictions(

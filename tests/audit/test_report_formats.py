@@ -82,6 +82,8 @@ NAMES = ["classification", "regression", "clustering", "decisions", "weights"]
 NAMES += ["no selections", "one group", "subgroups"]
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", NAMES)
 def test_json_has_the_schema_and_rebuilds_page_and_tables(name, tmp_path):
     report = make(name)
@@ -125,6 +127,7 @@ def test_other_text_is_refused(change, message):
         FairnessReport.from_json(change(text))
 
 
+@pytest.mark.slow
 def test_a_report_is_read_from_the_file_that_it_was_written_to(tmp_path):
     report = make("decisions")
     for path in (tmp_path / "report.json", str(tmp_path / "report.json")):
@@ -192,6 +195,7 @@ def test_the_page_states_what_was_audited():
     assert dated.provenance["date"] == "2025-03-01"
 
 
+@pytest.mark.slow
 def test_a_model_card_has_the_fields_of_the_template():
     rng = np.random.default_rng(0)
     groups = pd.DataFrame({"sex": rng.choice(["f", "m"], N), "race": rng.choice(list("ab"), N)})

@@ -24,6 +24,7 @@ def make_report(groups=HIDDEN, y=Y, **settings):
     return report_predictions(y, DECISIONS, sensitive_features=groups, **settings)
 
 
+@pytest.mark.slow
 def test_a_gap_is_that_of_sensitive_features():
     report = make_report(HIDDEN[["sex"]])
     features = np.column_stack([Y, DECISIONS * Y, X])
@@ -37,6 +38,7 @@ def test_a_gap_is_that_of_sensitive_features():
         )
 
 
+@pytest.mark.slow
 def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
     true = {sex: DECISIONS[SEX == sex].mean() for sex in "fm"}
     modelled, excluded = (
@@ -55,6 +57,7 @@ def test_rates_are_those_of_all_samples_and_not_of_the_recorded_ones():
     )
 
 
+@pytest.mark.slow
 def test_page_and_json_name_the_assumption():
     report = make_report()
     n_missing = np.count_nonzero(~IS_RECORDED)
@@ -70,6 +73,7 @@ def test_page_and_json_name_the_assumption():
         report.adverse_impact()
 
 
+@pytest.mark.slow
 def test_decisions_without_outcomes_and_models():
     report = make_report(y=None)
     assert report.frame["metric"].unique().tolist() == ["selection_rate"]

@@ -184,6 +184,7 @@ def path(tmp_path, monkeypatch):
 COMMAND = ["--target", "y", "--prediction", "p", "--sensitive", "sex", "--out", "report.json"]
 
 
+@pytest.mark.slow
 def test_the_command_takes_names_functions_and_strata(path):
     more = ["--metric", "f1", "own_metrics:hits", "--control", "region"]
     main(["report", str(path), *COMMAND, *more])
@@ -211,6 +212,7 @@ def test_the_command_refuses_other_names(path, capsys, name, message):
 SCORES = np.round(RNG.random(N) + 0.2 * (DATA["sex"] == "m"), 1).to_numpy()
 
 
+@pytest.mark.slow
 def test_reports_of_the_highest_scores():
     settings = {"sensitive_features": DATA[["sex"]], "y_score": SCORES, "k": 100}
     report = report_predictions(DATA["y"], None, **settings, metrics=["f1"])
@@ -273,6 +275,7 @@ def test_the_command_selects_the_highest_scores(path, capsys):
     assert "--top must be a number of places" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_reports_of_probabilities_have_a_reliability_table():
     probability = np.round(RNG.random(N), 2)
     settings = {"y_proba": probability, "sensitive_features": DATA[["sex"]]}

@@ -134,6 +134,7 @@ def test_missing_groups_are_refused_by_default():
         report_of(make_missing(), missing="drop")
 
 
+@pytest.mark.slow
 def test_missing_groups_are_counted_and_left_out_of_their_attribute_alone():
     """Excluding by sex equals dropping these rows; the overall row has all samples."""
     table = make_missing()

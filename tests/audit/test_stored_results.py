@@ -7,6 +7,8 @@ import pytest
 from tests.audit import stored_results
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", (3, 9))
 def test_numbers_are_the_stored_ones(seed):
     _check(seed)

@@ -118,6 +118,7 @@ def test_limits_are_those_of_the_formula():
     assert high == pytest.approx(0.5 + np.sqrt((u_p - 0.75) ** 2 + (0.25 - l_q) ** 2))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("error", [0.025, 1e-3, 1e-5])
 @pytest.mark.parametrize(
     "sizes", [(30, 970), (100, 900), pytest.param((500, 500), marks=pytest.mark.slow)]
@@ -134,6 +135,7 @@ def test_a_limit_errs_no_more_often_than_stated(error, sizes):
         assert probability[low > 0.0].sum() <= error and probability[high < 0.0].sum() <= error
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_subgroup_is_lost_by_screening_and_p_values_go_with_limits(seed, monkeypatch):
     rng = np.random.default_rng(seed)
@@ -172,6 +174,7 @@ def test_the_bound_is_the_largest_limit_of_any_subgroup(direction):
     assert report.searches["largest_possible"].item() == pytest.approx(largest[direction])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.integers(0, 10**6), st.sampled_from(["selection_rate", "false_positive_rate"]))
 def test_order_of_samples_and_columns_and_flipped_decisions(seed, metric):
@@ -332,6 +335,7 @@ def test_what_cannot_be_searched_is_refused(change, message):
         search_predictions(None, inputs.pop("y_pred"), **inputs)
 
 
+@pytest.mark.slow
 def test_searches_that_would_take_hours_are_refused():
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 60)))
     with pytest.raises(ValueError, match="at most 5,000,000 subgroups, .* Pass fewer columns"):
@@ -349,6 +353,7 @@ def test_json_has_all_numbers_and_the_findings():
     assert content["searches"]["n_searched"] == report.searches["n_searched"].tolist()
 
 
+@pytest.mark.slow
 def test_a_report_has_a_section_on_subgroups():
     rng = np.random.default_rng(0)
     table = make_table(3000, rng, 3).assign(c1=lambda one: (one["c1"] > 0).map(str))

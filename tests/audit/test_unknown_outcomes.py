@@ -56,6 +56,7 @@ def check_report(y_true, y_pred, groups, metrics=(), known=KNOWN, **columns):
     return report
 
 
+@pytest.mark.slow
 def test_rates_of_ten_samples_by_hand():
     """Of five decisions each, 3 and 1 are positive; of 3 and 2 outcomes, 2 and 1 are as decided."""
     decisions = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
@@ -93,12 +94,15 @@ def test_rates_of_ten_samples_by_hand():
     assert FairnessReport.from_json(report.to_json()).n_without_outcome == 5
 
 
+@pytest.mark.slow
 def test_reports_count_the_samples_that_have_what_a_number_needs():
     cost = Rate("cost", {"fp": 1, "fn": 5})
     report = check_report(OUTCOMES, DECISIONS, SEX, [cost, "balanced_accuracy", "mcc"])
     assert report.n_samples == N and "cost" in set(report.frame["metric"])
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "columns",
     [
@@ -115,6 +119,7 @@ def test_reports_of_more_columns(columns):
         assert "roc_auc" in set(report.frame["metric"])
 
 
+@pytest.mark.slow
 def test_calibration_is_of_the_samples_with_an_outcome():
     report = check_report(OUTCOMES, DECISIONS, SEX, y_score=SCORES)
     known = Audit.from_predictions(
@@ -140,6 +145,7 @@ def test_groups_that_overlap():
     check_report(OUTCOMES, DECISIONS, members)
 
 
+@pytest.mark.slow
 def test_many_classes_and_one_without_any_outcome():
     decisions = RNG.choice(["a", "b", "c"], N)
     outcomes = pd.Series(np.where(RNG.random(N) < 0.5, decisions, "a"))
@@ -188,6 +194,7 @@ def test_no_outcome_at_all_is_a_report_without_outcomes():
     assert report.to_json() == expected.to_json() and report.n_without_outcome == 0
 
 
+@pytest.mark.slow
 def test_tables_of_counts():
     table = pd.DataFrame({"sex": SEX, "y": OUTCOMES, "d": DECISIONS})
     table = table.groupby(["sex", "y", "d"], dropna=False).size().rename("n").reset_index()
@@ -320,6 +327,7 @@ def test_numbers_of_unknown_outcomes_are_not_published_if_small():
     assert "f" not in set(report.frame["group"])
 
 
+@pytest.mark.slow
 def test_subgroups_and_changes():
     audit = Audit.from_predictions(OUTCOMES, DECISIONS, sensitive_features=SEX)
     known = Audit.from_predictions(TRUTH[KNOWN], DECISIONS[KNOWN], sensitive_features=SEX[KNOWN])
@@ -382,6 +390,7 @@ def test_monitors_read_unknown_outcomes_later():
     assert len(monitor.outstanding_ids_) == audit.n_without_outcome
 
 
+@pytest.mark.slow
 def test_files_may_lack_outcomes(tmp_path):
     for mark in ("", "NA", "nan"):
         table = pd.DataFrame({"y": OUTCOMES, "d": DECISIONS, "sex": SEX})

@@ -48,6 +48,7 @@ def no_network(monkeypatch, tmp_path):
 
 
 # Samples are few, of which estimators warn.
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",

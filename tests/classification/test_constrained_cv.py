@@ -82,6 +82,7 @@ def gap(metric, data, scores):
 # Tolerances ---------------------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("constraint", DECISIONS)
 def test_out_of_fold_decisions_keep_the_tolerance(data, model_of, constraint):
     model = fit(data, constraint, tolerance=0.03)
@@ -186,6 +187,7 @@ def test_decisions_on_new_data_are_nearly_equal_by_group(new_data):
     assert np.mean(model.predict(X) == y) > max(y.mean(), 1 - y.mean()) + 0.09
 
 
+@pytest.mark.slow
 def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     X, y, _ = data
     new_data = draw(20_000, 1)
@@ -200,6 +202,7 @@ def test_out_of_fold_scores_generalise_better_than_overfitted_scores(data):
     assert excess[0] > 1.5 * excess[1]
 
 
+@pytest.mark.slow
 def test_the_final_linear_model_errs_less_than_one_threshold(data, model_of):
     """Decisions use the probability of each group, which errs less than one threshold for all."""
     X, y, group = data
@@ -230,6 +233,7 @@ def test_decisions_do_not_need_the_group(data, model_of, new_data):
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
+@pytest.mark.slow
 def test_sensitive_features_at_predict_are_used(data, new_data):
     model = fit(data, "equalized_odds", group_estimator="sensitive_features", tolerance=0.02)
     X, y, group = new_data
@@ -251,6 +255,7 @@ def test_groups_are_predicted_by_the_group_estimator(data):
     assert isinstance(model._event_features.models[0].group_models[0], LogisticRegression)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 def test_the_default_model_of_groups_is_the_likelier_of_two(data):
     # Groups that shift all columns are linear in X; groups by the sign of a product are not.
@@ -310,6 +315,7 @@ def test_the_positive_class_may_be_the_first(data):
 # Out-of-fold scores -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_frozen_classifier_is_not_changed(data, new_data):
     boosting = HistGradientBoostingClassifier(max_iter=5).fit(*new_data[:2])
     model = fit(data, estimator=FrozenEstimator(boosting), cv=5)
@@ -322,6 +328,7 @@ def test_a_frozen_classifier_is_not_changed(data, new_data):
     np.testing.assert_array_equal(prefit.predict(X), model.predict(X))  # by the same folds
 
 
+@pytest.mark.slow
 def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
     class Counted(RandomForestClassifier):
         fits = 0
@@ -338,6 +345,7 @@ def test_a_forest_is_fitted_once_and_gives_out_of_bag_scores(data, new_data):
     assert np.mean((model.oof_decision_function_ > 0) == data[1]) < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cv",
     [pytest.param(4, marks=pytest.mark.slow), StratifiedKFold(4, shuffle=True, random_state=0)],
@@ -358,6 +366,7 @@ def test_one_classifier_per_fold_or_one_of_all(data, cv):
 # Weights ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_samples_without_weight_are_absent(data):
     X, y, group = data
     weights = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0 + (np.arange(len(y)) % 3))
@@ -397,6 +406,7 @@ def draw_cells(seed=0, n_samples=3000):
     return cells, y, groups, rng
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("base", "options"),
     [

@@ -75,6 +75,7 @@ def largest_gap(metric, data, decisions, **params):
 # Tolerances ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "constraint",
     [*DECISIONS[:3], *(pytest.param(name, marks=pytest.mark.slow) for name in DECISIONS[3:])],
@@ -102,6 +103,7 @@ def test_out_of_fold_argmax_decisions_keep_the_tolerance(data, constraint, model
     assert accuracy > constant_accuracy + 0.03
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("tolerance", [0.02, 0.1])
 def test_predictions_of_a_frozen_classifier_keep_the_tolerance(data, tolerance):
     X, y, _ = data
@@ -121,6 +123,7 @@ def test_each_of_several_constraints_keeps_its_tolerance(data):
     assert gap <= 0.05
 
 
+@pytest.mark.slow
 def test_conditional_rates(data):
     X, y, group = data
     high = X[:, 3] > 0
@@ -133,6 +136,7 @@ def test_conditional_rates(data):
         assert gap <= 0.08
 
 
+@pytest.mark.slow
 def test_groups_may_overlap_and_samples_have_weights(data):
     X, y, group = data
     members = sparse.csr_array(np.column_stack((group == "b", X[:, 1] < 0, group != "a")))
@@ -195,6 +199,7 @@ def test_the_report_has_every_class(data, model_of):
     assert report["n"].sum() == len(data[1])
 
 
+@pytest.mark.slow
 def test_out_of_bag_decisions_of_a_forest_keep_the_tolerance(data):
     forest = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
     model = fit(data, estimator=forest, cv="oob", ensemble=False)

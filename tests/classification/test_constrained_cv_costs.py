@@ -50,6 +50,7 @@ def data():
     return draw()
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("cost", [0.1, 0.4, 1.0, 3.0, 9.0])
 @pytest.mark.parametrize("settings", [{"constraint": None}, {"tolerance": 1.0}])
 def test_without_an_active_constraint_the_threshold_is_that_of_the_costs(data, cost, settings):
@@ -60,6 +61,7 @@ def test_without_an_active_constraint_the_threshold_is_that_of_the_costs(data, c
     np.testing.assert_array_equal(model.predict(X), success > 1.0 / (1.0 + cost))
 
 
+@pytest.mark.slow
 def test_the_threshold_is_that_of_the_costs_if_the_first_class_is_positive(data):
     X, y, group = data
     labels = np.where(y == 1, "a good one", "bad")
@@ -68,6 +70,7 @@ def test_the_threshold_is_that_of_the_costs_if_the_first_class_is_positive(data)
     np.testing.assert_array_equal(as_strings.predict(X) == "a good one", as_numbers.predict(X))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("weights", [{0: 1.0, 1: 3.0}, {0: 5.0, 1: 1.0}, {0: 1.0, 1: 1.0}])
 @pytest.mark.parametrize("tolerance", [0.02, 0.1, 0.2])
 def test_no_thresholds_of_the_groups_cost_a_hundredth_less(weights, tolerance):
@@ -97,6 +100,7 @@ def test_no_thresholds_of_the_groups_cost_a_hundredth_less(weights, tolerance):
     assert smallest <= reached <= 1.01 * smallest
 
 
+@pytest.mark.slow
 def test_balanced_weights_maximise_balanced_accuracy():
     X, y, group = data = draw(4000, seed=2, shift=2.0)
     rare = (y == 1) & (np.arange(len(y)) % 5 > 0)
@@ -124,6 +128,7 @@ def test_samples_of_a_class_of_twice_the_weight_count_twice():
     )
 
 
+@pytest.mark.slow
 def test_weights_do_not_reach_the_rates_and_the_estimator(data):
     model = fit(data, tolerance=0.05, class_weight="balanced")
     plain = fit(data, tolerance=0.05)
@@ -164,6 +169,7 @@ def test_the_objective_that_callbacks_get_is_the_weighted_one(data):
     assert monitor.log["objective"].iloc[-1] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_costs_of_three_classes():
     rng = np.random.default_rng(0)
     group = rng.choice(["a", "b"], size=3000)

@@ -323,6 +323,7 @@ def test_without_groups_the_fit_is_unconstrained(data):
 # Pipelines, searches, routing ---------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_models_of_groups_get_the_features_of_the_last_step(data):
     X, y, sex = data
     frame = pd.DataFrame(X, columns=list("abc"))
@@ -448,6 +449,7 @@ def test_splits_by_a_third_party(data, enable_routing):
     assert len(model.estimators_) == 3
 
 
+@pytest.mark.slow
 def test_a_search_over_tolerances(data, enable_routing):
     X, y, sex = data
     scorer = get_scorer("neg_demographic_parity_difference")
@@ -596,6 +598,7 @@ def test_verbose_names_what_is_fitted(data, capsys):
     assert capsys.readouterr().out.startswith("classifier of all samples: done")
 
 
+@pytest.mark.slow
 def test_wrappers_have_no_coefficients_that_are_not_of_the_columns(data):
     X, y, sex = data
     models = ConstrainedClassifierCV(NB, tolerance=0.2), PartialParityPostprocessor(NB)

@@ -74,6 +74,7 @@ def fit_and_record(estimator, *args, **kwargs):
 # The tolerance ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     n_samples=st.integers(0, 60),
@@ -168,6 +169,7 @@ def test_error_rates_and_losses(data):
     assert max(losses[groups == g].mean() for g in (0, 1)) <= 0.6 + 1e-6
 
 
+@pytest.mark.slow
 def test_contradictory_constraints_are_reported(data):
     X, y, groups = data
     contradiction = [DemographicParity(), BoundedGroupLoss(0.01)]
@@ -473,6 +475,7 @@ DATASETS = {
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("name", "constraint", "tolerance"),
     [
@@ -513,6 +516,7 @@ def test_decisions_on_real_data_keep_the_tolerance(name, constraint, tolerance):
         assert len(set(fitted.predict(X))) == 2
 
 
+@pytest.mark.slow
 def test_solvers_of_one_constraint_row_keep_the_tolerance_of_three_groups():
     X, y, groups = draw(n_groups=3)
     fitted, _, _ = fit_and_record(

@@ -58,6 +58,7 @@ def test_samples_without_weight_do_not_change_the_strata():
     )
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("strata", ["degree", 1, lambda X: X["degree"] > 0.5])
 def test_cross_validation_indexes_the_strata(strata):
     class ScoredByGap(ConstrainedERMClassifier):

@@ -48,6 +48,7 @@ def keeps_tolerance(fitted, X, y, groups, tolerance=0.02):
 # Features -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_storage_does_not_matter(data, tmp_path):
     X, y, groups = (column[:100] for column in data)
     X = np.where(np.abs(X) < 1, 0.0, np.round(X * 4) / 4)  # exact in float32
@@ -154,6 +155,16 @@ def test_constant_and_repeated_columns_add_no_information(data):
     assert keeps_tolerance(fitted, more, y, groups)
     np.testing.assert_allclose(fitted.coef_[0, 3:5], 0.0, atol=1e-6)
     assert fitted.coef_[0, 5] == pytest.approx(fitted.coef_[0, 0], rel=1e-3)
+
+
+def test_searches_move_coefficients_of_repeated_columns_together():
+    rng = np.random.default_rng(6)
+    groups = rng.integers(2, size=300)
+    y = (rng.normal(size=300) + 0.8 * groups > 0.4).astype(int)
+    X = rng.normal(size=(300, 3)) + np.column_stack((groups, y, 0 * y))
+    more = np.column_stack((X, np.full(len(X), 7.0), np.zeros(len(X)), X[:, 0]))
+    coef = model().fit(more, y, sensitive_features=groups).coef_[0]
+    assert coef[5] == pytest.approx(coef[0], rel=1e-3)
 
 
 def test_constant_columns_alone_give_constant_decisions(data):

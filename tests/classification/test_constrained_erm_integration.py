@@ -124,6 +124,7 @@ def test_cross_validation_indexes_the_groups(enable_routing, data):
     assert [fold.groups_.counts.sum() for fold in scores["estimator"]] == [200] * 3
 
 
+@pytest.mark.slow
 def test_calibration_and_a_tuned_threshold_route_groups(enable_routing, data):
     X, y, groups = data
     calibrated = CalibratedClassifierCV(model(), cv=CV).fit(X, y, sensitive_features=groups)

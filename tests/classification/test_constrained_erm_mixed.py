@@ -90,6 +90,7 @@ def test_each_group_can_have_its_coefficients(data):
     assert again.n_iter_ < first
 
 
+@pytest.mark.slow
 def test_an_inactive_constraint_does_not_double_the_iterations():
     """Rounding errors of its multipliers must not continue the search for a tolerance."""
     rng = np.random.default_rng(1)

@@ -192,6 +192,7 @@ def test_very_many_samples_are_fitted_in_blocks():
     assert gap(EqualF1, y, model.predict(X), groups) <= 0.03
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "make",
     [

@@ -153,6 +153,7 @@ def test_a_threshold_keeps_the_ratio_where_any_does(seed, parity, is_tied):
 # Other classifiers and solvers -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_decisions_of_any_model_keep_the_ratio(data):
     model = fit(ConstrainedClassifierCV(LogisticRegression(), EqualizedOdds(ratio=RATIO)), data)
     _, y, groups, _ = data
@@ -160,6 +161,7 @@ def test_decisions_of_any_model_keep_the_ratio(data):
     assert model.multipliers_.any()
 
 
+@pytest.mark.slow
 def test_decisions_of_each_class_keep_the_ratio(data):
     X, y, groups, _ = data
     y = y + (X[:, 1] > 0.8)
@@ -179,6 +181,7 @@ def test_networks_keep_the_ratio(data):
     assert model.constraint_violation_ == 0.0
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", [SwitchingSubgradient(max_iter=400), "plada"])
 def test_other_solvers_bound_the_smooth_ratio(solver, data):

@@ -41,6 +41,7 @@ def default_model(data):
     return fit(data)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("constraint", "metric"),
     [
@@ -66,6 +67,7 @@ def test_a_network_is_more_accurate_than_a_linear_model(data, default_model):
     assert default_model.score(X, y) > linear.score(X, y) + 0.1
 
 
+@pytest.mark.slow
 def test_the_last_layer_keeps_a_constraint_on_an_interval(data):
     X, y, groups = data
     interval = [0.2, 0.6]
@@ -81,6 +83,7 @@ def test_constraints_on_ranks_need_enforcement(data):
         fit(data, PartialStatisticalParity([0.2, 0.6]), enforcement=None)
 
 
+@pytest.mark.slow
 def test_without_constraint_the_accuracy_is_that_of_scikit_learn(data):
     X, y, groups = data
     plain = MLPClassifier((16, 8), max_iter=60, random_state=0)
@@ -125,6 +128,7 @@ def test_without_enforcement_the_status_is_the_solvers(data):
     assert model.status_ == "max_iter"
 
 
+@pytest.mark.slow
 def test_other_stochastic_solvers_keep_the_tolerance(data):
     X, y, groups = data
     model = fit(data, solver=SSLALM(max_iter=50, tau=0.05))
@@ -136,6 +140,7 @@ def test_a_solver_that_needs_a_linear_model_is_refused(data):
         fit(data, solver="sqp")
 
 
+@pytest.mark.slow
 def test_early_stopping_holds_out_samples_of_each_class_and_group(data):
     X, y, groups = data
     model = fit(data, early_stopping=True, n_iter_no_change=3, solver=AdamPrimalDual(max_iter=200))
@@ -186,6 +191,7 @@ def test_same_seed_same_model(data):
     assert (first.decision_function(X) != other.decision_function(X)).any()
 
 
+@pytest.mark.slow
 def test_a_warm_start_continues_the_last_fit(data):
     X, y, groups = data
     model = fit(data, None, warm_start=True, solver=AdamPrimalDual(max_iter=12))

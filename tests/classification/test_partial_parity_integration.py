@@ -138,6 +138,7 @@ def test_a_pipeline_takes_groups_by_name_without_routing(kind, data):
 # Searches and cross-validation --------------------------------------------------------
 
 
+@pytest.mark.slow
 @every_classifier
 def test_a_search_selects_the_most_accurate_candidate_within_the_bound(kind, enable_routing, data):
     X, y, groups = data
@@ -183,7 +184,7 @@ def test_without_a_candidate_within_the_bound_the_fairest_is_selected(kind, enab
     assert search.best_params_ == {"tolerance": 0.3}
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @every_classifier
 @pytest.mark.parametrize("name", PARTIAL)
 def test_every_partial_metric_scores_on_an_interval(kind, name, enable_routing, data):
@@ -230,6 +231,7 @@ def test_cross_val_predict_refuses_predictions_that_need_groups(enable_routing, 
 # Copies and responses -----------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "model",
     [

@@ -111,6 +111,7 @@ def test_intervals_may_be_unions_and_differ_by_group(interval):
     assert reached <= 0.1
 
 
+@pytest.mark.slow
 def test_a_large_tolerance_gives_every_group_its_most_accurate_threshold():
     X, y, groups = population()
     model = make_prefit(X, y, tolerance=1.0).fit(X, y, sensitive_features=groups)
@@ -409,6 +410,7 @@ def test_groups_reach_fit_and_predict_through_a_pipeline():
     )
 
 
+@pytest.mark.slow
 def test_a_search_with_our_scorer():
     X, y, groups = population()
     scoring = get_scorer("neg_demographic_parity_difference")

@@ -119,6 +119,7 @@ def test_public_metrics_confirm_the_reported_violation(model, seed, tied, weight
         assert reached <= model.tolerance + ROUNDING
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("enforcement", ["auto", None])
 @pytest.mark.parametrize("seed", range(6))
 def test_separable_classes_are_fitted_to_all_digits(seed, enforcement):

@@ -127,6 +127,7 @@ def test_a_fit_without_balance_that_is_stopped(model, data):
     assert model.fit(X, sensitive_features=groups).status_ == "max_iter"
 
 
+@pytest.mark.covering(1)
 @pytest.mark.callbacks
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize(

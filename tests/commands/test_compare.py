@@ -36,6 +36,7 @@ def audit(table):
     return Audit.from_predictions(table["y"], table["d"], sensitive_features=table["sex"])
 
 
+@pytest.mark.slow
 def test_changes_are_those_of_the_audits(write, capsys):
     before, after = draw_period(0, 0.05), draw_period(1, 0.25)
     files = [write("before.csv", before), write("after.csv", after)]
@@ -59,6 +60,7 @@ def test_exit_status_is_that_of_a_gap_that_grew(write, capsys, first, second, st
     assert "compares after with before, on different samples" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_counts_have_the_changes_of_their_samples(write, capsys):
     results = []
     for is_counted in (False, True):

@@ -93,6 +93,7 @@ READ_BY_OTHER_TESTS = {"semicolons", "tabs", "a byte order mark", "gzip", "boole
 """Forms of which tests of the reports have examples too."""
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "name",
     [
@@ -118,6 +119,7 @@ def test_twenty_files_are_in_the_guide():
         assert f"   * - {name}\n     - ``python -m skfair {command}``\n" in guide, name
 
 
+@pytest.mark.slow
 def test_spellings_and_encodings_change_no_result(tmp_path, capsys):
     results = []
     for name in ("commas", "upper and lower case", "UTF-16 of a spreadsheet"):

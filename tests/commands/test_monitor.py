@@ -53,6 +53,7 @@ def run(path, *more):
     return out.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_has_findings_picture_and_tables(path, capsys):
     page = run(path, "--by", "month")
     written = capsys.readouterr().out
@@ -68,6 +69,7 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert "on average at most one false alarm in 100 months" in page
 
 
+@pytest.mark.slow
 def test_a_file_of_counts_has_the_state_of_its_samples(tmp_path, capsys):
     log = LOG.assign(date=LOG["date"].str[:7] + "-01")[["date", "decision", "y", "sex"]]
     counts = log.groupby(list(log)).size().reset_index(name="n").sample(frac=1, random_state=0)
@@ -83,6 +85,7 @@ def test_a_file_of_counts_has_the_state_of_its_samples(tmp_path, capsys):
     assert "--count is for decisions with complete outcomes" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_options_for_outcomes_weights_and_periods(path, capsys):
     run(path, "--target", "y", "--by", "quarter", "--weight", "w", "--run-length", "50")
     assert "in 2 batches" in capsys.readouterr().out
@@ -93,6 +96,7 @@ def test_options_for_outcomes_weights_and_periods(path, capsys):
     assert "Not shown any more: it was until" in written
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("more", "match"),
     [
@@ -145,6 +149,7 @@ def test_dates_of_two_time_zones_belong_to_the_period_of_their_own_clock(tmp_pat
     assert page.count("<rect") == 2
 
 
+@pytest.mark.slow
 def test_the_figures_are_written_as_json(path):
     out = path.with_suffix(".json")
     assert main(["monitor", str(path), *COLUMNS, "--positive", "yes", "--out", str(out)]) in (
@@ -181,6 +186,7 @@ def read_results(path, *more):
     return results
 
 
+@pytest.mark.slow
 def test_a_growing_file_is_resumed_month_by_month(tmp_path, capsys):
     state = tmp_path / "state.json"
     for months in range(1, 7):
@@ -195,6 +201,7 @@ def test_a_growing_file_is_resumed_month_by_month(tmp_path, capsys):
     assert len(monitor.summary()) == 6
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("more", "match"),
     [
@@ -223,6 +230,7 @@ def test_a_damaged_state_is_named(tmp_path, capsys):
     assert "state.json cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_error_while_the_page_is_written_leaves_the_state(tmp_path, monkeypatch):
     state = tmp_path / "state.json"
     read_results(write_log(tmp_path, 2), "--state", str(state))
@@ -252,6 +260,7 @@ def known_until(day):
 LATE = ["--target", "late", "--constraint", "equal_opportunity", "--outcome-date", "known"]
 
 
+@pytest.mark.slow
 def test_outcomes_with_dates_count_in_the_month_in_which_they_were_known(tmp_path):
     path = write_log(tmp_path, 6, **known_until("2026-06-30"))
     results = read_results(path, *LATE)
@@ -265,6 +274,7 @@ def test_outcomes_with_dates_count_in_the_month_in_which_they_were_known(tmp_pat
     assert rates["time"].str[:7].unique().tolist() == [f"2026-0{month}" for month in range(1, 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [LATE, [*LATE, "--delay", "70 days"]])
 def test_outcomes_of_later_files_are_those_of_earlier_decisions(tmp_path, more):
     state = tmp_path / "state.json"
@@ -275,6 +285,7 @@ def test_outcomes_of_later_files_are_those_of_earlier_decisions(tmp_path, more):
     assert resumed == read_results(path, *more, "--id", "id")
 
 
+@pytest.mark.slow
 def test_with_a_delay_cohorts_count_as_a_whole(tmp_path, capsys):
     columns = known_until("2026-06-30")
     path = write_log(tmp_path, 6, **columns)
@@ -290,6 +301,7 @@ def test_with_a_delay_cohorts_count_as_a_whole(tmp_path, capsys):
     assert "warning: 50 samples have no outcome" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_marks_and_missing_categories_are_outstanding(tmp_path):
     columns = known_until("2026-06-30")
     one = read_results(write_log(tmp_path, 6, **columns), *LATE)
@@ -302,6 +314,7 @@ def test_marks_and_missing_categories_are_outstanding(tmp_path):
     assert read_results(write_log(tmp_path, 6, **columns), *LATE) | source == one | source
 
 
+@pytest.mark.slow
 def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
     columns = known_until("2026-06-30")
     weights = np.where(np.arange(N) % 10, 1.0, 0.0)
@@ -314,6 +327,7 @@ def test_samples_of_weight_zero_are_left_out_with_their_outcomes(tmp_path):
     assert weighted | other == plain | other
 
 
+@pytest.mark.slow
 def test_without_run_length_the_page_states_the_error_of_one_alarm(path):
     page = run(path, "--run-length", "none")
     assert "An alarm is raised at most once" in page and "false alarm in" not in page
@@ -327,6 +341,7 @@ def test_nothing_is_said_of_the_gap_before_a_sample_is_counted(tmp_path, capsys)
     assert "gap is" not in text and "are not counted yet" in text
 
 
+@pytest.mark.slow
 def test_the_picture_has_dates_on_its_axis_and_the_tolerance_at_its_right(path):
     page = run(path, "--by", "week", "--tolerance", "0.1")
     picture = page.split("<svg")[1].split("</svg>")[0]
@@ -337,6 +352,7 @@ def test_the_picture_has_dates_on_its_axis_and_the_tolerance_at_its_right(path):
     assert re.search(r'<text x="6\d\d" y="[0-9.]+">10</text>', picture)
 
 
+@pytest.mark.slow
 def test_dates_with_points_begin_with_the_day(tmp_path, capsys):
     path = tmp_path / "log.csv"
     LOG.to_csv(path, index=False)
@@ -366,6 +382,7 @@ def test_an_alarm_of_an_earlier_month_stands_until_a_certificate(run_length, tmp
     assert status == FINDING_STATUS
 
 
+@pytest.mark.slow
 def test_periods_that_come_late_are_refused(tmp_path, capsys):
     state, months = tmp_path / "state.json", LOG.assign(month=DATES.month)
     for month, name in ((1, "a"), (3, "b"), (2, "c")):
@@ -389,6 +406,7 @@ def test_periods_that_come_late_are_refused(tmp_path, capsys):
     assert evidence[0] == evidence[1]
 
 
+@pytest.mark.slow
 def test_a_certificate_lapses_when_recent_months_depart(tmp_path, capsys):
     rng, tables = np.random.default_rng(1), []
     for month in range(18):

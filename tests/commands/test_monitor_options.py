@@ -1,6 +1,7 @@
 """Options of other commands in the monitor, windows by calendar, and certificates that lapse."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ def monitor(tmp_path, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     tables = [draw_month(month) for month in (1, 2, 4)]
     results = monitor(pd.concat(tables))
@@ -44,6 +46,7 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
     assert resumed["windows"] == results["windows"] and resumed["batches"] == results["batches"]
 
 
+@pytest.mark.slow
 def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     """The window that it ends is about other months than the one before."""
     for month in (1, 2, 3, 5):
@@ -54,6 +57,7 @@ def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     assert results["alarms"][0]["time"].startswith("2025-04-01")
 
 
+@pytest.mark.slow
 def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, capsys):
     months = {month: draw_month(month, 0.45 * (month == 3)) for month in range(1, 5)}
     expected = monitor(pd.concat(months))
@@ -65,9 +69,12 @@ def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, c
         late = [
             f"2025-{month:02d}-01" for i, month in enumerate(order) if month < max(order[: i + 1])
         ]
-        (sentence,) = [one for one in results["findings"] if "came late" in one]
+        (sentence,) = [one for one in results["findings"] if "which came late" in one]
         assert f"without {400 * len(late)} samples of" in sentence.replace(",", "")
         assert all(day in sentence for day in late)
+        # The verdict since the start is about the others, too.
+        (verdict,) = [one for one in results["findings"] if "without the samples that" in one]
+        assert re.match(r"(Shown since|Neither is shown yet|Not shown yet|Contradicted)", verdict)
     assert not any("came late" in one for one in expected["findings"])
     monitor(months[2], "--state", "s.json")
     with pytest.raises(SystemExit):
@@ -75,6 +82,20 @@ def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, c
     assert "if they are not before the first one" in capsys.readouterr().err
 
 
+def test_enough_evidence_without_a_certificate_says_why(monitor):
+    """The window has a late month with a large gap, which evidence since the start has not."""
+    early, late = (
+        pd.concat([draw_month(month, 0.45 * (month == 3)) for month in months])
+        for months in ((1, 5, 6), (2, 3))
+    )
+    assert monitor(early, "--state", "s.json")["verdict"] == "shown"
+    results = monitor(late, "--state", "s.json", "--late")
+    assert results["verdict"] == "open"
+    (sentence,) = [one for one in results["findings"] if one.startswith("Not shown yet")]
+    assert "is needed, but recent batches differ from the mean since the start" in sentence
+
+
+@pytest.mark.slow
 def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     table = draw_month(1)
     table.loc[:99, "sex"], table.loc[100:149, "sex"] = "Unknown", ""
@@ -85,15 +106,19 @@ def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     assert {one["group"]: one["n"] for one in results["rates"]}["(missing)"] == 150
     with pytest.raises(SystemExit):
         monitor(table, "--missing", "error")
-    assert "Every sample needs a group" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "50 of 400 rows have none in 'sex', the first row 101" in message
+    assert "at_random" not in message
 
 
+@pytest.mark.slow
 def test_scores_above_the_threshold_are_positive(monitor, capsys):
     table = draw_month(1).assign(s=lambda t: 0.2 + 0.5 * t["d"])
     scores = ["--prediction", "s", *COLUMNS[2:]]
     by_score = monitor(table, "--threshold", "0.5", columns=scores)
     assert by_score["batches"] == monitor(table)["batches"]
-    assert by_score["reading"]["columns"][0]["name"] == "s above 0.5"
+    decision = by_score["reading"]["columns"][0]
+    assert (decision["name"], decision["positive"]) == ("s above 0.5", ["True"])
     for more, match in [
         (["--threshold", "0.5", "--positive", "1"], "Leave one of the two out"),
         ([], "--positive must name the positive class"),
@@ -113,6 +138,7 @@ def test_repeated_rows_are_named_or_refused(monitor, capsys):
     assert "'1-0' occurs more than once in 'id'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_numbers_are_bins_which_a_state_keeps(monitor, capsys):
     ages = ["--prediction", "d", "--sensitive", "age", *COLUMNS[4:], "--state", "s.json"]
     first = monitor(draw_month(1), columns=ages)
@@ -133,6 +159,7 @@ def test_options_of_a_state_are_kept(monitor, capsys):
     assert "--missing must be that of s.json, group; got exclude" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_certificate_that_lapses_says_why(monitor):
     log = [draw_month(month) for month in range(1, 7)]
     results = monitor(pd.concat(log))

@@ -66,12 +66,15 @@ def test_from_a_shell(path, tmp_path):
     assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_other_separators(path, separator, plain_page):
     TABLE.to_csv(path, index=False, sep=separator)
     assert run(path) == plain_page
 
 
+@pytest.mark.slow
 def test_a_byte_order_mark_is_no_part_of_a_name(path, plain_page):
     TABLE.to_csv(path, index=False, encoding="utf-8-sig")
     assert run(path) == plain_page
@@ -105,6 +108,7 @@ def test_rows_of_several_lengths(path, capsys):
     assert "line 3 has 6" in error_of(path, capsys)
 
 
+@pytest.mark.slow
 def test_missing_entries(path, capsys):
     TABLE.assign(p=TABLE["p"].where(TABLE.index > 2)).to_csv(path, index=False)
     assert "column 'p' must be complete, but 3 of its 400 entries are missing" in error_of(
@@ -114,6 +118,7 @@ def test_missing_entries(path, capsys):
     assert "(missing)" in run(path)
 
 
+@pytest.mark.slow
 def test_labels_of_text_need_the_positive_one(path, capsys):
     words = TABLE.assign(**{name: TABLE[name].map({0: "no", 1: "yes"}) for name in "yp"})
     words.to_csv(path, index=False)
@@ -122,6 +127,7 @@ def test_labels_of_text_need_the_positive_one(path, capsys):
     assert "Selection rate" in run(path, "--positive", "yes")
 
 
+@pytest.mark.slow
 def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
     columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
     html = run(path, columns=columns)
@@ -133,6 +139,7 @@ def test_probabilities_are_decided_at_one_half_or_elsewhere(path, capsys):
     assert "pass --threshold" in error_of(path, capsys, columns=columns)
 
 
+@pytest.mark.slow
 def test_regressions_and_clusterings(path):
     TABLE.assign(y=TABLE["score"] + 0.25).to_csv(path, index=False)
     columns = ["--target", "y", "--prediction", "score", "--sensitive", "sex"]
@@ -145,6 +152,7 @@ def test_a_confidence_outside_its_range_is_refused(path, capsys):
     assert "--confidence must be" in error_of(path, capsys, "--confidence", "95")
 
 
+@pytest.mark.slow
 def test_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
     parquet = path.with_suffix(".parquet")
@@ -152,6 +160,7 @@ def test_parquet(path, plain_page):
     assert run(parquet) == plain_page
 
 
+@pytest.mark.slow
 def test_a_folder_of_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
     folder = path.parent / "data"
@@ -168,6 +177,7 @@ def test_parquet_without_a_reader_is_named(path, capsys, monkeypatch):
     assert "Parquet needs pyarrow" in error_of(path.with_suffix(".parquet"), capsys)
 
 
+@pytest.mark.slow
 def test_groups_may_have_names_of_missing_values(path, capsys):
     names = ["NA", "None", "null", "n/a", "nan", "#N/A", "01", "1", "True"]
     sex = np.resize([*names, ""], N)
@@ -179,6 +189,7 @@ def test_groups_may_have_names_of_missing_values(path, capsys):
     assert f"{N} samples in 10 groups" in html
 
 
+@pytest.mark.slow
 def test_labels_of_unknown_groups_are_left_out(path, capsys):
     missing = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, ""))
     named = TABLE.assign(sex=TABLE["sex"].where(np.arange(N) >= 40, "Not disclosed"))
@@ -190,6 +201,7 @@ def test_labels_of_unknown_groups_are_left_out(path, capsys):
     assert "'f?', but no attribute has such a label" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_console_of_another_encoding_shows_escapes(path, monkeypatch):
     """The findings hold ×, which ASCII has not."""
     console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", newline="")
@@ -199,6 +211,7 @@ def test_a_console_of_another_encoding_shows_escapes(path, monkeypatch):
     assert b"sex \\xd7 race" in console.buffer.getvalue()
 
 
+@pytest.mark.slow
 def test_integers_without_outcomes_need_a_kind(path, capsys):
     TABLE.assign(score=np.arange(N) % 10 + 1).to_csv(path, index=False)
     columns = ["--prediction", "score", "--sensitive", "sex"]
@@ -208,12 +221,14 @@ def test_integers_without_outcomes_need_a_kind(path, capsys):
     assert "Selection rate of class 7" in run(path, "--task", "classification", columns=columns)
 
 
+@pytest.mark.slow
 def test_a_class_may_be_named_none_in_both_columns(path):
     words = TABLE.assign(**{name: TABLE[name].map({0: "None", 1: "some"}) for name in "yp"})
     words.to_csv(path, index=False)
     assert "Selection rate" in run(path, "--positive", "some")
 
 
+@pytest.mark.slow
 def test_decimal_commas(path):
     table = TABLE.rename(columns={"score": "score, raw, of 1, or so, all"})
     columns = ["--target", "y", "--prediction", table.columns[2], "--sensitive", "sex"]
@@ -223,6 +238,7 @@ def test_decimal_commas(path):
     assert run(path, columns=columns) == expected
 
 
+@pytest.mark.slow
 def test_gzip_and_other_names_of_parquet(path, plain_page):
     TABLE.to_csv(path.with_suffix(".parquet"), index=False)
     assert run(path.with_suffix(".parquet")) == plain_page
@@ -235,6 +251,7 @@ def test_gzip_and_other_names_of_parquet(path, plain_page):
     assert run(path) == plain_page
 
 
+@pytest.mark.slow
 def test_booleans_are_read_as_such(path, plain_page):
     for words in [("False", "True"), ("false", "true"), ("FALSE", "TRUE")]:
         spelled = {name: np.array(words)[TABLE[name]] for name in "yp"}
@@ -242,6 +259,7 @@ def test_booleans_are_read_as_such(path, plain_page):
         assert run(path) == plain_page
 
 
+@pytest.mark.slow
 def test_the_positive_class_is_read_as_written_in_the_file(path):
     names = ["--positive", "true"]
     for words in [("false", "true"), ("true", "false")]:
@@ -252,6 +270,7 @@ def test_the_positive_class_is_read_as_written_in_the_file(path):
     assert run(path, "--positive", "1") == run(path, "--positive", "1.0")
 
 
+@pytest.mark.slow
 def test_integers_are_a_regression_with_the_option_kind(path):
     TABLE.assign(y=range(N), p=np.arange(N) + 0.25).to_csv(path, index=False)
     assert "Mean error" in run(path, "--task", "regression")
@@ -259,6 +278,7 @@ def test_integers_are_a_regression_with_the_option_kind(path):
     assert "Mean error" in run(path, "--task", "regression")
 
 
+@pytest.mark.slow
 def test_categories_and_decimals_of_parquet(path, plain_page):
     pytest.importorskip("pyarrow")
     other = TABLE.astype({"y": "category", "sex": "category"})
@@ -268,6 +288,7 @@ def test_categories_and_decimals_of_parquet(path, plain_page):
     assert run(path) == plain_page
 
 
+@pytest.mark.slow
 def test_an_index_of_pandas_and_columns_of_folders(path):
     pytest.importorskip("pyarrow")
     TABLE.sort_values("sex", kind="stable").to_csv(path, index=False)
@@ -279,6 +300,7 @@ def test_an_index_of_pandas_and_columns_of_folders(path):
     assert run(path.parent / "data") == expected
 
 
+@pytest.mark.slow
 def test_decisions_without_a_target(path):
     columns = ["--prediction", "p", "--sensitive", "sex", "race"]
     html = run(path, columns=columns)
@@ -290,6 +312,7 @@ def test_decisions_without_a_target(path):
     assert "Selection rate" in decided and "0.5: scores above it are positive" in decided
 
 
+@pytest.mark.slow
 def test_missing_groups_are_a_group_or_left_out(path):
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
     assert "(missing)" not in run(path, "--missing", "exclude")
@@ -297,6 +320,7 @@ def test_missing_groups_are_a_group_or_left_out(path):
     assert run(path, "--missing", "group") == run(path)
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     TABLE.assign(sex=TABLE["sex"].where(TABLE.index > 40)).to_csv(path, index=False)
     columns = ["--prediction", "p", "--sensitive", "sex", "race", "--summary", "ll144"]
@@ -311,6 +335,7 @@ def test_the_summary_of_a_bias_audit_names_missing_fields(path, capsys):
     assert "applications of 2025" in html and "not stated" not in html
 
 
+@pytest.mark.slow
 def test_the_page_states_file_digest_and_roles(path):
     out = path.with_suffix(".html")
     run(path, "--positive", "1")
@@ -325,6 +350,7 @@ def test_the_page_states_file_digest_and_roles(path):
     assert file_digest(folder) == hashlib.sha256(line).hexdigest()
 
 
+@pytest.mark.slow
 def test_json_and_markdown(path):
     run(path)
     html = path.with_suffix(".html").read_text(encoding="utf-8")
@@ -336,6 +362,7 @@ def test_json_and_markdown(path):
     assert report.to_markdown() == path.with_suffix(".md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_empty_outcomes_are_counted_as_unknown(tmp_path, capsys):
     """Decisions of all rows, and errors of the rows with an outcome, in three commands."""
     table = TABLE.assign(y=TABLE["y"].where(np.arange(N) % 4 > 0))

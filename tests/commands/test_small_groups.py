@@ -65,6 +65,7 @@ def test_all_answers_of_an_audit_leave_the_same_group_out():
     assert complete.subgroups().searches["left_out"].item() == []
 
 
+@pytest.mark.slow
 def test_a_rate_of_few_samples_is_left_out_and_named_by_every_answer(tmp_path, capsys):
     """Of 500 samples of a group three are positive, so that its true positive rate is unknown."""
     rng = np.random.default_rng(0)

@@ -73,6 +73,7 @@ def test_plans_of_floors_need_the_expected_rate(bound, capsys):
     assert "a rate of each group of at" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_missing_groups_are_estimated(path, table, capsys):
     command = ["report", path, "--prediction", "hired", "--target", "good"]
     options = ["--sensitive", "recorded", "--missing", "at_random", "--json", "-"]

@@ -86,6 +86,7 @@ def difference_quotients(function, at, step=1e-6):
     return np.reshape(columns, (len(at), len(function(at)))).T
 
 
+@pytest.mark.covering(0)
 @specs
 @forms
 @kinds

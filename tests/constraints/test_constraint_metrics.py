@@ -96,6 +96,7 @@ def evaluate_metric(spec, samples, scores):
     return value if spec.ratio is None else 1.0 - value
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("spec", variants())
 @pytest.mark.parametrize("kind", GROUPS)
 def test_the_gap_is_the_metric(spec, kind):

@@ -74,6 +74,7 @@ def test_gaps_of_columns(gap):
     np.testing.assert_array_equal(gap(columns), expected)
 
 
+@pytest.mark.covering(0)
 @gaps
 @given(means=numbers, others=numbers)
 def test_the_gap_lies_above_its_tangents(gap, means, others):
@@ -90,6 +91,7 @@ def test_value_and_subgradient_are_those_of_the_gap(gap, means):
         np.testing.assert_array_equal(slope, gap.subgradient(means))
 
 
+@pytest.mark.covering(0)
 @gaps
 @given(means=numbers, tolerance=st.floats(0, 1))
 def test_rows_at_the_unknowns_hold_if_and_only_if_the_gap_does(gap, means, tolerance):
@@ -178,6 +180,7 @@ def test_shrunk_means_have_a_gap_that_is_so_many_times_as_large(gap, means, fact
     assert gap(gap.rescale_means(means, factor)) == pytest.approx(factor * gap(means), abs=1e-12)
 
 
+@pytest.mark.covering(0)
 @gaps
 @given(means=numbers)
 def test_a_gap_is_the_largest_of_its_linear_forms_or_0(gap, means):

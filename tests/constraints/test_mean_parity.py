@@ -51,6 +51,7 @@ def fit(name, positive, **settings):
     return model, means, np.average(scores, weights=weights)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("positive", ["yes", "no"])
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.filterwarnings("ignore:.*training data", "ignore:.*prefit", "ignore:.*memor")

@@ -180,6 +180,7 @@ def test_partitioned_samples_have_the_fit_of_those_in_memory(constraint):
     assert stored.objective_ == pytest.approx(model.objective_, rel=0.02)
 
 
+@pytest.mark.slow
 def test_guarantees_and_certificates_of_bounds():
     X, y, groups = make_data(4000)
     model = ConstrainedERMClassifier(MinimumRate("recall", 0.75), confidence_level=0.95)
@@ -196,6 +197,7 @@ def test_guarantees_and_certificates_of_bounds():
         assert certificate.estimate == pytest.approx(recall)
 
 
+@pytest.mark.slow
 def test_certificates_of_bounds_err_as_often_as_stated():
     """Models on the edge of a floor, of groups of 40 to 400 samples, and one group that is not."""
     rng = np.random.default_rng(0)
@@ -262,6 +264,7 @@ RATES_DRAWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", RATES_DRAWN, ids=["ppv", "f1", "cost"])
 @pytest.mark.parametrize(
     "is_floor", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["parity", "floor"]

@@ -40,7 +40,7 @@ def test_file_is_parsed(small):
 
 
 def test_duration_on_request(small):
-    bank = fetch_bank_marketing(drop_duration=False)
+    bank = fetch_bank_marketing(columns="all")
     assert bank.data["duration"].tolist() == [261, 149, 50, 10]
 
 
@@ -83,7 +83,10 @@ def test_arrays(small):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": "numeric"}, "columns must be one of 'all', 'clustering'; got 'numeric'"),
+        (
+            {"columns": "numeric"},
+            "columns must be one of 'default', 'all', 'clustering'; got 'numeric'",
+        ),
         ({"sensitive": "sex"}, "'age'.*'marital'.*got 'sex'"),
     ],
 )
@@ -92,6 +95,7 @@ def test_bad_options(small, options, message):
         fetch_bank_marketing(**options)
 
 
+@pytest.mark.slow
 def test_real_counts(real_data):
     real_data(FILE)
     bank = fetch_bank_marketing(sensitive=["marital", "age"])
@@ -104,7 +108,7 @@ def test_real_counts(real_data):
     assert yes[bands == "other"].mean() == pytest.approx(0.3387, abs=5e-5)
     assert bank.sensitive_features["marital"].value_counts()["unknown"] == 80
     assert (bank.frame == "unknown").any(axis=1).sum() == 10700
-    assert fetch_bank_marketing(drop_duration=False).frame.duplicated().sum() == 12
+    assert fetch_bank_marketing(columns="all").frame.duplicated().sum() == 12
 
 
 def test_real_clustering_columns_equal_the_published_matrix(real_data):

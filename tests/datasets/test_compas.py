@@ -64,7 +64,7 @@ def test_file_is_parsed_and_filtered(small):
 
 
 def test_filter_can_be_left_out(small):
-    compas = fetch_compas(propublica_filter=False)
+    compas = fetch_compas(subset="all")
     assert len(compas.data) == 7
     assert compas.categories["c_charge_degree"] == ["F", "M", "O"]
 
@@ -145,7 +145,7 @@ def test_real_counts(real_data):
 def test_real_file_is_what_remains_of_the_public_one(real_data):
     body = (real_data(FILE) / FILE).read_bytes()
     assert drop_personal_columns(body) == body
-    everything = fetch_compas(columns="all", propublica_filter=False)
+    everything = fetch_compas(columns="all", subset="all")
     assert everything.data.shape == (7214, 45)
     assert not PERSONAL_COLUMNS & set(everything.feature_names)
 

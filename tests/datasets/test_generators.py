@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.datasets import load_benchmark, make_fair_blobs
+from skfair.datasets import make_fair_blobs
 
 
 def table(y, groups):
@@ -48,6 +48,7 @@ def test_full_separation_by_hand(shares, expected):
     assert table(y, groups).tolist() == expected
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("separation", [0.0, 0.3, 0.8])
 def test_expected_table(separation):
     tables = [
@@ -91,53 +92,3 @@ def test_same_seed_same_points():
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         make_fair_blobs(**options)
-
-
-@pytest.mark.parametrize(
-    ("name", "blobs", "groups", "first"),
-    [
-        ("equal_ds1", [100] * 4, [200, 200], (1.162434536366, 0.938824358635)),
-        ("unequal_ds1", [150, 150, 50, 50], [300, 100], (1.211164897276, 0.920471666225)),
-        ("equal_ds2", [200, 200], [200, 200], (1.487303609099, 0.816473075904)),
-        ("unequal_ds2", [300, 100], [300, 100], (1.487303609099, 0.816473075904)),
-    ],
-)
-def test_synthetic_sets(name, blobs, groups, first):
-    X, y, sensitive_features = load_benchmark("fair_synthetic", variant=name)
-    assert X.shape == (400, 2)
-    assert np.bincount(y).tolist() == blobs
-    assert np.bincount(sensitive_features).tolist() == groups
-    np.testing.assert_allclose(X[0], first, rtol=1e-11)  # 1 + s.d. * the first normals of seed 1
-    # the bar between the groups is horizontal
-    assert X[sensitive_features == 0, 1].max() < X[sensitive_features == 1, 1].min()
-
-
-def test_synthetic_sets_with_another_seed():
-    default, other = (
-        load_benchmark("fair_synthetic")[0],
-        load_benchmark("fair_synthetic", random_state=2)[0],
-    )
-    assert not np.array_equal(default, other)
-    np.testing.assert_allclose(default[:100].mean(axis=0), other[:100].mean(axis=0), atol=0.06)
-
-
-def test_unknown_synthetic_set():
-    with pytest.raises(ValueError, match=r"'equal_ds1'.*got 'ds3'"):
-        load_benchmark("fair_synthetic", variant="ds3")
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("equal_ds1", "Synthetic-equal_K2"),
-        ("unequal_ds1", "Synthetic-unequal_K2"),
-        ("equal_ds2", "Synthetic2-equal_K2"),
-        ("unequal_ds2", "Synthetic2-unequal_K2"),
-    ],
-)
-def test_synthetic_sets_equal_the_reference(real_data, name, problem):
-    folder = real_data("safairkm/reference_fronts.npz")
-    X, _, groups = load_benchmark("fair_synthetic", variant=name)
-    with np.load(folder / "safairkm" / "reference_fronts.npz") as reference:
-        np.testing.assert_allclose(X, reference[f"{problem}/X"], rtol=1e-13)
-        np.testing.assert_array_equal(groups, reference[f"{problem}/groups"])

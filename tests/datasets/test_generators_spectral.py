@@ -3,10 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.cluster import KMeans, SpectralClustering
 
-from skfair.datasets import load_benchmark, make_fair_sbm, make_rand_laplace
-from skfair.datasets._generators import _draw_edges, _draw_success_positions
+from skfair.datasets import make_fair_sbm
+from skfair.datasets._generators import _draw_success_positions, adjacency_matrix, draw_edges
 
 
 def table(y, groups):
@@ -57,13 +56,14 @@ def test_every_trial_succeeds_equally_often(p):
     np.testing.assert_allclose(counts / 4000, p, atol=5 * np.sqrt(p * (1 - p) / 4000))
 
 
+@pytest.mark.slow
 def test_every_pair_has_the_probability_of_its_blocks():
     sizes = np.array([2, 1, 3])
     links = np.array([[0.9, 0.1, 0.5], [0.1, 0.9, 0.0], [0.5, 0.0, 0.3]])
     rng = np.random.RandomState(1)
     counts = np.zeros((6, 6))
     for _ in range(4000):
-        rows, cols = _draw_edges(sizes, links, rng)
+        rows, cols = draw_edges(sizes, links, rng)
         assert len(set(zip(rows.tolist(), cols.tolist(), strict=True))) == len(rows)
         counts[rows, cols] += 1
     block = np.repeat(np.arange(3), sizes)
@@ -166,60 +166,21 @@ def test_sbm_bad_options(options, message):
         make_fair_sbm(**options)
 
 
-# make_rand_laplace ---------------------------------------------------------------------
+# Adjacency ------------------------------------------------------------------------------
 
 
-def test_rand_laplace():
-    n = 2000
-    adjacency, groups = make_rand_laplace(n, random_state=0)
-    assert is_simple_graph(adjacency)
-    assert adjacency.nnz / (n * (n - 1)) == pytest.approx(0.1, abs=0.002)
-    assert adjacency.data.min() > 0
-    assert adjacency.data.max() <= 1
-    assert adjacency.data.mean() == pytest.approx(0.5, abs=0.01)
-    assert np.bincount(groups) / n == pytest.approx([0.7, 0.3], abs=0.05)
+def test_adjacency_is_symmetric_with_zero_diagonal():
+    adjacency = adjacency_matrix([0, 2], [1, 1], 4)
+    assert isinstance(adjacency, sparse.csr_array)
+    assert adjacency.dtype == np.float64
+    assert adjacency.indices.dtype == np.int32
+    assert adjacency.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
 
 
-def test_rand_laplace_with_more_groups_and_all_links():
-    adjacency, groups = make_rand_laplace(
-        50, density=1.0, group_shares=[0.2] * 5, random_state=np.random.RandomState(0)
-    )
-    assert adjacency.nnz == 50 * 49
-    assert set(groups) == {0, 1, 2, 3, 4}
+def test_weights():
+    adjacency = adjacency_matrix([0, 2], [1, 1], 3, weights=np.array([0.5, 2.0]))
+    assert adjacency.toarray().tolist() == [[0, 0.5, 0], [0.5, 0, 2], [0, 2, 0]]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"density": 0}, r"density must lie in \(0, 1\]; got 0"),
-        ({"density": 1.5}, "got 1.5"),
-        ({"group_shares": [0.5, 0.6]}, "sum 1"),
-    ],
-)
-def test_rand_laplace_bad_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_rand_laplace(**options)
-
-
-# Elliptical clusters -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_samples", [1, 4, 7, 500])
-def test_elliptical_points_are_in_their_half_ellipses(n_samples):
-    X, y, groups = load_benchmark("elliptical", n_samples=n_samples, random_state=0)
-    assert X.shape == (n_samples, 2)
-    centred = X - np.column_stack([np.zeros(n_samples), 3 * y - 1.5])
-    assert np.all((centred[:, 0] / 4) ** 2 + centred[:, 1] ** 2 <= 1)
-    np.testing.assert_array_equal(X[:, 0] > 0, groups == 1)
-    assert np.ptp(np.bincount(2 * y + groups, minlength=4)) <= 1
-
-
-def test_elliptical_clusters_are_fair_and_k_means_finds_the_groups():
-    X, y, groups = load_benchmark("elliptical", n_samples=400, random_state=0)
-
-    def agreement(labels, truth):
-        return max(np.mean(labels == truth), np.mean(labels != truth))
-
-    spectral = SpectralClustering(2, gamma=4, random_state=0).fit_predict(X)
-    assert agreement(spectral, y) == 1
-    assert agreement(KMeans(2, n_init=3, random_state=0).fit_predict(X), groups) > 0.9
+def test_no_edges():
+    assert adjacency_matrix([], [], 3).toarray().tolist() == np.zeros((3, 3)).tolist()

@@ -69,6 +69,7 @@ def assert_same_bits(one, other):
     assert one.constraint_report_.equals(other.constraint_report_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
 def test_decisions_keep_the_tolerance_on_all_samples(client, constraint):
     X, y, sex, weights = draw()
@@ -85,7 +86,8 @@ def test_decisions_keep_the_tolerance_on_all_samples(client, constraint):
     assert model.groups_.counts.tolist() == in_memory.groups_.counts.tolist()
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "constraint", [None, "loss_parity", [DemographicParity(), EqualizedOdds(aggregate="sum")]]
 )
@@ -150,6 +152,7 @@ def test_a_worker_lost_in_the_middle_of_a_fit_changes_no_bit(client, monkeypatch
     client.wait_for_workers(2, timeout=300)
 
 
+@pytest.mark.slow
 def test_partitions_may_be_empty_or_lack_groups_and_classes(client):
     X, y, sex, weights = draw()
     order = np.lexsort((y, sex))
@@ -213,6 +216,7 @@ def test_groups_and_two_classes_are_needed():
             fit_model(*make_chunks(X, sex.astype("U5") + y, sex))
 
 
+@pytest.mark.slow
 def test_a_failed_fit_leaves_the_earlier_one(client):
     X, y, sex, _ = draw()
     model = fit_model(*make_chunks(X, y, sex), **SMOOTH)
@@ -293,6 +297,7 @@ class PredictiveParity(Constraint):
         return {"all": np.ones(len(samples.target), dtype=bool)}
 
 
+@pytest.mark.slow
 def test_a_constraint_of_ones_own_is_kept_on_a_cluster(client):
     rng = np.random.default_rng(0)
     X, _, sex, _ = draw()

@@ -55,7 +55,8 @@ def fit_model(estimator, table):
     return estimator.fit(table[NAMES], table[y], sensitive_features=table[ATTRIBUTES])
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("attributes", ["each", "intersections"])
 @pytest.mark.parametrize(
     "make",
@@ -110,6 +111,7 @@ def test_every_attribute_keeps_the_tolerance_on_all_samples(table, tmp_path):
         assert gap <= 0.03
 
 
+@pytest.mark.slow
 def test_intersections_too_small_for_ranks_are_counted_over_all_partitions(table):
     constraint = PartialStatisticalParity((0.0, 0.5), min_group_size=SMALL)
     model = ConstrainedERMClassifier(constraint, tolerance=0.2)
@@ -122,6 +124,7 @@ def test_intersections_too_small_for_ranks_are_counted_over_all_partitions(table
         fit_model(PartialParityClassifier(interval=(0.0, 0.2)), make_partitions(table))
 
 
+@pytest.mark.slow
 def test_labels_that_are_similar_in_different_partitions_are_named(table):
     table = table.assign(sex=table["sex"].where(table.index < CHUNK, table["sex"].str.upper()))
     with pytest.warns(UserWarning) as caught:  # also of small groups

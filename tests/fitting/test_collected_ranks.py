@@ -54,6 +54,8 @@ def assert_within_tolerance(model, X, sex, weights=None):
     np.testing.assert_allclose(reported, gap(model, X, sex, weights), atol=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_to_a_collection_is_as_good_as_one_in_memory(weighted):
     *data, weights = draw()
@@ -92,6 +94,7 @@ def test_blocks_of_many_samples_give_any_number_of_threads_the_same_bits():
     assert_within_tolerance(one, X, sex)
 
 
+@pytest.mark.slow
 def test_a_group_may_be_in_one_partition_alone():
     X, y, sex, _ = draw()
     order = np.argsort(sex, kind="stable")
@@ -99,6 +102,7 @@ def test_a_group_may_be_in_one_partition_alone():
     assert_within_tolerance(fit_model(*make_chunks(X, y, sex, chunks=(0, 2000, 6000, 0))), X, sex)
 
 
+@pytest.mark.slow
 def test_without_enforcement_the_fit_is_that_in_memory():
     X, y, sex, _ = draw()
     settings = {"enforcement": None, "solver": SQP(tol=1e-8)}
@@ -110,6 +114,7 @@ def test_without_enforcement_the_fit_is_that_in_memory():
     assert partitioned.objective_ == pytest.approx(in_memory.objective_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_without_a_client_one_warning_says_that_threads_read():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

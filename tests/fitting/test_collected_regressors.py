@@ -55,6 +55,7 @@ def assert_same_bits(one, other):
     assert one.constraint_report_.equals(other.constraint_report_)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -99,6 +100,8 @@ def test_a_fit_to_partitions_is_the_one_in_memory(data, settings):
         np.testing.assert_allclose(*rates, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("loss", "tolerance"), [("squared", 5000.0), ("absolute", 50.0)])
 def test_means_keep_the_tolerance_to_the_last_digit(data, loss, tolerance):
     X, y, group, weights = data
@@ -117,6 +120,7 @@ def test_means_keep_the_tolerance_to_the_last_digit(data, loss, tolerance):
     assert model.status_ == ("feasible" if loss == "squared" else "optimal")
 
 
+@pytest.mark.slow
 def test_a_bound_that_no_model_keeps_is_reported_infeasible(data):
     small = make_chunks(*(column[:200] for column in data), chunks=100)
     with pytest.warns(InfeasibleConstraintWarning, match="BoundedGroupLoss"):
@@ -124,6 +128,7 @@ def test_a_bound_that_no_model_keeps_is_reported_infeasible(data):
     assert model.status_ == "infeasible"
 
 
+@pytest.mark.slow
 def test_equal_partitions_give_the_same_bits(data, tmp_path):
     """Of files, read by any number of threads, of arrays of Dask and of its dataframes."""
     pytest.importorskip("pyarrow")
@@ -218,6 +223,7 @@ def assert_ranks_equal(model, X, group, weights=None):
     assert model.status_ == "optimal"
 
 
+@pytest.mark.slow
 def test_ranks_of_predictions_keep_the_tolerance_on_all_samples(data, tmp_path):
     X, y, group, weights = data
     data = X, y, (group == "b").astype(float), weights

@@ -8,6 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from skfair.audit import fairness_front
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
@@ -16,6 +17,7 @@ from skfair.classification import (
     _constrained_cv,
 )
 from skfair.constraints import DemographicParity, MeanParity
+from skfair.exceptions import ConstraintCostWarning
 from skfair.fitting import _outcome
 from skfair.fitting._outcome import warn_of_moved_decisions
 from skfair.regression import ConstrainedERMRegressor
@@ -49,6 +51,17 @@ def accuracies_in(message):
     """Accuracies of the fit, of that without constraint and of the best constant prediction."""
     numbers = re.findall(r"(?:is|constraint|prediction) (0\.\d+)", message)
     return [float(one) for one in numbers[:3]]
+
+
+def test_a_front_states_the_cost_and_does_not_warn_of_it(data):
+    X, y, groups = data
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.03)
+    with pytest.warns(ConstraintCostWarning):
+        model.fit(X, y, sensitive_features=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConstraintCostWarning)
+        front = fairness_front(model, X, y, sensitive_features=groups, tolerances=[0.03, 1.0], cv=2)
+    assert front["accuracy"][0] < front["accuracy"][1]
 
 
 def test_a_tiny_group_that_costs_the_accuracy_is_named(data):

@@ -55,6 +55,7 @@ def warnings_of(model, X, y, sex, **params):
     return [str(one.message) for one in caught if TOGETHER in str(one.message)]
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_households_are_warned_of_unless_they_are_declared(model, is_shuffled):

@@ -62,6 +62,7 @@ def best_by_brute_force(fitter, candidate, lengths, direction):
     return min((round(best.violation, 10), best.error) for best in evaluated)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     spec=st.sampled_from(SPECS),
@@ -85,6 +86,7 @@ def test_the_sweep_finds_the_best_of_all_thresholds(seed, spec, tolerance, ties,
     np.testing.assert_array_equal(best.parameters[:-1], parameters[:-1])
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), ties=st.booleans())
 def test_a_search_along_any_line_finds_its_best_point(seed, ties):
     X, target, groups = draw(seed, ties=ties)
@@ -234,6 +236,7 @@ def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     assert tighten_tolerances(fitter, tightened) is tightened
 
 
+@pytest.mark.slow
 def test_contradictory_constraints_end_soon_and_are_reported():
     # No model has a loss that small, and the constraint on decisions counts too.
     specs = [DemographicParity(), BoundedGroupLoss(0.05)]
@@ -258,6 +261,7 @@ def test_without_constraint_the_plain_fit_keeps_the_bound():
     )
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
 def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
     problem = network_problem()

@@ -84,6 +84,7 @@ def test_any_number_of_threads_gives_the_same_bits(constraint, partitioned_fits)
     assert one.constraint_report_.equals(two.constraint_report_)
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_percentiles(partitioned_fits):
     X, y, groups = draw()
     one, two = (

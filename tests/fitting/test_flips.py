@@ -35,6 +35,7 @@ CONSTRAINTS = {
 }
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("is_within", [True, False])
 @pytest.mark.parametrize("ties", [True, False])
 @pytest.mark.parametrize("name", CONSTRAINTS)

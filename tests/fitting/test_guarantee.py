@@ -303,6 +303,7 @@ def test_a_last_fit_above_its_tolerance_gets_the_probability_of_its_gap():
     assert len(calls) == 1 + N_FOLDS + 1  # no fit at a smaller tolerance
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.floats(0.5, 0.9), st.integers(200, 1000))
 def test_higher_confidence_and_smaller_samples_lower_the_tolerance(confidence, n):

@@ -71,6 +71,7 @@ def test_the_tolerance_holds_on_the_population_with_the_stated_probability():
     assert guaranteed >= 18  # a gap of .1 is nearly three standard errors
 
 
+@pytest.mark.slow
 def test_the_level_holds_for_points_chosen_in_planes():
     """Two Gaussian groups, of which the gap of a linear model is known in closed form."""
     n, broken = 742, 0
@@ -92,6 +93,7 @@ def test_the_level_holds_for_points_chosen_in_planes():
     assert broken <= 10
 
 
+@pytest.mark.slow
 def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_most_certain_fit():
     X, y, groups = draw(2000, seed=0)
     iterations = []
@@ -114,6 +116,7 @@ def test_a_bound_of_losses_that_cannot_be_guaranteed_ends_soon_at_the_most_certa
     assert iterations[1] < 0.7 * iterations[2]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -279,6 +282,7 @@ def test_a_search_tunes_the_confidence_level():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 def test_any_classifier_is_guaranteed_on_out_of_fold_scores():
     X, y, groups = draw(3000, seed=8)
     base = LogisticRegression()
@@ -296,6 +300,7 @@ def test_any_classifier_is_guaranteed_on_out_of_fold_scores():
     assert gap <= inner[1] + 1e-9
 
 
+@pytest.mark.slow
 def test_networks_are_trained_once_per_fold():
     X, y, groups = draw(1500, seed=9)
     model = ConstrainedMLPClassifier(

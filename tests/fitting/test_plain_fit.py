@@ -221,6 +221,7 @@ def find_worse_fits(seeds):
     return worse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, N_FAST, 25))
 def test_fits_are_no_worse_than_a_plain_one_that_keeps_the_bounds(first):
     assert find_worse_fits(range(first, first + 25)) == []

@@ -125,6 +125,7 @@ def test_the_middle_of_the_grid_is_the_plain_fit():
     np.testing.assert_allclose(moved, scores)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The constraint and confidence_level move")
 def test_a_guarantee_near_the_plain_gap_keeps_the_model():
     """Before, the intercept alone was left: a fifth of the accuracy, and half of the decisions."""

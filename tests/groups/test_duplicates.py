@@ -44,6 +44,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("weights", [None, HALVES], ids=["alone", "weighted"])
 @pytest.mark.parametrize("kind", GROUPS)
 def test_unique_rows_weigh_as_their_duplicates(kind, weights):
@@ -103,6 +104,7 @@ def insert_value(column, value):
     return column
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "changed, match",
     [

@@ -113,6 +113,7 @@ def measure(place, groups):
     demographic_parity_difference(place(Y), place(Y), sensitive_features=place(groups))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("types", KINDS)
 @pytest.mark.parametrize("within", [False, True], ids=["across", "within"])
 @pytest.mark.parametrize("place", [load_rows, make_lazy])

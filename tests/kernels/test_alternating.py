@@ -104,6 +104,7 @@ def test_random_numbers_are_spread_evenly():
     assert ((counts - 400) ** 2 / 400).sum() < 18.5  # chi-square with 4 degrees: p = .001
 
 
+@pytest.mark.slow
 @given(problems())
 def test_tables_cost_and_balance_equal_their_definitions(problem):
     samples, codes, labels, n_clusters = problem
@@ -121,6 +122,7 @@ def test_tables_cost_and_balance_equal_their_definitions(problem):
     assert least == pytest.approx(samples.scale[a] * ratio)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_centers_and_targets_are_the_nearest_and_the_richest(problem):
     samples, _, labels, n_clusters = problem
@@ -164,6 +166,7 @@ def test_the_global_target_has_the_largest_ratio_and_may_lack_the_common_group()
     assert standalone(kernels.global_target)(counts[:1], 0, 0, 1) == 0
 
 
+@pytest.mark.slow
 def test_a_batch_that_covers_the_set_finds_its_closest_member():
     rng = np.random.default_rng(0)
     codes = rng.integers(2, size=40)
@@ -193,6 +196,7 @@ def test_a_batch_of_one_is_a_uniform_member():
     assert ((counts[1:10:2] - 200) ** 2 / 200).sum() < 18.5
 
 
+@pytest.mark.slow
 @given(problems(), st.data())
 def test_moves_keep_the_tables_and_the_journal_undoes_them(problem, data):
     samples, codes, labels, n_clusters = problem
@@ -232,6 +236,7 @@ def test_a_kmeans_update_moves_the_point_and_pulls_the_centre():
     np.testing.assert_allclose(state.center_weights, absorbed)
 
 
+@pytest.mark.slow
 def test_a_full_swap_exchanges_the_closest_pair():
     """Cluster 0 lacks group 1, cluster 1 lacks group 0: the innermost points change places."""
     x = np.array([[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]])

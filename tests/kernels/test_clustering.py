@@ -49,6 +49,7 @@ def test_labels_are_copied_and_an_empty_cluster_has_no_centre():
     assert clustering.sizes.tolist() == [1, 0, 1]
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(0, 2**32))
 def test_moves_keep_the_tables_and_their_change_is_that_of_the_cost(problem, seed):
     X, weights, codes, _, n_clusters, n_groups, _ = problem

@@ -78,6 +78,7 @@ def test_a_pass_without_an_exchange_proves_that_none_lowers_the_cost(problem, sh
     assert_none_is_cheaper(problem, all_exchanges(problem), floor)
 
 
+@pytest.mark.slow
 @given(problems(equal_weights=True))
 def test_two_bounds_add_up_to_less_than_their_exchange(problem):
     bounds, lowest = all_bounds(problem)
@@ -91,6 +92,7 @@ def test_two_bounds_add_up_to_less_than_their_exchange(problem):
             assert lowest[a, c, codes[p]] <= bounds[p, c]
 
 
+@pytest.mark.slow
 @given(problems(equal_weights=True), st.floats(0, 1))
 def test_an_exchange_is_allowed_where_both_balances_stay(problem, bound):
     clustering, limits = problem.clustering(), balance_limits(problem.n_groups, bound)

@@ -153,6 +153,7 @@ def violations(problem, counts):
 # One assignment -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(problems())
 def test_offsets_equal_their_formula(drawn):
     problem, y, _ = drawn
@@ -299,6 +300,8 @@ def entries_at(rows, table):
     return table[tuple(rows.cells.T)]
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 def test_free_are_the_multipliers_that_a_step_may_change(step):
     multipliers, counts, ratio, _ = step
     free, gradient = free_and_gradient(multipliers, counts, ratio)
@@ -308,6 +311,7 @@ def test_free_are_the_multipliers_that_a_step_may_change(step):
     np.testing.assert_array_equal(entries_at(rows, multipliers), rows.values)
 
 
+@pytest.mark.slow
 def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     counts = np.array([[3.0, 3.0], [1.0, 1.0], [4.0, 4.0]])
     duals = np.array([[0.0, 0.0], [0.5, 0.0], [0.25, 0.0]])
@@ -324,6 +328,7 @@ def test_sizes_out_of_bounds_and_those_with_a_multiplier_are_rows():
     np.testing.assert_array_equal(offsets, [[0, 0], [-0.5, -0.5], [1.75, 1.75]])
 
 
+@pytest.mark.covering(0)
 def test_the_hessian_is_applied_as_a_matrix_would_be(step):
     multipliers, counts, ratio, density = step
     free, direction = free_and_gradient(multipliers, counts, ratio)
@@ -366,6 +371,7 @@ def matrix_of(rows, ratios, density):
     return matrix
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("sized", [False, True])
 @pytest.mark.parametrize("scale", [1e3, 1.0, 0.1])
 def test_the_newton_step_solves_the_damped_system_and_leaves_no_multiplier_negative(
@@ -408,6 +414,7 @@ def newton_direction(rows, ratios, density, ridge):
     )
 
 
+@pytest.mark.covering(0)
 def test_without_ties_the_newton_step_is_finite(step):
     """Nothing says how far to go; whatever comes out, the ascent tries it and then shrinks it."""
     multipliers, counts, ratio, density = step
@@ -424,6 +431,7 @@ def worst_violation(multipliers, counts, ratio, sizes=None, smallest=-np.inf, la
     return standalone(fair_assignment.kkt_residual_from_groups)(duals, counts, limits, ratios)
 
 
+@pytest.mark.slow
 def test_the_worst_violation_breaks_feasibility_or_slackness():
     counts = np.array([[4.0, 10.0]])  # at ratio .5: group 0 lacks 1, group 1 has 8 too many
     multipliers = np.zeros((1, 2, 2))
@@ -478,6 +486,7 @@ def test_the_ascent_reaches_the_optimum_with_bounds_on_sizes(share, sizes):
     np.testing.assert_allclose(solution.offsets, offsets, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_a_solution_is_consistent(drawn):
     problem, y, _ = drawn

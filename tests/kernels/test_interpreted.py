@@ -66,6 +66,7 @@ def test_without_a_cache_no_file_is_read(build, monkeypatch):
     assert not kernel.signatures
 
 
+@pytest.mark.covering(1)
 @compiled
 @pytest.mark.parametrize("n_samples", [40, 400])
 @pytest.mark.parametrize("n_groups", [2, 4])

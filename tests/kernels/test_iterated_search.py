@@ -51,6 +51,7 @@ def test_a_search_lowers_the_cost_and_keeps_the_balance(problem, share, seed):
         np.testing.assert_array_equal(after.labels, problem.labels)
 
 
+@pytest.mark.slow
 @given(problems(), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 9))
 def test_a_search_ends_where_no_move_nor_exchange_is_cheaper(problem, share, seed):
     level = share * ratios_by_definition(problem).min()

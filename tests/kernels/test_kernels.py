@@ -110,6 +110,7 @@ DISCARDING = {"npy_ctypes_check", "_promote_fields", "__len__"}
 """Functions that NumPy calls to convert and to compare; it discards or replaces what they raise."""
 
 
+@pytest.mark.covering(0)
 @timers
 @compiled
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -196,6 +197,7 @@ def test_an_interrupt_in_each_function_is_raised_and_leaves_the_earlier_fit(
     assert len(code_objects) > max(n_before, 100)
 
 
+@pytest.mark.slow
 @timers
 @compiled
 def test_an_interrupt_during_compilation_is_raised_and_the_kernel_is_finished():
@@ -424,6 +426,7 @@ ConstrainedERMClassifier().fit([[0.0], [1.0]] * 9, [0, 1] * 9, sensitive_feature
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @compiled
 def test_after_a_warm_up_default_fits_compile_nothing():
     skfair.warm_up()

@@ -37,6 +37,7 @@ def tables(draw):
     return limits, counts, members, numbers
 
 
+@pytest.mark.slow
 @given(tables())
 def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
     limits, counts, members, numbers = table
@@ -59,6 +60,7 @@ def test_a_change_is_allowed_if_the_limits_hold_after_it_or_get_no_worse(table):
         assert allowed == holds
 
 
+@pytest.mark.slow
 @given(tables())
 def test_an_exchange_is_allowed_if_the_limits_hold_after_it(table):
     limits, counts, members, numbers = table

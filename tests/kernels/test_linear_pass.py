@@ -122,6 +122,7 @@ def test_derivatives_are_difference_quotients(loss):
         np.testing.assert_allclose(hessian[k], curvature + weights @ turned, atol=1e-7)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("loss", [LogisticLoss(), HingeLoss(0.1)], ids=str)
 def test_extreme_scores_give_what_numpy_gives(loss):
     columns = np.array([-1e300, -800.0, -700.0, -1e-300, 0.0, 1e-300, 700.0, 800.0, 1e300])
@@ -145,6 +146,7 @@ def test_extreme_scores_give_what_numpy_gives(loss):
             close(sums[2][0], rate(columns[[i]]).value[0], atol=1e-300)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("is_error", [False, True])
 def test_counts_are_those_of_decisions(is_error):
     coef, intercept, loss = RNG.normal(size=N_COLUMNS), 0.3, LogisticLoss()
@@ -160,6 +162,7 @@ def test_counts_are_those_of_decisions(is_error):
     close(score_samples(X, coef, intercept), scores)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("is_error", [False, True])
 def test_lines_are_counted_between_flips(is_error):
     coef, intercept, n_bins, lengths = RNG.normal(size=N_COLUMNS), 0.3, 64, np.array([1.0, 4.0])

@@ -71,6 +71,7 @@ def all_points(arguments, effects, n_bins, is_useful=None, max_errors=None):
     return tables, points
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("n_bins", [16, 64])
 @pytest.mark.parametrize(("n_samples", "decimals"), [(40, None), (40, 1), (300, None), (300, 0)])
 def test_every_interval_is_a_point_with_its_error_and_means(n_samples, decimals, n_bins):

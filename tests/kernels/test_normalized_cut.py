@@ -178,6 +178,7 @@ def path_cost(costs, path):
     return sum(costs[a, b] for a, b in pairwise(path))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(2, 5))
 def test_the_cheapest_path_is_the_cheapest_of_all(seed, n_clusters):
     rng = np.random.default_rng(seed)
@@ -292,6 +293,7 @@ def test_exchanges_lower_the_cut_and_keep_the_counts(problem):
     assert_is_what_its_labels_say(K, clustering, groups)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_the_cost_of_an_exchange(problem):
     K, groups, labels, n_clusters = problem

@@ -97,6 +97,7 @@ def test_curvatures_lie_above_those_of_differences():
     assert np.linalg.eigvalsh(above).min() >= -1e-12
 
 
+@pytest.mark.covering(0)
 @each_loss
 @pytest.mark.parametrize("taper", [0.0, 0.5])
 def test_both_terms_are_convex_and_their_difference_is_the_loss(loss, taper):
@@ -178,6 +179,7 @@ def test_solvers_find_what_a_sum_over_all_pairs_has_as_its_least():
         assert result.fun == pytest.approx(peer.fun, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_partial_area_has_the_same_least_directly_and_by_convex_problems():
     task = problem(AUCLoss((0.05, 0.3), taper=1.0))
     direct, by_parts = SQP(tol=1e-3).solve(task), IDCA(tol=1e-3).solve(task)
@@ -196,6 +198,7 @@ def draw_data(n_samples=600):
     return X, X.sum(axis=1) + 0.6 * rng.normal(size=n_samples) > 1.5, groups
 
 
+@pytest.mark.slow
 def test_scores_are_fair_and_as_well_ordered_as_one_may_ask():
     X, y, groups = draw_data()
     target, share = np.where(y, 1.0, -1.0), np.full(len(y), 1 / len(y))

@@ -40,6 +40,7 @@ def test_bins_are_those_of_scikit_learn(strategy):
     np.testing.assert_allclose(table["mean_probability"], predicted, atol=atol)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1000), n_bins=st.integers(1, 15))
 def test_the_error_is_the_mean_distance_of_the_table(seed, n_bins):
     y_true, y_proba, groups, weights = random_sample(seed, n=60)
@@ -82,6 +83,7 @@ def test_several_attributes_and_labels():
     assert table.index.names == ["sex", "old", "bin"]
 
 
+@pytest.mark.slow
 def test_metrics_of_calibration_are_those_of_each_group():
     y_true, y_proba, groups, weights = random_sample(4)
     report = group_report(

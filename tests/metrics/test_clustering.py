@@ -92,6 +92,7 @@ group_labels = hnp.arrays(np.intp, 15, elements=st.integers(0, 2))
 repeats = hnp.arrays(np.intp, 15, elements=st.integers(0, 3)).filter(np.any)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
 @given(labels=cluster_labels, groups=group_labels, repeats=repeats)
 def test_integer_weights_equal_repeated_rows(metric, labels, groups, repeats):
@@ -100,6 +101,7 @@ def test_integer_weights_equal_repeated_rows(metric, labels, groups, repeats):
     assert weighted == pytest.approx(repeated, rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("metric", CLUSTERING.values(), ids=CLUSTERING)
 @given(labels=cluster_labels, groups=group_labels)
 def test_names_do_not_matter(metric, labels, groups):

@@ -136,10 +136,12 @@ def check_equal_tables(seeds, oracle):
         )
 
 
+@pytest.mark.slow
 def test_values_are_those_of_scikit_learn():
     check_equal_tables(range(6), oracle_table)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_FAIRLEARN, reason="fairlearn is not installed")
 def test_values_are_those_of_fairlearn():
     check_equal_tables(range(6), fairlearn_table)
@@ -254,6 +256,7 @@ def test_standard_errors_are_those_of_the_bootstrap(name):
         assert distance.abs().max() < 0.4
 
 
+@pytest.mark.slow
 def test_the_quotient_of_overlapping_groups_is_that_of_each():
     members = np.column_stack((GROUP == "a", np.arange(12) > 2))
     overlapping = group_report(
@@ -376,6 +379,7 @@ def test_numbers_of_a_regressor():
     assert report.iloc[0, 1:].tolist() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_strata_are_reports_of_their_samples():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"region": rng.choice([*"ns"], 200), "sex": rng.choice([*"fm"], 200)})

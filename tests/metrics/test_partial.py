@@ -138,6 +138,7 @@ def group_auc_of_full_ties(case):
     return group_auc(case, tie=1)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize(
     "definition, function, options",

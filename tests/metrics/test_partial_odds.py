@@ -77,6 +77,7 @@ def odds(groups, rank_within, scale, interval):
     return None if None in gaps else max(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 @pytest.mark.parametrize("rank_within", ["group", pytest.param("class", marks=pytest.mark.slow)])
 def test_both_equal_their_definitions_in_exact_fractions(rank_within):

@@ -61,7 +61,7 @@ def assert_same(result, expected):
         assert result.index.names == expected.index.names
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("metric", OF_DECISIONS, ids=lambda metric: metric.__name__)
 @pytest.mark.parametrize("groups", ["sex", ["sex", "age"]], ids=["one", "two"])
 @pytest.mark.parametrize("weight", [None, "weight"])
@@ -78,6 +78,8 @@ def test_decisions(partitions, metric, groups, weight):
     assert_same(measure(partitions), measure(TABLE))
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 def test_classes_strata_and_clusters(partitions):
     for measure in (
         lambda t: metrics.class_report(t["grade"], t["given"], sensitive_features=t["sex"]),
@@ -123,6 +125,7 @@ def test_partitions_and_columns_in_memory_are_not_compared(partitions):
         )
 
 
+@pytest.mark.slow
 def test_negative_and_missing_weights_are_refused(client):
     columns = [da.from_array(TABLE[name].to_numpy(), chunks=100) for name in ("y_true", "y_pred")]
     sex = da.from_array(TABLE["sex"].to_numpy(), chunks=100)

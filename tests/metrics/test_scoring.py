@@ -282,6 +282,7 @@ class WithPosLabel(LogisticRegression):
         self.pos_label = pos_label
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "estimator",
     [WithPosLabel("no"), make_pipeline(StandardScaler(), WithPosLabel("no"))],
@@ -470,6 +471,7 @@ def test_decisions_for_a_class_are_those_of_argmax(three_classes):
         assert np.isfinite(by_probability)
 
 
+@pytest.mark.slow
 def test_every_metric_of_classifiers_scores_several_classes(three_classes):
     X, y, groups, model = three_classes
     for name, metric in METRICS.items():

@@ -61,6 +61,7 @@ def model(constraint="demographic_parity", **params):
 # Tolerances -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every training sample")
 @pytest.mark.filterwarnings("ignore:SQP stopped after")  # which its status says too
 @given(
@@ -132,6 +133,7 @@ def test_one_group_is_the_plain_model(data):
     np.testing.assert_allclose(fitted.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_scores_of_all_linear_models_keep_their_tolerance(data):
     X, y, groups = data
     metadata = {"sensitive_features": groups}

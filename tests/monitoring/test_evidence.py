@@ -109,6 +109,7 @@ def test_few_streams_on_the_edge_are_ever_certified_or_raise_an_alarm(rates):
     assert (against >= -np.log(alpha)).sum() <= limit
 
 
+@pytest.mark.slow
 def test_streams_far_from_the_edge_are_certified_or_raise_an_alarm():
     certificates, _ = streams((0.2, 0.2), 50, 400, tolerance=0.1)
     _, against = streams((0.4, 0.2), 50, 400, tolerance=0.1)

@@ -78,6 +78,7 @@ def test_json_is_read_and_written_to_the_same_text(stored):
     json.loads(text, parse_constant=pytest.fail)  # no Infinity or NaN, which are not JSON
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("number", range(N_FIELDS))
 def test_a_missing_field_is_named_at_any_depth(number):
     damaged = json.loads(json.dumps(STORED))
@@ -136,6 +137,7 @@ def test_json_of_something_else_is_refused(text, match):
         GapMonitor.from_json(seal_text(text) if '"version": 6' in text else text)
 
 
+@pytest.mark.slow
 def test_a_change_of_any_value_is_refused():
     paths = list(scalars(STORED))
     for path in paths[:: max(1, len(paths) // 40)]:

@@ -81,6 +81,7 @@ def test_interval_and_verdict_need_a_batch():
         GapMonitor("demographic_parity", 0.1).interval()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_the_order_of_samples_in_a_batch_does_not_matter(seed, is_weighted, has_values):
     rng = np.random.default_rng(seed)
@@ -100,6 +101,7 @@ def test_the_order_of_samples_in_a_batch_does_not_matter(seed, is_weighted, has_
     assert same(one, other)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["json", "pickle"]))
 def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
     rng = np.random.default_rng(seed)
@@ -120,6 +122,7 @@ def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
     pd.testing.assert_frame_equal(one.summary(), other.summary())
 
 
+@pytest.mark.slow
 def test_skops_stores_a_monitor():
     skops = pytest.importorskip("skops.io")
     monitor = make_monitor((0.3, 0.2, 0.4), n_batches=2)
@@ -128,6 +131,8 @@ def test_skops_stores_a_monitor():
     assert same(monitor, restored)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:.* did not occur in earlier batches")
 @pytest.mark.parametrize("size", [1, 10])
 def test_small_batches_have_the_evidence_of_blocks_of_twenty(size):
@@ -167,6 +172,7 @@ def test_a_large_first_batch_counts_as_its_samples_would_in_several():
     assert monitor.update(None, decisions, sensitive_features=groups).verdict_ == "shown"
 
 
+@pytest.mark.slow
 def test_a_change_raises_the_alarm_and_names_its_time():
     rng, monitor = np.random.default_rng(1), GapMonitor("demographic_parity", 0.05, run_length=500)
     alarms = []
@@ -192,6 +198,7 @@ def test_rates_that_change_together_are_no_alarm():
     assert monitor.verdict_ != "contradicted"
 
 
+@pytest.mark.slow
 def test_a_model_that_is_far_within_the_tolerance_raises_no_alarm_after_the_run_length():
     rng, monitor = np.random.default_rng(3), GapMonitor("demographic_parity", 0.2, run_length=10)
     for _ in range(60):
@@ -515,6 +522,7 @@ def test_the_first_alarm_and_its_date_stay(run_length):
     pd.testing.assert_frame_equal(again.alarms_, monitor.alarms_)
 
 
+@pytest.mark.slow
 def test_since_moves_on_if_the_tolerance_was_certified_between_two_alarms():
     rng = np.random.default_rng(10)
     monitor = GapMonitor("demographic_parity", 0.1, run_length=20)

@@ -143,6 +143,7 @@ def thrown(make):
 CASES = [case for make in MONITORS for case in thrown(make)]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("make", "name"), CASES, ids=lambda one: getattr(one, "__name__", one))
 def test_a_wrong_update_leaves_the_state_and_the_next_one_goes_on(make, name):
     monitor, call = make()

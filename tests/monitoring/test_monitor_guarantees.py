@@ -17,6 +17,8 @@ def read_equal_sizes(size, rng, n_batches=1):
     return verdicts
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "size",
     [

@@ -98,6 +98,7 @@ def test_decisions_and_outcomes_of_one_time_are_one_row(constraint, labels_first
     assert summary["n"].tolist() == [0, *[300] * 5] and monitor.n_batches_ == 6
 
 
+@pytest.mark.slow
 def test_late_outcomes_have_the_time_of_their_decisions():
     rng = np.random.default_rng(1)
     monitor = GapMonitor("equal_opportunity", 0.1, run_length=50)
@@ -133,6 +134,7 @@ def test_outcomes_of_several_months_are_bet_on_by_month():
     assert monitor.alarms_["time"].tolist() == [19]
 
 
+@pytest.mark.slow
 def test_late_outcomes_are_added_in_a_time_that_grows_little_with_those_outstanding():
     seconds = {}
     for n in (200, 40_000):

@@ -154,7 +154,8 @@ def answers_in_memory():
     return {name: call(function, DATA) for name, function in CALLS.items()}
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("which", ["X", "groups"])
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -166,6 +167,7 @@ def test_columns_of_one_partition(answers_in_memory, name, which, damage):
     assert_refused_or_equal(CALLS[name], data, answers_in_memory[name], names)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["classifier", "clusters", "rate"])
 @pytest.mark.parametrize("damage", ["renamed", "missing", "added"])
 def test_other_columns_of_features_are_refused(name, damage):
@@ -175,7 +177,7 @@ def test_other_columns_of_features_are_refused(name, damage):
         call(CALLS[name], data)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
 @pytest.mark.parametrize("which", ["y", "groups", "weights"])
 def test_other_indexes_are_refused(answers_in_memory, name, which):
@@ -194,6 +196,7 @@ def test_groups_of_another_index_are_refused(name):
         call(CALLS[name], data)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", CALLS)
 def test_empty_partitions_have_empty_answers(name):
     late = {key: table.iloc[SIZE:] for key, table in DATA.items()}

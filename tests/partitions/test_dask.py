@@ -478,6 +478,7 @@ def test_an_asynchronous_client_is_refused():
     assert asyncio.run(ask_in_the_event_loop()) == 120
 
 
+@pytest.mark.slow
 def test_errors_of_several_tasks_are_all_retrieved(client, caplog):
     bad = client.submit(ends, None, pure=False)
     for _ in range(3):

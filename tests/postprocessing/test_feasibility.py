@@ -65,6 +65,7 @@ def test_floors_that_chance_keeps_are_no_conflict(floor):
     assert find_conflict(_bind(floors, y, group), weights, outcomes, chances) is None
 
 
+@pytest.mark.slow
 def test_precision_of_each_group_is_its_share():
     # Features say nothing beyond the group, so precision is the share of successes: .3 and .6.
     y, group, weights, outcomes, chances = _share_successes([0.3, 0.6], 100)
@@ -149,6 +150,8 @@ def noisy():
     return X, y, group
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("group_estimator", [None, LogisticRegression()], ids=["joint", "group"])
 def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     X, y, group = noisy
@@ -169,6 +172,7 @@ def test_conflict_is_named_by_one_warning(noisy, group_estimator):
     assert set(model.predict(X)) == {0, 1}
 
 
+@pytest.mark.slow
 def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     X, y, group = noisy
     floors = [MinimumRate("recall", 0.6), MinimumRate("specificity", 0.6)]
@@ -179,6 +183,7 @@ def test_list_that_decisions_keep_is_fitted_as_before(noisy):
     assert model.constraint_report_["estimate"].min() >= 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"missing": "at_random"}, {"confidence_level": 0.9}], ids=str)
 def test_missing_groups_and_guarantees_skip_the_check_of_conflicts(noisy, settings):
     X, y, group = noisy

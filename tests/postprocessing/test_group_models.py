@@ -139,6 +139,7 @@ def test_few_entries_decide():
     assert len(np.unique(pilot)) == 2000
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("hide", HIDDEN)
 @pytest.mark.parametrize("confidence_level", [None, 0.5])
 def test_wide_data_keep_the_tolerance_out_of_sample(hide, confidence_level):
@@ -171,6 +172,7 @@ def test_a_screened_classifier_is_stored_without_classes_of_its_own():
     assert group_models.ScreenedClassifier is ScreenedClassifier
 
 
+@pytest.mark.slow
 def test_wide_lists_and_frames_give_the_model_of_arrays():
     X, group, rng = draw(600)
     X[:, 0] += 3.0 * group
@@ -252,6 +254,7 @@ def test_frequent_values_do_not_depend_on_the_order_of_rows():
     assert model.transform(X)[1].cat.categories.size == 255
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["str", "object", "rare"])
 def test_a_constraint_holds_around_a_classifier_of_text(kind):
     X, y, group = draw_text(kind)

@@ -99,6 +99,7 @@ def smallest_error(scores, y, groups, weights, gap_of, tolerance):
     return next(errors[i] for i in best_first if gap_of(y, decisions[i]) <= tolerance + 1e-9)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.filterwarnings("ignore:Every training sample")
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("n_groups", [2, 3])

@@ -76,6 +76,7 @@ def test_two_outcomes_are_one_logistic_regression():
     np.testing.assert_allclose(expit(odds[:, 0]), by_class[:, 1].sum(axis=1), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_probabilities_of_group_and_class_are_calibrated(data):
     X, y, group = draw(20_000, 1)
     model = fit(data)
@@ -160,6 +161,8 @@ CONSTRAINTS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
 def test_counted_decisions_keep_the_tolerance(data, constraint):
     model = fit(data, constraint)
@@ -170,6 +173,7 @@ def test_counted_decisions_keep_the_tolerance(data, constraint):
     assert np.mean((model.oof_decision_function_ > 0) == y) > constant
 
 
+@pytest.mark.slow
 def test_the_rule_that_is_exported_decides_as_predict_does(data):
     X, _, _ = data
     for params in ({}, {"constraint": "equalized_odds"}, {"pos_label": 0}, {"ensemble": False}):
@@ -185,6 +189,7 @@ def test_the_rule_that_is_exported_decides_as_predict_does(data):
         np.testing.assert_array_equal(total > 0, model.predict(X) == rule["pos_label"])
 
 
+@pytest.mark.slow
 def test_probabilities_agree_with_decisions(data):
     X, y, _ = data
     for constraint in ("demographic_parity", "equalized_odds"):
@@ -194,6 +199,7 @@ def test_probabilities_agree_with_decisions(data):
         np.testing.assert_array_equal(probability.argmax(axis=1), model.predict(X))
 
 
+@pytest.mark.slow
 def test_names_of_groups_do_not_matter(data):
     X = data[0]
     first, second = (fit(draw(names=names)).decision_function(X) for names in ("abc", "zxy"))
@@ -211,6 +217,7 @@ def test_other_folds_change_few_decisions():
         assert np.mean(one != other) <= 0.05
 
 
+@pytest.mark.slow
 def test_weights_count_as_repeated_samples(data):
     X, y, group = data
     weights = np.where(np.arange(len(y)) % 4 == 0, 2.0, 1.0)

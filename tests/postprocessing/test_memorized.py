@@ -60,6 +60,8 @@ def wrap(classifier, **params):
     return ConstrainedClassifierCV(classifier, **settings, **params)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("classifier", SHOW.values(), ids=SHOW)
 def test_training_data_of_a_fitted_classifier_are_recognised(data, classifier):
     X, y, groups = (one[:200] for one in data)

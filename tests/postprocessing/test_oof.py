@@ -137,6 +137,7 @@ def test_out_of_bag_scores_need_preprocessing_without_y(estimator, message):
         cross_fit(estimator, X, Y, "oob")
 
 
+@pytest.mark.slow
 def test_out_of_bag_scores_behind_preprocessing_without_y():
     random = GaussianRandomProjection(2, random_state=0)
     for steps in ([StandardScaler()], [PCA(2), random], [make_pipeline("passthrough")]):

@@ -99,6 +99,7 @@ def test_samples_are_ranked_by_the_curve_of_their_group():
     np.testing.assert_allclose(ranks, [0.75, 1.0, 0.25])
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("gap", [0.0, 0.05, 0.1, 0.3, 1.0])
 @pytest.mark.parametrize("n_groups", [2, 3])
 def test_the_window_scan_finds_the_best_of_all_rates(gap, n_groups):

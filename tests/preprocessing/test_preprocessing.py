@@ -31,6 +31,7 @@ def test_weights_worked_out_by_hand():
     np.testing.assert_allclose(weights, [0.75, 0.75, 1.5, 1.5, 0.75, 0.75])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 def test_reweighed_classes_are_independent_of_groups_and_totals_stay(seed):
     rng = np.random.default_rng(seed)
@@ -172,6 +173,7 @@ def test_the_scores_are_those_of_the_column(scale):
     assert model.predict(X).tolist() == likelier
 
 
+@pytest.mark.slow
 def test_scores_of_a_frame_are_constrained_with_its_other_columns():
     X, y, group = draw_scores(6000)
     train, test = slice(0, 2000), slice(2000, None)
@@ -226,6 +228,7 @@ def test_probabilities_taken_for_log_odds_warn():
         ScoreColumn("risk").fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_model_of_groups_that_gets_the_scores_alone_warns():
     X, y, group = draw_scores(600)
     chosen = ColumnTransformer([("risk", "passthrough", ["risk"])])

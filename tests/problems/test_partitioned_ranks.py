@@ -47,6 +47,7 @@ def draw(seed, is_tied, weighted, **criterion):
     )
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("is_tied", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scale", ["normalized", "raw"])

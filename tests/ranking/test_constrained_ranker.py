@@ -70,6 +70,7 @@ def test_the_worst_query_keeps_the_tolerance(documents):
     assert gap(plain, documents, per_query=True, min_pairs=15) > 0.5
 
 
+@pytest.mark.slow
 def test_solvers_draw_pairs(documents):
     X, y, metadata = documents
     solver = StochasticPLADA(max_iter=5, tol=0.02, batch_size=128)

@@ -144,6 +144,7 @@ def test_ranks_of_predictions_keep_the_tolerance(data):
     assert plain > 0.2
 
 
+@pytest.mark.slow
 def test_a_bound_that_no_linear_model_keeps_is_reported(data):
     with pytest.warns(InfeasibleConstraintWarning, match="of BoundedGroupLoss is .*ance 2.5"):
         model = fit(data, BoundedGroupLoss(2.5))
@@ -246,6 +247,7 @@ def test_without_constraint_predictions_are_recalibrated_ones(data):
 # New data -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_means_of_new_predictions_are_nearly_equal(data, new_data):
     boosting = HistGradientBoostingRegressor(max_iter=50, random_state=0)
     model = fit(draw(4000, 2), estimator=boosting, group_estimator=None, cv=5)
@@ -301,6 +303,7 @@ def test_a_frozen_regressor_is_not_changed(data):
     assert mean_gap(held_out, prefit.oof_prediction_) <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forest",
     [
@@ -371,6 +374,7 @@ def test_a_weight_of_two_is_a_sample_twice(data):
     np.testing.assert_allclose(*tolerances)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "estimator",
     [HistGradientBoostingRegressor(random_state=0), GradientBoostingRegressor(random_state=0)],

@@ -271,6 +271,7 @@ def test_metadata_is_routed_through_a_pipeline(data, enable_routing):
     assert not np.array_equal(*coefs)
 
 
+@pytest.mark.slow
 def test_a_search_bounds_a_fairness_scorer(data, enable_routing):
     X, y, sex = data
     name = "neg_mean_score_difference"

@@ -171,6 +171,7 @@ def test_multipliers_are_what_the_objective_gains_by_a_unit_of_tolerance(data, c
     assert np.abs(one.multipliers_).sum() / 2 == pytest.approx(gain, rel=0.02)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("model", [ConstrainedERMRegressor, ConstrainedRegressorCV])
 def test_tolerances_that_seem_to_be_in_standard_deviations_are_warned_of(data, model):
     X, y, group = data

@@ -41,6 +41,8 @@ def lowest_objective(X, y, groups, tolerance):
     return min(one.fun for one in solutions if slack(one.x).min() >= -1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(3))
 def test_equal_losses_of_three_groups_cost_no_more_than_many_starts_find(seed):
     X, y, groups = draw(seed)

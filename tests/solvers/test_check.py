@@ -17,6 +17,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "name",
     [
@@ -95,6 +96,7 @@ class Outside(GDA):
         return replace(result, x=result.x + 1e-9, residual=result.residual + 1e-6)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "solver, atol, match",
     [

@@ -30,6 +30,7 @@ def make(name, **changes):
     return SOLVERS[name](tol=TOL[name]).set_params(**changes)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", ALL)
 def test_a_quadratic_with_linear_rows_is_solved(name, problems):
     problem, x, multipliers = problems.quadratic()
@@ -50,7 +51,7 @@ SPECS = {
 }
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_solvers_agree_with_slsqp(name, case, problems):
@@ -67,7 +68,8 @@ def test_smooth_solvers_agree_with_slsqp(name, case, problems):
     )
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", SUBGRADIENT)
 def test_subgradient_solvers_come_near_on_one_nonsmooth_row(name, case, problems):
@@ -96,7 +98,8 @@ def on_batches(name, **changes):
     return make(name, batch_size=16, **LONG_STEPS.get(name, {}), **changes)
 
 
-@pytest.mark.covering(1)
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("case", SPECS)
 @pytest.mark.parametrize("name", [name for name in BATCHES if name != "sgd"])
 def test_solvers_on_mini_batches_come_near(name, case, problems):
@@ -110,6 +113,8 @@ def test_solvers_on_mini_batches_come_near(name, case, problems):
     assert exact.fun - worth <= result.fun <= exact.fun + far
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", BATCHES)
 def test_mini_batches_without_rows_reach_logistic_regression(name, problems):
     problem = problems.fair(n_groups=1, alpha=0.1)
@@ -139,6 +144,7 @@ def test_without_rows_it_is_logistic_regression(name, problems):
     np.testing.assert_allclose(intercept, plain.intercept_[0], atol=20 * TOL[name])
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
 def test_same_seed_same_result(name, problems):
     problem, solver = problems.fair(), make(name, max_iter=6)
@@ -209,6 +215,7 @@ def test_the_certificate_can_be_recomputed(name, problems):
     assert result.violation == violation
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", [*ALL, *BATCHES])
 def test_a_scaled_copy_of_the_features_changes_nothing(name, problems):
     """Parameters are standardised, so units of columns do not matter."""
@@ -245,6 +252,7 @@ def add_box(problem):
     return problem, result
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", [name for name in [*ALL, *BATCHES] if make(name).projects])
 def test_solutions_lie_in_the_region(name, problems):
     problem, reference = add_box(problems.fair(n_groups=1, alpha=0.1))

@@ -88,6 +88,7 @@ def test_auxiliary_unknowns_are_settled(problems):
     assert reset_auxiliary(problem.evaluate(x)).violation == pytest.approx(max(0.0, exact - 0.1))
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_under_its_constraint():
     problem = network_problem()
     plain = AdamPrimalDual(max_iter=20, learning_rate=0.02, dual_step=0.0)

@@ -51,6 +51,7 @@ def test_rows_on_a_batch_are_unbiased(task):
     assert (np.abs(np.mean(drawn, axis=0) - expected) <= 4 * error + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_layers_of_a_network_learn_it():

@@ -57,6 +57,7 @@ def test_sgd_with_a_penalty(problem):
         np.testing.assert_allclose(next(steps)[0], x, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_larger_penalty_leaves_a_smaller_gap(problems):
     problem = problems.fair(n=240, tolerance=0.0)
     gaps = [

@@ -37,6 +37,7 @@ def test_limits_at_the_ends_of_the_range():
     assert high == pytest.approx([10.0 + 5.0 * (1 - 0.05 ** (1 / 20)), 15.0], rel=2e-3)
 
 
+@pytest.mark.slow
 def test_a_rare_value_that_the_sample_lacks_makes_no_false_claims():
     groups, n_false = np.repeat(["a", "b"], 100), 0
     for seed in range(40):

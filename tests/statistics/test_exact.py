@@ -61,6 +61,7 @@ def test_counts_beyond_the_hypothesis_are_no_evidence():
     assert exact_difference_test((9, 1), (10, 10), 0.5) == 1.0
 
 
+@pytest.mark.slow
 def test_groups_of_a_million_samples():
     assert exact_difference_test((200_000, 200_000), (10**6, 10**6), 0.0015) < 0.05
 

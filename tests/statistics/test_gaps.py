@@ -282,6 +282,7 @@ def test_limits_contain_the_gap_and_widen_with_the_level(hits, level):
     assert interval.estimate - 1e-12 <= interval.high <= wider.high <= 1.0 + 1e-9
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("k", [2, 4, 10])
 @pytest.mark.parametrize("apart", [0.0, 0.2])
 def test_coverage(k, apart):

@@ -102,6 +102,7 @@ def test_estimates_are_right_if_one_of_the_models_is():
     assert one.rates(values, within, [0, 1]).values == pytest.approx(truth, abs=0.015)
 
 
+@pytest.mark.slow
 def test_a_larger_odds_ratio_widens_the_interval_up_to_the_bounds():
     rng = np.random.default_rng(4)
     groups, X, decisions = draw(4000, rng)
@@ -182,6 +183,7 @@ def test_assumptions_on_probabilities_that_are_true(missing):
     assert gap.assumption.startswith("if ")
 
 
+@pytest.mark.slow
 def test_probabilities_help_where_groups_are_missing():
     rng, n = np.random.default_rng(7), 20_000
     groups, X, decisions = draw(n, rng)

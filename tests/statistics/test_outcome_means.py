@@ -84,6 +84,7 @@ def draw(rng, share, n):
     return y, np.where(y, rng.random(2 * n) >= rejected, rng.random(2 * n) < 1 / 7), g
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_parity", "weighted"),
     [(True, False), (False, True)]

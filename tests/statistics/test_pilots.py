@@ -27,6 +27,7 @@ def test_the_power_at_the_planned_size_is_that_of_the_curve(size, slope):
     assert 0.74 <= expit(slope * np.log(n / size)) <= 0.92
 
 
+@pytest.mark.slow
 def test_plans_of_many_seeds_have_the_power():
     powers = []
     for shift in range(40):
@@ -83,6 +84,7 @@ def test_redraws_state_the_accuracy_that_remains():
     assert not refused.redraw(1000, n_draws=5).is_guaranteed.any()
 
 
+@pytest.mark.slow
 def test_a_plan_is_the_smallest_size_where_all_is_well_and_refused_where_nothing_is():
     X, y, groups, _ = make_data(2000)
     pilot = FitPilot(Threshold(), X, y, sensitive_features=groups)
@@ -92,6 +94,7 @@ def test_a_plan_is_the_smallest_size_where_all_is_well_and_refused_where_nothing
         required_sample_size(pilot=pilot, max_accuracy_loss=0.05, purpose="fit")
 
 
+@pytest.mark.slow
 def test_draws_are_repeated_by_their_seed():
     rng = np.random.default_rng(0)
     groups, X = rng.integers(2, size=1500), rng.normal(size=(1500, 3))

@@ -49,7 +49,7 @@ def test_the_power_is_the_requested_one():
     assert 0.78 < shown.mean() < 0.82
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("n_groups", [2, 4, 10])
 @pytest.mark.parametrize("rate", [0.001, 0.005, 0.02])
 @pytest.mark.parametrize("tolerance", [0.05, 0.1, 0.5])
@@ -62,6 +62,7 @@ def test_small_rates_have_the_requested_power(rate, tolerance, n_groups):
         assert certificate_power(n - 1, tolerance, np.full(n_groups, rate), 0.95) < 0.81
 
 
+@pytest.mark.slow
 def test_the_power_is_that_of_certificates(monkeypatch):
     """Two routes: binomial sums, and `certify` on drawn decisions."""
     skip_unexamined_numbers(monkeypatch)
@@ -75,6 +76,7 @@ def test_successes_and_failures_need_samples_of_the_same_size():
     assert required_sample_size(0.1, rate=0.98) == required_sample_size(0.1, rate=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "rate", "n_groups"),
     [
@@ -98,6 +100,7 @@ def test_ratios_have_the_requested_power(ratio, rate, n_groups):
     assert shown / 300 == pytest.approx(0.8, abs=0.07)
 
 
+@pytest.mark.slow
 def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
     """The logarithm of a rate p has the variance (1 - p) / (n p)."""
     sizes = [required_sample_size(ratio=ratio, rate=0.2) for ratio in (0.7, 0.8, 0.9)]
@@ -108,6 +111,7 @@ def test_sizes_for_ratios_grow_with_the_ratio_and_at_small_rates():
         assert required_sample_size(ratio=0.8, rate=rate) == pytest.approx(normal, rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bound", ["tolerance", "ratio"])
 def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_groups):
@@ -125,6 +129,7 @@ def test_a_model_with_the_expected_gap_is_certified_with_the_power(bound, n_grou
     assert shown / 400 == pytest.approx(0.8, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "expected"), [(0.03, 0.02), pytest.param(0.96, 0.05, marks=pytest.mark.slow)]
 )
@@ -173,6 +178,7 @@ def test_balance_limit_of_two_groups_is_the_exact_one():
     assert limits == pytest.approx((2 / 3, share / (1 - share), 1.0))
 
 
+@pytest.mark.slow
 def test_weighted_balance_limits_hold():
     """Shares of 2 to 3 in the least balanced cluster, design effect 2, weights of mean 100."""
     rng, held = np.random.default_rng(0), []
@@ -276,6 +282,7 @@ def test_a_fit_of_equal_rates_needs_the_size_of_the_table(n_groups):
     assert n * (certain / (certain + noise)) ** 2 == pytest.approx(PLANNED_FITS[n_groups], rel=4e-3)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     ("n_groups", "power"), [(2, 0.5), (2, 0.8), (4, 0.8), (4, 0.9), (6, 0.8), (10, 0.8)]
 )
@@ -327,6 +334,7 @@ def test_an_unknown_purpose_is_refused():
         required_sample_size(0.1, purpose="fits")
 
 
+@pytest.mark.slow
 def test_a_fit_is_guaranteed_at_the_planned_size():
     """Four draws, of which most are guaranteed; at a third of the size none is."""
     tolerance, n_groups = 0.12, 2
@@ -350,6 +358,8 @@ def test_certificates_of_floors_have_the_power(minimum, rate, n_groups):
     assert 0.78 <= (lowest >= minimum).all(axis=1).mean() <= 0.9
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n", [40, pytest.param(77, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("constraint", [MinimumRate, MaximumRate])
 def test_planned_floors_are_those_of_certificates(n, constraint):

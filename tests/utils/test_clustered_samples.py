@@ -1,20 +1,13 @@
 """Samples that belong together, and data whose samples are independent."""
 
 import time
-from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
-from skfair.datasets import (
-    fetch_acs_income,
-    fetch_bank_marketing,
-    fetch_law_school,
-    load_benchmark,
-    load_patients,
-)
+from skfair.datasets import fetch_acs_income, fetch_bank_marketing, fetch_law_school, load_patients
 from skfair.utils._copies import _N_EXAMINED, describe_clustered_samples
 
 N_DRAWS = 20
@@ -113,6 +106,7 @@ def test_members_are_found_in_any_order(draw):
     assert count_described(draw, 800, is_shuffled=True) >= 0.95 * N_DRAWS
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n", [300, 900, 5000])
 @pytest.mark.parametrize("draw", [draw_near_copies, draw_near_copies_with_labels])
 def test_near_copies_are_found_in_any_order(draw, n):
@@ -136,6 +130,7 @@ def test_few_independent_samples_are_not_described(n):
     assert describe_clustered_samples(np.random.default_rng(n).normal(size=(n, 5))) is None
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(50))
 def test_independent_numbers_and_labels_are_not_described(seed):
     assert describe_clustered_samples(draw_independent(seed)) is None
@@ -147,7 +142,6 @@ def test_independent_numbers_and_labels_are_not_described(seed):
         fetch_acs_income,
         fetch_bank_marketing,
         fetch_law_school,
-        partial(load_benchmark, "communities_crime"),
     ],
 )
 def test_real_samples_are_independent(fetch):
@@ -179,6 +173,7 @@ def draw_derived(n, rng):
     return np.hstack((by_month, rng.integers(9, size=(n, 5)), rng.integers(90, size=(n, 1))))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("n", "is_shuffled"),
     [(300, False), (300, True), (3000, False), pytest.param(3000, True, marks=pytest.mark.slow)],

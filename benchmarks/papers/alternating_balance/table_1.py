@@ -166,16 +166,14 @@ def _methods(case, fraction):
     groups = {"sensitive_features": case.codes}
     kmeans = FairKMeans(case.n_clusters, random_state=0)
     preset = AlternatingFront.from_paper(case.name)
-    n_iter, n_starts = (
-        max(1, round(fraction * number)) for number in (preset.n_iter, preset.n_starts)
-    )
+    n_iter, n_init = (max(1, round(fraction * number)) for number in (preset.n_iter, preset.n_init))
     n_weights = max(2, round(fraction * N_WEIGHTS))
 
     def homotopy():
         return _points(cluster_front(kmeans, case.X, **groups))
 
     def alternating_front(**changes):
-        paper = clone(preset).set_params(n_iter=n_iter, n_starts=n_starts, **changes)
+        paper = clone(preset).set_params(n_iter=n_iter, n_init=n_init, **changes)
         return _points(cluster_front(kmeans, case.X, **groups, algorithm=paper))
 
     def vfairkm(largest):

@@ -177,7 +177,8 @@ def _a9a():
 def _frame(name):
     """Features, target and groups of all rows."""
     if name in ("bank", BANK_WITH_DURATION):
-        bunch = fetch_bank_marketing(sensitive="age", drop_duration=name == "bank")
+        columns = "default" if name == "bank" else "all"
+        bunch = fetch_bank_marketing(sensitive="age", columns=columns)
         y = bunch.target.to_numpy() == "yes"
     else:
         bunch = fetch_law_school()

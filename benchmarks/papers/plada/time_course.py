@@ -188,7 +188,7 @@ def _case(name):
     encodings here have its numbers of columns, each with one for the groups.
     """
     if name == "Bank":
-        bunch = fetch_bank_marketing(sensitive="age", drop_duration=False)
+        bunch = fetch_bank_marketing(sensitive="age", columns="all")
         bunch.data = pd.get_dummies(bunch.data, drop_first=True, dtype=float)
         X, y, groups = one_hot(bunch)
         return split_case(name, np.column_stack((X, groups == groups[0])), y, groups, 0)

@@ -92,7 +92,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     >>> from skfair.cluster import AlternatingFront
     >>> from skfair.cluster.kmeans._alternating import alternating_front
     >>> X, codes = np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([0, 0, 1, 1])
-    >>> settings = AlternatingFront(((4, 0), (0, 1)), n_starts=4, n_iter=20)
+    >>> settings = AlternatingFront(((4, 0), (0, 1)), n_init=4, n_iter=20)
     >>> labels, cost, balance = alternating_front(X, codes, np.ones(4), 2, settings, 0)
     >>> cost.round(4).tolist(), balance.tolist()
     ([0.0025, 20.25], [0.0, 1.0])
@@ -197,7 +197,7 @@ def _random_labels(n_samples, n_clusters, random_state):
 def _make_starting_list(points, n_clusters, algorithm, random_state):
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
-    n_starts, n_groups = algorithm.n_starts, points.columns[-1]
+    n_starts, n_groups = algorithm.n_init, points.columns[-1]
     members = front_kernels.FrontList(
         labels=np.empty((n_starts, n_samples), dtype=np.min_scalar_type(n_clusters - 1)),
         sums=np.empty((n_starts, n_clusters, n_features)),
@@ -264,7 +264,7 @@ def _not_strictly_dominated(cost, balance):
 
 
 REAL_DATA_PAIRS = ((25, 0), (20, 4), (15, 3), (5, 2))
-SYNTHETIC_SETTINGS = {"n_iter": 400, "n_starts": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
+SYNTHETIC_SETTINGS = {"n_iter": 400, "n_init": 10, "pairs": ((1, 1), (5, 1), (2, 0))}
 EXPERIMENTS: dict[str, dict[str, Any]] = {
     "Adult_K10": {"n_iter": 2500},
     "Adult_K5": {"n_iter": 2500},
@@ -392,7 +392,7 @@ class AlternatingFront(BaseEstimator):
     ----------
     pairs : sequence of (n_a, n_b), default=((25, 0), (20, 4), (15, 3), (5, 2))
         Numbers of k-means and swap updates: those of the published code for its real data.
-    n_starts : int, default=30
+    n_init : int, default=30
         Number of clusterings in the first list.
     n_iter : int, default=2500
         Largest number of iterations.
@@ -424,7 +424,7 @@ class AlternatingFront(BaseEstimator):
 
     pairs: Array = REAL_DATA_PAIRS
     _: KW_ONLY
-    n_starts: PositiveInt = 30
+    n_init: PositiveInt = 30
     n_iter: NonNegativeInt = 2500
     n_child_iter: PositiveInt = 1
     max_size: PositiveInt = 1500

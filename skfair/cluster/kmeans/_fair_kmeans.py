@@ -624,12 +624,8 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, data.lacks_groups)
-
-        def watch(point):
-            return rounds.report_round(
-                lambda: data.clustering_attributes(point), lambda: data.row_label_attributes(point)
-            )
-
+        describe, label = data.clustering_attributes, data.row_label_attributes
+        watch = partial(rounds.report_round, describe, label=label)
         # Solve on centred data, then describe the solution in the units of X.
         algorithm = resolve_name(ALGORITHMS, self.algorithm, "algorithm")
         runs = make_run_settings(self, data, N_STARTS if self.n_clusters < MANY_CLUSTERS else 1)

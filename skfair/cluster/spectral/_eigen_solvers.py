@@ -659,8 +659,9 @@ def _chebyshev_filter(multiply, stripes, X, damped, top):
     first = sigma = 1 / position
 
     def step(previous, current, last, factor):
-        following = multiply(current)
-        stripes.gather(_recur, following, current, previous, middle, factor / half, last)
+        following, scale = multiply(current), factor / half
+        factors = scale, -scale * middle, -last
+        stripes.gather(_combine, (following, current, previous), factors)
         return following
 
     # Three-term recurrence, scaled to 1 at top.
@@ -677,11 +678,12 @@ def _project(rows, image, excluded, coefficients):
     image[rows] -= excluded[rows] @ coefficients
 
 
-def _recur(rows, following, current, previous, middle, factor, last):
-    """Rows of the next Chebyshev polynomial, from M times the current one."""
-    following[rows] -= middle * current[rows]
-    following[rows] *= factor
-    following[rows] -= last * previous[rows]
+def _combine(rows, matrices, factors):
+    """Replace some rows of the first matrix by their linear combination with the others."""
+    first, *others = matrices
+    first[rows] *= factors[0]
+    for matrix, factor in zip(others, factors[1:], strict=True):
+        first[rows] += factor * matrix[rows]
 
 
 def _draw_float32(random_state, *shape):

@@ -1,5 +1,6 @@
 """The steps of fair spectral clustering: embedding, rounding, and landmarks."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -462,7 +463,7 @@ class SpectralProblem(NamedTuple):
             self.embedding.embedding,
             RunSettings(parameters.n_clusters, n_init=parameters.n_init),
             random_state,
-            lambda labels: rounds.report_round(lambda: self.label_attributes(parameters, labels)),
+            partial(rounds.report_round, partial(self.label_attributes, parameters)),
         )
         is_complete = self.embedding.converged and not rounds.is_stopped
         return self.label_attributes(parameters, labels) | {

@@ -25,18 +25,19 @@ def test_settings_are_parameter_records(algorithm):
 
 def test_presets_carry_the_published_settings():
     paper = AlternatingFront.from_paper("Bank_K10")
-    assert (paper.n_iter, paper.n_starts, len(paper.pairs)) == (8000, 30, 4)
+    assert (paper.n_iter, paper.n_init, len(paper.pairs)) == (8000, 30, 4)
     assert (paper.swap_target, paper.half_swaps, paper.init) == ("local", False, "random")
     first, seventh = (
         AlternatingFront.from_paper(f"Syn_unequal_ds2{of}") for of in ("", "_figure_7")
     )
-    assert (first.n_iter, first.n_starts, len(first.pairs)) == (400, 30, 4)
-    assert (seventh.n_iter, seventh.n_starts, len(seventh.pairs)) == (400, 10, 3)
+    assert (first.n_iter, first.n_init, len(first.pairs)) == (400, 30, 4)
+    assert (seventh.n_iter, seventh.n_init, len(seventh.pairs)) == (400, 10, 3)
     assert AlternatingSwaps.from_paper(10, 2).n_iter == 250
     with pytest.raises(ValueError, match=r"'Adult_K10'.*got 'Adult'"):
         AlternatingFront.from_paper("Adult")
 
 
+@pytest.mark.slow
 def test_fair_kmeans_takes_the_algorithm(blobs):
     X, groups = blobs
     algorithm = AlternatingSwaps(5, 3, swap_target="global", n_iter=300)
@@ -49,9 +50,10 @@ def test_fair_kmeans_takes_the_algorithm(blobs):
     assert model.relative_balance_ > 0.5
 
 
+@pytest.mark.slow
 def test_the_front_takes_the_algorithm(blobs):
     X, groups = blobs
-    algorithm = AlternatingFront(n_starts=4, n_iter=60)
+    algorithm = AlternatingFront(n_init=4, n_iter=60)
     front = cluster_front(
         FairKMeans(2, random_state=0), X, sensitive_features=groups, algorithm=algorithm
     )
@@ -82,7 +84,7 @@ def test_settings_of_swaps_out_of_range_are_refused(blobs, settings):
     "settings",
     [
         {"init": "k-means++"},
-        {"n_starts": 0},
+        {"n_init": 0},
         {"max_size": 0},
         {"keep_ties": 3},
         {"n_child_iter": 0},

@@ -24,7 +24,7 @@ def path_of(*args):
     return Answer(*run_alternating_swaps(*args))
 
 
-EQUAL_DS1 = AlternatingFront.from_paper("Syn_equal_ds1").set_params(n_iter=150, n_starts=6)
+EQUAL_DS1 = AlternatingFront.from_paper("Syn_equal_ds1").set_params(n_iter=150, n_init=6)
 
 
 def equal_ds1(n_samples=80):
@@ -58,7 +58,7 @@ def objectives(X, codes, weights, labels):
 
 def test_every_member_is_what_its_labels_say():
     X, codes, weights = random_problem(60, 3)
-    algorithm = AlternatingFront(n_starts=4, n_iter=40)
+    algorithm = AlternatingFront(n_init=4, n_iter=40)
     front = front_of(1e3 + X, codes, weights, 3, algorithm, 0)
     assert front.labels.dtype == np.uint8
     assert (np.diff(front.cost) > 0).all()
@@ -110,7 +110,7 @@ def test_no_member_dominates_the_true_front(seed):
             if any(rest)
         ]
     )
-    algorithm = AlternatingFront(((4, 0), (1, 2), (0, 1)), n_starts=8, n_iter=60)
+    algorithm = AlternatingFront(((4, 0), (1, 2), (0, 1)), n_init=8, n_iter=60)
     front = front_of(X, codes, weights, 2, algorithm, seed)
     for cost, balance in zip(front.cost, front.balance, strict=True):
         assert np.isclose(true, (cost, balance), atol=1e-9).all(axis=1).any()
@@ -131,7 +131,7 @@ def test_ties_are_accepted_on_request_and_end_the_run():
 
 def test_a_seed_fixes_the_outcome():
     X, codes, weights = random_problem(50)
-    algorithm = AlternatingFront(n_starts=6, n_iter=40)
+    algorithm = AlternatingFront(n_init=6, n_iter=40)
     runs = [front_of(X, codes, weights, 3, algorithm, seed) for seed in (5, 5, 6)]
     for one, same in zip(runs[0], runs[1], strict=True):
         assert np.array_equal(one, same)
@@ -171,7 +171,7 @@ def test_one_group_is_plain_kmeans():
 def test_duplicate_points_are_no_obstacle():
     codes = np.array([0, 1] * 6)
     front = front_of(
-        np.zeros((12, 2)), codes, np.ones(12), 3, AlternatingFront(n_starts=4, n_iter=20), 0
+        np.zeros((12, 2)), codes, np.ones(12), 3, AlternatingFront(n_init=4, n_iter=20), 0
     )
     assert front.cost.tolist() == [0.0]
     assert front.balance.tolist() == [1.0]

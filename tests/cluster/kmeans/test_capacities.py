@@ -41,6 +41,7 @@ def cost_of(costs, labels):
     return costs[np.arange(len(labels)), labels].sum()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     seed=st.integers(0, 2**16),

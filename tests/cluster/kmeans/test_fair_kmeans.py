@@ -70,6 +70,7 @@ def keeps_balance(truth, ratio, largest_weight, numbers):
 # Attributes ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(draw_problem())
 def test_reported_numbers_and_status_are_those_of_the_labels(from_scratch, drawn):
@@ -93,6 +94,7 @@ def test_reported_numbers_and_status_are_those_of_the_labels(from_scratch, drawn
     )
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(draw_problem(weighted=False))
 def test_the_balance_holds_wherever_every_group_has_a_member_for_each_cluster(drawn):

@@ -224,6 +224,7 @@ def test_subsampled_fits_keep_the_balance_of_every_attribute(required):
     assert model.assignment_lower_bound_ >= 0.98 * model.inertia_
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_cheapest_of_all_clusterings_is_nearly_reached(seed):
     X, groups = make_data(seed, 9, ((0.5, 0.5), (0.5, 0.5)))
@@ -246,6 +247,7 @@ def test_the_cheapest_of_all_clusterings_is_nearly_reached(seed):
     assert min(allowed) * (1 - 1e-9) <= model.inertia_ <= 1.1 * min(strict)
 
 
+@pytest.mark.slow
 def test_optimal_means_that_no_allowed_neighbour_is_cheaper(from_scratch):
     X, groups = make_data(3, 60)
     model = FairKMeans(3, attributes="each", tol=0, random_state=0)
@@ -335,6 +337,7 @@ def test_predict_adds_the_offsets_of_all_groups_of_a_sample():
 # Fronts, metrics and the paper's algorithm --------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_front_of_several_attributes_is_what_its_labels_say(from_scratch):
     X, groups = make_data(7, 200)
     front = cluster_front(
@@ -403,7 +406,7 @@ def test_the_alternating_algorithm_improves_every_attribute():
         FairKMeans(2, attributes="each", random_state=0),
         X[:100],
         sensitive_features=groups[:100],
-        algorithm=AlternatingFront(n_starts=6, n_iter=40),
+        algorithm=AlternatingFront(n_init=6, n_iter=40),
     )
     labels = front.labels(-1)
     assert front.relative_balance[-1] == pytest.approx(minimum_balance(labels, groups[:100]))

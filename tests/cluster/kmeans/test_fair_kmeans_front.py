@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 
 from skfair.cluster import (
     AlternatingFront,
@@ -16,7 +17,7 @@ from skfair.cluster import (
     ParetoFront,
     cluster_front,
 )
-from skfair.datasets import load_benchmark, make_fair_blobs
+from skfair.datasets import make_fair_blobs
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score, cluster_share_ratios, share_ratio_score
 
@@ -62,6 +63,7 @@ def check_order(front):
     assert (np.diff(front.balance) > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*of one group", "ignore:Number of distinct clusters")
 @given(draw_problem(), st.integers(1, 5))
 def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_levels):
@@ -95,6 +97,7 @@ def test_a_front_reaches_from_plain_kmeans_to_the_balance_of_the_data(front, blo
     assert front.data_balance == plain.data_balance_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_point_is_behind_a_fit(seed, metric):
@@ -114,6 +117,7 @@ def test_no_point_is_behind_a_fit(seed, metric):
             assert front.cost[i] <= fit.objective_ * (1 + 1e-9)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("sizes", [(5, 5), (6, 4)])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_front_of_few_samples_is_exact(sizes, seed):
@@ -178,7 +182,7 @@ def test_samples_without_weight_get_labels(from_scratch, blobs):
         )
 
 
-@pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_starts=4, n_iter=40)])
+@pytest.mark.parametrize("algorithm", ["alternating", AlternatingFront(n_init=4, n_iter=40)])
 def test_the_alternating_algorithm_makes_a_front(from_scratch, blobs, algorithm):
     X, groups = blobs[0][:60], blobs[1][:60]
     if algorithm == "alternating":
@@ -271,6 +275,7 @@ def test_bad_settings_are_refused(blobs, settings, message):
         cluster_front(kmeans, X, **{"sensitive_features": groups, **settings})
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("seed", "metric"), [(1, "share_ratio"), (5, "balance"), (9, "balance")])
 def test_points_do_not_differ_by_rounding(seed, metric):
     """Sums of weights of 0.1 in another order differ in the last digit, and so do ratios."""
@@ -394,10 +399,13 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
         assert front.share_ratio[i] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
     """Two blobs, each a group: VfairKM finds these costs with few of the others in each."""
-    X, _, groups = load_benchmark("fair_synthetic", variant="equal_ds2")
+    X, groups = make_blobs(
+        [200, 200], centers=[(1, 1), (2.1, 3.5)], cluster_std=0.3, shuffle=False, random_state=1
+    )
     front = cluster_front(FairKMeans(2, random_state=seed), X, sensitive_features=groups)
     expected_costs = {1 / 198: 0.20386894, 2 / 197: 0.22149485, 2 / 196: 0.23007182}
     expected_costs |= {6 / 193: 0.30047018, 11 / 188: 0.4099501}

@@ -55,6 +55,7 @@ BOUNDS = {
 }
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("n_samples", [150, 700])
 def test_shares_are_kept_exactly(bounds, n_samples):
@@ -160,6 +161,8 @@ def test_shares_exceed_bounds_by_the_least_that_integers_allow(seed, upper):
         model.set_params(**{name: beyond}).fit(X, sensitive_features=groups)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n_samples, n_clusters, bound", [(300, 20, 0.6), (300, 20, 0.5)])
 def test_many_small_clusters_keep_the_bound_as_a_balance_would(n_samples, n_clusters, bound):
     X, groups = np.random.default_rng(0).normal(size=(n_samples, 2)), np.arange(n_samples) % 2
@@ -207,6 +210,7 @@ def test_bounds_by_label_are_those_in_the_order_of_groups(features, attributes, 
     assert clone(by_label).min_group_share == bounds
 
 
+@pytest.mark.slow
 def test_groups_that_are_left_out_have_no_maximum():
     X, groups = draw(150)
     names = np.array(["a", "b", "c"])[groups]
@@ -253,6 +257,7 @@ def test_weights_count(recwarn):
     assert not recwarn
 
 
+@pytest.mark.slow
 def test_other_names_change_neither_bounds_nor_clusters():
     X, groups = draw(300)
     shares = shares_of(groups)
@@ -268,6 +273,7 @@ def test_other_names_change_neither_bounds_nor_clusters():
     np.testing.assert_array_equal(models[0].labels_, models[1].labels_)
 
 
+@pytest.mark.slow
 def test_partitioned_data_keep_the_bounds(tmp_path, monkeypatch):
     X, groups = draw(6000)
     shares = shares_of(groups)
@@ -287,6 +293,7 @@ def test_partitioned_data_keep_the_bounds(tmp_path, monkeypatch):
     assert model.assignment_lower_bound_ <= model.inertia_
 
 
+@pytest.mark.slow
 def test_bounds_are_fixed_along_a_front():
     X, groups = draw(300)
     high = shares_of(groups).max() + 0.05
@@ -356,6 +363,8 @@ def test_clusters_of_few_keep_the_bounds(bound):
     assert model.inertia_ <= min(costs, default=np.inf) * (1 + 1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_fit_from_labels_that_keep_the_bounds_has_no_higher_cost(seed):
     X, groups = draw(200, 2, seed)

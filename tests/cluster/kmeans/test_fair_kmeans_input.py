@@ -196,6 +196,8 @@ def test_one_group_of_partitioned_data_is_warned_of_as_in_memory(blobs, tmp_path
         assert clusterer.status_ == "unconstrained"
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("n_groups", [2, 3])
 @pytest.mark.parametrize("n_samples", [120, 600])
 def test_names_of_groups_do_not_matter(n_groups, n_samples):

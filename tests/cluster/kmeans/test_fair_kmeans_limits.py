@@ -78,6 +78,7 @@ def test_all_requirements_hold_up_to_one_sample(drawn):
     assert model.assignment_lower_bound_ <= model.inertia_
 
 
+@pytest.mark.slow
 @reached_or_not
 @given(draw_problem(weighted=True))
 def test_the_status_of_weighted_fits_is_that_of_their_counts(drawn):
@@ -195,6 +196,7 @@ def costs_and_counts(X, groups, n_clusters):
     return costs, counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_share", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share):
     excess = []
@@ -217,6 +219,8 @@ def test_small_problems_have_no_cheaper_clustering_that_is_as_balanced(by_share)
     assert max(excess) < 0.2
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(
     "required",
     [
@@ -287,6 +291,7 @@ def test_multipliers_of_sizes_bound_the_cost_from_below(blobs):
     assert model.offsets_.any()
 
 
+@pytest.mark.slow
 def test_equal_sizes_of_thinned_data():
     X, _, groups = make_fair_blobs(30_000, centers=3, random_state=0)
     model = FairKMeans(
@@ -297,6 +302,7 @@ def test_equal_sizes_of_thinned_data():
     assert model.share_ratio_ >= 0.8
 
 
+@pytest.mark.slow
 def test_all_clusterings_of_a_front_keep_the_sizes(blobs):
     X, groups = blobs
     front = cluster_front(

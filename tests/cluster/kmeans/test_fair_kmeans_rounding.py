@@ -70,6 +70,7 @@ def is_feasible(sizes, n_clusters, settings, level, ratio):
     return solved.x is not None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Groups have fewer members")
 @pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 @pytest.mark.parametrize(
@@ -126,6 +127,8 @@ def alternate_assignment(X, groups, bounds, centers):
     return shares.argmax(axis=0)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_fit_from_a_feasible_clustering_never_costs_more(seed):
     X, groups, bounds = draw_far_samples(seed)
@@ -184,6 +187,8 @@ def test_a_fit_from_labels_within_a_sample_of_the_balance_never_costs_more():
     assert model.constraint_violation_ == 0
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_looser_bound_of_one_front_never_costs_more(seed):
     X, groups, _ = draw_far_samples(seed)

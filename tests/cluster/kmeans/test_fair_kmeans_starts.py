@@ -34,7 +34,7 @@ def draw(seed, n_samples=150):
 # Nested starts ------------------------------------------------------------------------
 
 
-@pytest.mark.covering(1)
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("n_samples", [40, 150, 700])
 def test_more_starts_never_give_a_worse_fit(limits, n_samples):
@@ -52,6 +52,8 @@ def test_more_starts_never_give_a_worse_fit(limits, n_samples):
         assert (np.diff(costs) <= 0).all()
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("limits", ["group shares", "share ratio", "sizes"])
 def test_a_fit_from_its_own_centres_costs_no_more(limits):
     for seed in range(3):

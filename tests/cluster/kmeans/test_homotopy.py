@@ -271,6 +271,7 @@ def test_a_front_has_a_route_from_kmeans_from_every_level_and_from_the_top(monke
     assert starts[-1] >= samples.attainable_balance(3)
 
 
+@pytest.mark.slow
 def test_more_levels_make_a_finer_front():
     X, _, groups = make_fair_blobs(300, group_separation=0.8, random_state=0)
     sizes = [
@@ -318,6 +319,7 @@ def test_thinned_data_lead_to_all_samples():
     )
 
 
+@pytest.mark.slow
 def test_few_rounds_on_all_remain_after_growing_subsamples(monkeypatch):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 20_000)
@@ -373,6 +375,7 @@ def test_an_ascent_takes_fewer_steps_where_many_groups_make_them_expensive():
     assert _MIN_DUAL_ITER == steps(40, 1000) < steps(8, 500) < _MAX_DUAL_ITER
 
 
+@pytest.mark.slow
 def test_many_small_groups_are_balanced():
     rng = np.random.default_rng(0)
     groups = (np.arange(3000) % 150).astype(str)
@@ -413,6 +416,7 @@ def solve(problem, n_clusters):
     return Homotopy()._solve(problem, runs, generator, lambda point: False)[0]
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("n_samples", "n_clusters"), [(9, 2), (8, 3)])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cheapest_clustering_is_found_where_one_cluster_may_contain_a_group(

@@ -35,6 +35,8 @@ def fit(X, n_clusters=N_CLUSTERS, **settings):
     return FairKMeans(n_clusters, min_balance=None, **settings).fit(X)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("smallest", "largest"), [(None, 25), (15, None), (19, 22), (None, 20), (19, 20)]
@@ -191,6 +193,7 @@ def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch
     assert many <= 1.03 * all_clusters
 
 
+@pytest.mark.slow
 def test_equal_weights_scale_costs_and_sizes(blobs):
     plain = fit(blobs, max_cluster_size=0.02)
     settings = {"n_init": 1, "random_state": 0, "max_cluster_size": 0.02}
@@ -202,6 +205,8 @@ def test_equal_weights_scale_costs_and_sizes(blobs):
     np.testing.assert_allclose(model.cluster_sizes_, 2 * plain.cluster_sizes_)
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("bounds", [{"max_cluster_size": 0.02}, {"min_cluster_size": 0.013}])
 def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
@@ -228,6 +233,7 @@ def test_unequal_weights_keep_the_sizes_up_to_a_sample(blobs, bounds):
     assert 0.98 * cost <= model.assignment_lower_bound_ <= cost
 
 
+@pytest.mark.slow
 def test_no_weighted_fit_costs_more_than_labels_that_keep_the_bounds(blobs):
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(blobs))
     settings = {"min_balance": None, "random_state": 1}
@@ -250,6 +256,7 @@ def test_groups_without_bounds_do_not_change_the_clusters(blobs):
     np.testing.assert_allclose(model.group_counts_.sum(axis=0), np.bincount(groups))
 
 
+@pytest.mark.slow
 def test_equal_rows_and_ties_keep_the_sizes():
     X = np.repeat(np.arange(70.0), 10)[:, np.newaxis] // 2
     with pytest.warns(ConvergenceWarning, match="distinct clusters"):  # 35 rows, 60 clusters
@@ -268,6 +275,7 @@ def test_far_samples_and_scales_keep_the_sizes(blobs):
         assert sizes.sum() == len(X)
 
 
+@pytest.mark.slow
 def test_rounds_stop_at_max_iter_and_a_seed_repeats_the_fit(blobs):
     with pytest.warns(UserWarning, match="max_iter=1"):
         model = fit(blobs, max_cluster_size=25, max_iter=1)
@@ -283,6 +291,7 @@ def test_starts_from_given_centres():
     assert model.cluster_sizes_.max() <= 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_no_fit_costs_more_than_labels_that_keep_the_bounds(blobs, dtype):
     X, bounds = blobs.astype(dtype), {"min_cluster_size": 15, "max_cluster_size": 25}
@@ -298,12 +307,14 @@ def test_no_fit_costs_more_than_labels_that_keep_the_bounds(blobs, dtype):
         assert sizes.max() <= 25
 
 
+@pytest.mark.slow
 def test_labels_that_miss_the_bounds_are_a_start(blobs):
     labels = np.minimum(np.arange(len(blobs)), N_CLUSTERS - 1)  # the last cluster has most samples
     model = fit(blobs, init=labels, max_cluster_size=25)
     assert model.cluster_sizes_.max() <= 25
 
 
+@pytest.mark.slow
 def test_more_starts_never_cost_more(blobs):
     costs = [fit(blobs, n_init=n, max_cluster_size=25).inertia_ for n in (1, 3, 5)]
     assert costs == sorted(costs, reverse=True)
@@ -337,6 +348,7 @@ def test_a_callback_ends_the_rounds_within_the_bounds(blobs):
     assert model.cluster_sizes_.max() <= 25
 
 
+@pytest.mark.slow
 def test_partitions_in_memory_get_the_labels_of_the_array(blobs, tmp_path):
     path = tmp_path / "X.parquet"
     pd.DataFrame(blobs, columns=list("abcde")).to_parquet(path, row_group_size=300)
@@ -417,6 +429,7 @@ def test_chunks_of_dask_get_the_labels_of_files(client, vectors, tmp_path):
     assert model.inertia_ == expected.inertia_
 
 
+@pytest.mark.slow
 def test_fifty_clusters_have_one_start_by_default(blobs):
     settings = {"min_balance": None, "max_cluster_size": 0.025, "random_state": 3}
     starts = []
@@ -440,6 +453,7 @@ def test_weighted_labels_as_starts_leave_no_cluster_empty():
     assert model.constraint_violation_ == 0
 
 
+@pytest.mark.slow
 def test_no_move_or_exchange_of_weighted_samples_lowers_the_cost():
     rng = np.random.default_rng(0)
     X, weights, largest = rng.normal(size=(200, 2)), rng.lognormal(0, 0.7, 200), 14

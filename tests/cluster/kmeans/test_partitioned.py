@@ -180,6 +180,7 @@ class Recorder:
             return len(self.rounds) == self.stop_after
 
 
+@pytest.mark.slow
 @pytest.mark.callbacks
 @pytest.mark.parametrize("size", [1500, pytest.param(N_SAMPLES, marks=pytest.mark.slow)])
 def test_callbacks_and_verbose_see_every_pass(monkeypatch, capsys, size):
@@ -279,6 +280,7 @@ def test_partition_boundaries_change_no_label():
     assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_every_attribute_may_be_balanced(open_in_files, tmp_path):
     X, groups, _ = draw()
     frame = pd.DataFrame({"a": groups, "b": np.arange(N_SAMPLES) % 2})
@@ -311,6 +313,7 @@ def test_unclear_clusters_take_few_passes_over_the_data(monkeypatch):
     assert partitioned.constraint_violation_ == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_exact_balance_holds_where_no_sample_is_near_a_tie(monkeypatch, weighted):
     monkeypatch.setattr(_partitioned, "MIN_CANDIDATES", 20)

@@ -24,6 +24,7 @@ def draw(n_samples, seed=0):
     return X, rng.integers(2, size=n_samples)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_sparse_fit_is_that_of_the_dense_samples(name):
@@ -49,6 +50,7 @@ def test_a_sparse_fit_is_that_of_the_dense_samples(name):
     assert model.score(new) == pytest.approx(expected.score(new.toarray()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_new_sparse_samples_take_the_places_that_are_left(dtype):
     X, groups = draw(300)
@@ -62,6 +64,7 @@ def test_new_sparse_samples_take_the_places_that_are_left(dtype):
         assert (model.cluster_sizes_ + np.bincount(labels, minlength=5)).max() <= 75
 
 
+@pytest.mark.slow
 def test_sizes_of_many_clusters_are_exact_and_cost_as_much_as_dense():
     X, _ = draw(1500)
     settings = {"min_balance": None, "max_cluster_size": 27, "n_init": 1, "random_state": 0}
@@ -78,6 +81,8 @@ def test_sizes_of_many_clusters_are_exact_and_cost_as_much_as_dense():
     assert 0.99 * cost <= model.assignment_lower_bound_ <= cost
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("container", [sparse.csc_matrix, sparse.csr_matrix, sparse.coo_array])
 def test_formats_duplicates_and_stored_zeros_change_nothing(container):
     X, groups = draw(200)
@@ -91,6 +96,7 @@ def test_formats_duplicates_and_stored_zeros_change_nothing(container):
         np.testing.assert_array_equal(model.labels_, expected)
 
 
+@pytest.mark.slow
 def test_float32_stays_and_the_input_is_not_changed():
     X, groups = draw(200)
     X = X.astype(np.float32)
@@ -155,6 +161,7 @@ def test_alternating_swaps_require_dense_samples():
         FairKMeans(2, algorithm="alternating").fit(X, sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_a_front_of_sparse_samples_is_that_of_dense_ones():
     X, groups = draw(200)
     kmeans = FairKMeans(3, random_state=0)

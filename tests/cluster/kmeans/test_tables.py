@@ -40,6 +40,7 @@ def tasks(draw):
     return samples_of(rng, n_samples, n_groups, required), labels, n_clusters
 
 
+@pytest.mark.slow
 @given(tasks())
 def test_a_table_keeps_its_limits(task):
     samples, labels, n_clusters = task
@@ -50,6 +51,7 @@ def test_a_table_keeps_its_limits(task):
     assert samples.keeps_limits(table, samples.limits.level)
 
 
+@pytest.mark.slow
 @given(tasks())
 def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task

@@ -98,6 +98,7 @@ def test_every_copy_of_a_repeated_eigenvalue_is_computed(eigen_solver, n_compone
     assert result.objective == pytest.approx(best, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eigen_solver", ITERATIVE)
 def test_nearly_repeated_eigenvalues_do_not_hide_each_other(eigen_solver):
     # 28 components with one, two or three clusters each: many eigenvalues at and just below 1,
@@ -187,6 +188,7 @@ def test_nystroem_nears_the_optimum_as_landmarks_are_added():
     assert gaps[3] == pytest.approx(0, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_nystroem_is_reported_as_not_converged():
     graph, group = block_graph(520, 4, 2)
     result = fair_embedding(
@@ -297,6 +299,7 @@ def test_two_triangles_and_two_nodes_alone():
     assert result.objective == pytest.approx(2)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("eigen_solver", [*EXACT, *ITERATIVE, WITH_ALL_LANDMARKS, "auto"])
 @pytest.mark.parametrize("seed", range(20))
 def test_embeddings_of_graphs_with_isolated_nodes_are_optimal(eigen_solver, seed):

@@ -129,6 +129,7 @@ def test_least_data():
 # Balance ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**16),
     n_clusters=st.integers(1, 4),
@@ -225,6 +226,7 @@ def test_the_warning_of_missing_groups_points_to_the_caller(blobs):
     np.testing.assert_array_equal(fitted.labels_, single_group.labels_)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     "settings",
     [{}, {"assign_labels": "kmeans"}, {"affinity": "nearest_neighbors"}, {"n_landmarks": 30}],

@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.datasets import load_benchmark
 from skfair.cluster import FairSpectralClustering, fair_embedding
-from skfair.datasets import load_benchmark, make_fair_blobs
+from skfair.datasets import make_fair_blobs
 from skfair.metrics import (
     get_scorer,
     group_constraint_residual,
@@ -87,6 +88,7 @@ def test_the_record_of_an_embedding_is_what_the_metrics_measure(blobs, eigen_sol
     assert (fitted.embedding_violation_ > 1e-6) == (eigen_solver == "dca-admm")
 
 
+@pytest.mark.slow
 def test_a_search_without_scoring_takes_the_least_cut(blobs):
     X, groups = blobs
     with sklearn.config_context(enable_metadata_routing=True):
@@ -113,6 +115,7 @@ def lastfm():
     return on_disk(partial(load_benchmark, "lastfm_asia"))
 
 
+@pytest.mark.slow
 def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
     fitted = graph_model(25, min_balance=None).fit(
         lastfm.adjacency, sensitive_features=lastfm.sensitive_features
@@ -120,6 +123,7 @@ def test_lastfm_without_balance_is_cut_better_than_by_plain_kmeans(lastfm):
     assert fitted.objective_ <= 2.85
 
 
+@pytest.mark.slow
 def test_lastfm_is_balanced_up_to_one_sample(lastfm):
     countries = lastfm.sensitive_features
     fitted = graph_model(25, min_balance=1).fit(lastfm.adjacency, sensitive_features=countries)

@@ -209,6 +209,7 @@ def make_chunked(X, groups, chunks):
     return da.from_array(X, chunks=(chunks, -1)), da.from_array(groups, chunks=(chunks,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors"])
 def test_memory_files_and_a_cluster_give_the_same_bits(client, affinity, monkeypatch):
     monkeypatch.setitem(SUBSAMPLE_SIZES, "k-means", 1500)
@@ -234,6 +235,7 @@ def test_files_are_opened_and_named(tmp_path):
     same_bits(fit_model(columns[[0, 1, 2]], columns[3]), fit_model(X, groups))
 
 
+@pytest.mark.slow
 def test_partitions_may_be_empty_or_have_a_single_group(client):
     X, groups = draw()
     order = np.argsort(groups, kind="stable")

@@ -116,6 +116,7 @@ def test_dc_admm_follows_algorithm_1_step_by_step():
     assert alpha != 0.005, "the penalty must have changed"
 
 
+@pytest.mark.slow
 def test_images_of_the_embedding_become_feasible_and_the_embedding_does_not():
     operator = NormalizedAffinity(GRAPH)
     C = group_constraint_basis(GROUPS, 2, operator.degrees)

@@ -43,6 +43,7 @@ def test_graphs_are_distinguished_from_kernels():
     assert not NormalizedAffinity(RBFAffinity(np.arange(6.0)[:, None])).may_be_indefinite
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     monkeypatch.setattr(_eigen_solvers, "ROWS_PER_TASK", 16)
     monkeypatch.setattr(_eigen_solvers, "STRIPE_ROWS", 16)

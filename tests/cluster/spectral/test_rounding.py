@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
+from benchmarks.datasets import load_benchmark
 from skfair.cluster._base import ClusterRequirements
 from skfair.cluster.kmeans._starts import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
@@ -21,7 +22,6 @@ from skfair.cluster.spectral._rounding import (
     round_kmeans,
     round_ncut,
 )
-from skfair.datasets import load_benchmark
 from skfair.groups import check_groups
 from skfair.groups._groups import balance, count_table
 from skfair.metrics import balance_score, normalized_cut
@@ -78,6 +78,7 @@ def cheapest(K, n_clusters, allowed=lambda labels: True):
 # Near the optimum ---------------------------------------------------------------------
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("n_clusters", "min_balance"), [(2, 0.8), (3, 0.8), (3, 0.5)])
 @pytest.mark.parametrize("seed", range(2))
 def test_no_fair_clustering_of_a_small_kernel_is_cheaper(n_clusters, min_balance, seed):
@@ -93,6 +94,8 @@ def test_no_fair_clustering_of_a_small_kernel_is_cheaper(n_clusters, min_balance
     assert normalized_cut(labels, K) == pytest.approx(cheapest(K, n_clusters, is_fair))
 
 
+@pytest.mark.slow
+@pytest.mark.covering(0)
 @pytest.mark.parametrize(("n", "has_pairs"), [(150, True), (200, False)])
 def test_no_change_that_keeps_the_required_balance_lowers_the_cut(n, has_pairs):
     """No single move, and of up to 150 nodes no exchange of two."""
@@ -135,6 +138,7 @@ def test_cliques_are_recovered(rounding):
     assert same_partition(labels, clique)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_clustering_of_a_small_graph_is_cheaper(seed):
     rng = np.random.default_rng(seed)

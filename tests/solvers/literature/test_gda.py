@@ -1,6 +1,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 
 from skfair.losses import Pointwise
 from skfair.solvers import GDA
@@ -25,6 +26,7 @@ def test_the_first_iterations_are_descent_and_ascent(problems):
     assert duals[0] > 0
 
 
+@pytest.mark.slow
 def test_extrapolated_steps_converge_where_plain_steps_cycle(problems):
     """Without curvature, x in the box -1 <= a'x <= 1 and a linear objective: a bilinear game."""
     known = problems.quadratic().problem

@@ -66,6 +66,7 @@ def test_exact_and_linearised_steps_arrive_at_one_answer(problems):
     assert exact.fun == pytest.approx(linear.fun, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_both_multipliers_meet(problems):
     """Theorem 2: lambda - mu vanishes, and mu becomes the multiplier."""
     last = path(PLADA(tol=1e-5), problems.fair())[-1].details
@@ -73,6 +74,7 @@ def test_both_multipliers_meet(problems):
     assert last["lambda"].max() > 1
 
 
+@pytest.mark.slow
 def test_slack_is_bounded(problems):
     """With slack bounded by 0 the row becomes an equation at its upper bound."""
     known = problems.quadratic().problem

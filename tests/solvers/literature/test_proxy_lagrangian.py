@@ -38,6 +38,7 @@ def test_what_it_reports_are_the_decisions_rows_and_the_surrogate_s_slopes(probl
         )
 
 
+@pytest.mark.slow
 def test_three_groups_with_a_free_centre(problems):
     problem = problems.fair(DemographicParity(), n_groups=3, tolerance=0.05)
     result = ProxyLagrangian(max_iter=3000).solve(problem)

@@ -62,6 +62,7 @@ def test_fixed_steps_of_the_benchmark(problems):
         np.testing.assert_allclose(there.evaluation.x, at.x - step, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_drawn_answers_are_as_frequent_as_their_steps_are_long(problems):
     """With steps 3, 2, 1 the three points of a run are drawn in the ratio 3 : 2 : 1."""
     problem = problems.fair(n_groups=1)  # no rows: every iterate is feasible

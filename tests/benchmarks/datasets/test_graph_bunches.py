@@ -1,29 +1,15 @@
 import numpy as np
 import pandas as pd
+import pytest
 from scipy import sparse
 
-from skfair.datasets._points import adjacency_matrix, largest_component, make_graph_bunch
+from benchmarks.datasets import make_rand_laplace
+from benchmarks.datasets.graphs import largest_component, make_graph_bunch
+from skfair.datasets._generators import adjacency_matrix
 
 # 40 - 10 - 30 and 20 - 50, where 60 has no group
 EDGES = np.array([[10, 30], [10, 40], [50, 20], [60, 20]])
 GROUPS = pd.Series(["a", "b", "c", "a", "b"], index=[40, 50, 20, 30, 10], name="country")
-
-
-def test_adjacency_is_symmetric_with_zero_diagonal():
-    adjacency = adjacency_matrix([0, 2], [1, 1], 4)
-    assert isinstance(adjacency, sparse.csr_array)
-    assert adjacency.dtype == np.float64
-    assert adjacency.indices.dtype == np.int32
-    assert adjacency.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-
-
-def test_weights():
-    adjacency = adjacency_matrix([0, 2], [1, 1], 3, weights=np.array([0.5, 2.0]))
-    assert adjacency.toarray().tolist() == [[0, 0.5, 0], [0.5, 0, 2], [0, 2, 0]]
-
-
-def test_no_edges():
-    assert adjacency_matrix([], [], 3).toarray().tolist() == np.zeros((3, 3)).tolist()
 
 
 def test_largest_component():
@@ -49,3 +35,35 @@ def test_bunch_of_the_largest_component():
     assert graph.sensitive_features.tolist() == ["a", "a", "b"]
     assert graph.sensitive_features.cat.categories.tolist() == ["a", "b"]
     assert graph.adjacency.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+
+
+def test_rand_laplace():
+    n = 2000
+    adjacency, groups = make_rand_laplace(n, random_state=0)
+    assert isinstance(adjacency, sparse.csr_array)
+    assert adjacency.nnz / (n * (n - 1)) == pytest.approx(0.1, abs=0.002)
+    assert adjacency.data.min() > 0
+    assert adjacency.data.max() <= 1
+    assert adjacency.data.mean() == pytest.approx(0.5, abs=0.01)
+    assert np.bincount(groups) / n == pytest.approx([0.7, 0.3], abs=0.05)
+
+
+def test_rand_laplace_with_more_groups_and_all_links():
+    adjacency, groups = make_rand_laplace(
+        50, density=1.0, group_shares=[0.2] * 5, random_state=np.random.RandomState(0)
+    )
+    assert adjacency.nnz == 50 * 49
+    assert set(groups) == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"density": 0}, r"density must lie in \(0, 1\]; got 0"),
+        ({"density": 1.5}, "got 1.5"),
+        ({"group_shares": [0.5, 0.6]}, "sum 1"),
+    ],
+)
+def test_rand_laplace_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_rand_laplace(**options)

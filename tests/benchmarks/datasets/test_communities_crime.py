@@ -3,9 +3,10 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.utils import shuffle
 
-from skfair.datasets import communities_crime_groups, load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
+from benchmarks.datasets import BENCHMARKS, communities_crime_groups, load_benchmark
+from skfair.utils._copies import describe_clustered_samples
 
 FILES = ("communities_crime/communities.data", "communities_crime/communities.names")
 
@@ -142,6 +143,13 @@ def test_real_overlapping_groups(real_data):
     for group in (0, 350, 703):  # the name gives the conditions
         expected = data.eval(names[group].replace("&", "and"))
         np.testing.assert_array_equal(membership[:, [group]].toarray().ravel(), expected)
+
+
+def test_real_samples_are_not_described_as_clustered(real_data):
+    real_data(*FILES)
+    X = load_benchmark("communities_crime").data
+    assert describe_clustered_samples(X) is None
+    assert describe_clustered_samples(shuffle(X, random_state=0)) is None
 
 
 @pytest.mark.parametrize("function", [BENCHMARKS["communities_crime"], communities_crime_groups])

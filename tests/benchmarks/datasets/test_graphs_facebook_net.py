@@ -3,9 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
-from skfair.datasets._points import adjacency_matrix
+from benchmarks.datasets import BENCHMARKS, load_benchmark
+from skfair.datasets._generators import adjacency_matrix
 
 FILES = ("facebooknet/Facebook-known-pairs_data_2013.csv", "facebooknet/metadata_2013.txt")
 

@@ -1,19 +1,22 @@
-"""Data sets of papers, by name."""
+"""Data sets on which papers compare methods, by name. The package itself has those of users."""
 
 from collections.abc import Callable
 from typing import Any
 
-from skfair.datasets._census import fetch_a9a
-from skfair.datasets._generators import fetch_mslr, make_elliptical, make_fair_synthetic
-from skfair.datasets._people import fetch_communities_crime
-from skfair.datasets._points import (
+from benchmarks.datasets.adult import fetch_a9a
+from benchmarks.datasets.communities import communities_crime_groups, fetch_communities_crime
+from benchmarks.datasets.graphs import fetch_facebook_net, fetch_lastfm_asia, make_rand_laplace
+from benchmarks.datasets.points import (
     fetch_ds577,
-    fetch_facebook_net,
     fetch_four_area,
-    fetch_lastfm_asia,
     fetch_thyroid,
+    make_elliptical,
+    make_fair_synthetic,
 )
+from benchmarks.datasets.search_results import fetch_mslr
 from skfair.utils._checks import check_choice
+
+__all__ = ["BENCHMARKS", "communities_crime_groups", "load_benchmark", "make_rand_laplace"]
 
 BENCHMARKS: dict[str, Callable] = {
     "a9a": fetch_a9a,
@@ -80,7 +83,7 @@ def load_benchmark(name: str, **options: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.datasets import load_benchmark
+    >>> from benchmarks.datasets import load_benchmark
     >>> X, y, groups = load_benchmark("fair_synthetic", variant="unequal_ds1")
     >>> np.bincount(y).tolist(), np.bincount(groups).tolist()
     ([150, 150, 50, 50], [300, 100])

@@ -3,8 +3,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
+from benchmarks.datasets import BENCHMARKS, load_benchmark
 
 FILE = "synthetic2d/DS-577.arff"
 

@@ -3,9 +3,9 @@ import warnings
 import numpy as np
 import pytest
 
-from skfair.datasets import fetch_adult, load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
-from skfair.datasets._census import A9A_ENCODING
+from benchmarks.datasets import BENCHMARKS, load_benchmark
+from benchmarks.datasets.adult import A9A_ENCODING
+from skfair.datasets import fetch_adult
 
 FILES = ("adult/adult.data", "adult/adult.test")
 

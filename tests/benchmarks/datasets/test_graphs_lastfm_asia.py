@@ -3,9 +3,8 @@ import warnings
 import pandas as pd
 import pytest
 
-from skfair.datasets import _points, load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
-from skfair.datasets._points import adjacency_matrix
+from benchmarks.datasets import BENCHMARKS, graphs, load_benchmark
+from skfair.datasets._generators import adjacency_matrix
 
 FILES = ("lastfm/lastfm_asia_edges.csv", "lastfm/lastfm_asia_target.csv")
 
@@ -17,7 +16,7 @@ COUNTRIES = "id,target\n0,8\n1,17\n2,17\n3,8\n4,8\n5,3\n"
 def small(replace_file, monkeypatch):
     replace_file("lastfm/lastfm_asia_edges.csv", EDGES)
     replace_file("lastfm/lastfm_asia_target.csv", COUNTRIES)
-    monkeypatch.setattr(_points, "MIN_USERS", 2)
+    monkeypatch.setattr(graphs, "MIN_USERS", 2)
 
 
 def test_small_countries_go_before_the_component_is_taken(small):

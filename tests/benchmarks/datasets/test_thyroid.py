@@ -2,8 +2,7 @@ import warnings
 
 import pytest
 
-from skfair.datasets import load_benchmark
-from skfair.datasets._benchmarks import BENCHMARKS
+from benchmarks.datasets import BENCHMARKS, load_benchmark
 
 FILES = ("thyroid/ann-train.data", "thyroid/ann-test.data")
 

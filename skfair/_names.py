@@ -1,0 +1,57 @@
+"""Public submodules, and errors that say which of them has a name."""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+SUBMODULES = (
+    "audit",
+    "callbacks",
+    "classification",
+    "cluster",
+    "constraints",
+    "datasets",
+    "exceptions",
+    "losses",
+    "metrics",
+    "model_selection",
+    "monitoring",
+    "groups",
+    "plotting",
+    "preprocessing",
+    "ranking",
+    "regression",
+    "solvers",
+    "statistics",
+    "surrogates",
+    "torch",
+)
+"""Submodules of the package that users import from."""
+
+
+def refuse_unknown_names(module):
+    """Make the ``__getattr__`` of a public module, which Python calls for names that it lacks."""
+
+    def __getattr__(name):
+        raise AttributeError(describe_missing(module, name))
+
+    return __getattr__
+
+
+def describe_missing(module, name):
+    """The message of a module that lacks a name, and where the name is if it is public."""
+    message = f"module {module!r} has no attribute {name!r}"
+    homes = [] if name.startswith("_") else [f"skfair.{home}" for home in _find_homes(name)]
+    if homes:
+        message += f": {name} is in {homes[0]}: from {homes[0]} import {name}"
+    return message
+
+
+def _find_homes(name):
+    """Submodules that list a public name; their files are read, since imports take seconds."""
+    for submodule in SUBMODULES:
+        tree = ast.parse(Path(find_spec(f"skfair.{submodule}").origin).read_text("utf-8"))
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+                if name in ast.literal_eval(statement.value):
+                    yield submodule

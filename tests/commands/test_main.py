@@ -1,0 +1,36 @@
+"""The program ``python -m skfair`` itself."""
+
+import subprocess
+import sys
+
+import pytest
+
+from skfair.__main__ import COMMANDS, main
+
+HELP = """
+import sys
+from skfair.__main__ import main
+try:
+    main(["--help"])
+except SystemExit as ended:
+    sys.exit(sorted({"numpy", "pandas", "sklearn"} & set(sys.modules)) or ended.code)
+"""
+
+
+def test_help_waits_for_no_package():
+    subprocess.run([sys.executable, "-c", HELP], check=True, stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_describes_itself_and_its_options(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert ended.value.code == 0 and text.startswith(f"usage: python -m skfair {name} ")
+    assert "The exit status is" in text and "--json" in text
+
+
+def test_an_unknown_command_is_refused_with_the_known_ones(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["audit"])
+    assert ended.value.code == 2 and "choose from" in capsys.readouterr().err
