@@ -320,8 +320,7 @@ class ConstrainedERMClassifier(LinearClassifier):
             says what must hold.
         """
         validate_params(self)
-        # Constraints by name become objects; the request is what a message about missing groups
-        # says.
+        # Constraints by name become objects.
         constraints = resolve_constraints(self.constraint, self.tolerance)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"groups": groups, "group_probabilities": group_probabilities}

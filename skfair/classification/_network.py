@@ -157,6 +157,10 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     returns the best), and its last layer enforced. Before the first epoch is over, and while the
     last layer is enforced, it leaves the earlier fit as it was.
 
+    Fits of several `random_state` end at different local minima. With the default settings and 800
+    samples, objectives of six seeds differed by 2 % on one data set and by 29 % on another, and
+    errors by 2 to 4 percentage points. Where that matters, fit several and compare `objective_`.
+
     Examples
     --------
     >>> import numpy as np

@@ -487,17 +487,22 @@ def _describe_windows(monitor, summary, period):
         yield f"{verdict_text('open', quantity, bound, attributes, when)}."
         return
     window, last = judged.iloc[0], time_text(summary, summary["time"].iloc[-1])
-    verdict, share = window["verdict"], {"contradicted": 4, "shown": 2}[window["verdict"]]
+    verdict = window["verdict"]
     when = (
         f" in the last {_count_batches(window['n_batches'], period)}, from "
         f"{time_text(summary, window['start'])} to {last}"
     )
+    falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"
+    if verdict == "contradicted":
+        falsely = (
+            f"While the tolerance is kept, {monitor.run_length:g} {_plural(period)} pass on "
+            "average, at least, until a page says so falsely"
+        )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
         f"{verdict_text(verdict, quantity, bound, attributes, when)}. Observed: "
         f"{quantity.values(rates, groups, sizes)}, "
-        f"{quantity.size(window['gap'], window['low'], window['high'])}. A page says so falsely "
-        f"with probability 1 / {share * monitor.run_length:g} at most."
+        f"{quantity.size(window['gap'], window['low'], window['high'])}. {falsely}."
     )
 
 
@@ -552,8 +557,8 @@ def _describe_verdict(monitor, summary):
         first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         return (
-            f"Shown since the {start}{without}: the tolerance is kept, first shown in {first}, "
-            f"with an e-value of {monitor.evidence_for_:.3g} now."
+            f"Shown on average since the {start}{without}: the tolerance is kept, first shown in "
+            f"{first}, with an e-value of {monitor.evidence_for_:.3g} now."
         )
     if not len(alarms) and len(shown):
         return _describe_lapse(monitor, summary, shown.iloc[-1], without)

@@ -140,8 +140,8 @@ def fit_samples(estimator, check, X, y, columns, constraints):
     check_missing_group_settings(estimator, constraints, {"group_interactions": False})
     training = check(estimator, X, y, columns, bool(constraints))
     training = estimate_missing_groups(training, estimator.missing)
-    # The penalty must not depend on the unit of y: fit it in standard deviations.
     check_loss(estimator, "numbers" if training.classes is None else "classes")
+    # The penalty must not depend on the unit of y: fit it in standard deviations.
     if training.classes is None:
         training = standardize_target(training, estimator.fit_intercept)
     return fit_linear_model(estimator, X, y, training, constraints)

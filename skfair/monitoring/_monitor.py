@@ -286,8 +286,10 @@ class GapMonitor(BaseEstimator):
         Largest `sample_weight` that can occur.
     windows : tuple of int, default=(3, 6, 12)
         Numbers of the last batches whose pooled rates are judged after each batch. Needs
-        `run_length`: a page says falsely that a window is above the tolerance with probability
-        ``1 / (4 * run_length)``, and that one is within it with ``1 / (2 * run_length)``, at most.
+        `run_length`, whose false alarms windows and detector share: the limits of windows have the
+        errors with which three quarters of them come from windows, in simulated batches of equal
+        size and normal means. A page says falsely that a window is within the tolerance with
+        probability ``1 / (2 * run_length)`` at most.
         Windows with unequal weights, or without two groups of sufficient size, are not judged.
     min_group_size : int, default=30
         Samples that the rate of a group must count, so far or in a window or batch, to be compared

@@ -1,22 +1,28 @@
 """What the last batches say, whatever was before: limits of pooled rates at every look."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import unscale_mean
 from skfair.statistics import rate_limits
 from skfair.utils._verdicts import Verdict, find_verdict
 
-ALARM_SHARE = 4.0
-"""The detector, and the windows of a page, each raise a false alarm once in so many run lengths.
+_ALARM_SHARE = 0.75
+"""Share of the false alarms that windows raise; the detector may raise the others."""
 
-By the union bound there is a false alarm in T batches with probability T / (2 run_length) at most,
-and the mean number of batches until one is at least the sum of 1 - T / (2 run_length) over T, which
-is the run length.
-"""
+_LARGEST_ERROR = 0.05
+"""Error of a lower limit of a window, at most, however short the run length."""
+
+_N_BATCHES, _LONGEST_STREAM = 1_000_000, 1000
+"""Batches that are simulated to find this error, in streams of so many at most."""
+
+_LONGEST_RUN = 100_000
+"""Run length up to which enough of these streams have an alarm."""
 
 _WITHIN_SHARE = 2.0
 """A page says falsely that the tolerance is kept in one of so many run lengths at most."""
@@ -69,20 +75,44 @@ def pool_tables(tables):
     return cells
 
 
+@lru_cache
+def find_alarm_error(run_length, windows):
+    """Error of the lower limit of each window, so that alarms are false once in a run length.
+
+    The run length T of false alarms has the probability exp(-t / run_length) to exceed t, about,
+    since alarms are rare. In simulated streams of normal batches of equal size, whose gap is just
+    the tolerance, the largest excess of a window in any batch, in standard errors, has the quantile
+    of this probability. The error is that of the union bound over windows and batches at least, and
+    where alarms are too rare for simulations.
+    """
+    rate, length = _ALARM_SHARE / run_length, int(np.ceil(min(run_length, _LONGEST_STREAM)))
+    if run_length > _LONGEST_RUN:
+        return rate / len(windows)
+    steps = np.random.default_rng(0).standard_normal((_N_BATCHES // length, length))
+    sums, largest = np.pad(np.cumsum(steps, axis=1), ((0, 0), (1, 0))), np.full(len(steps), -np.inf)
+    for n in windows:
+        excess = (sums[:, n:] - sums[:, :-n]) / np.sqrt(n)
+        largest = np.maximum(largest, excess.max(axis=1, initial=-np.inf))
+    z = np.quantile(largest, np.exp(-rate * length), method="higher")
+    return min(max(float(special.ndtr(-z)), rate / len(windows)), _LARGEST_ERROR)
+
+
 def judge_windows(settings, comparisons, rows):
     """The windows at the end of these rows, shortest first; none where nothing can be said.
 
     A sum of independent values between 0 and 1 whose means differ has smaller tails than a binomial
     one of the same mean (W. Hoeffding, "On the distribution of the number of successes in
     independent trials", Annals of Mathematical Statistics 27, 1956), so that limits of pooled rates
-    hold for the mean rate of a window, and no rate is assumed constant. "contradicted" has 1 /
-    (4 run_length) of the error, divided among windows and contrasts, "shown" 1 / (2 run_length),
-    divided among windows: each contrast must be within the tolerance (intersection-union).
+    hold for the mean rate of a window, and no rate is assumed constant. "contradicted" has the
+    error of `find_alarm_error`, divided among contrasts, "shown" 1 / (2 run_length), divided among
+    windows: each contrast must be within the tolerance (intersection-union).
     """
     if settings.run_length is None or not settings.windows:
         return []
-    n_pages = settings.run_length * len(settings.windows)
-    errors = 1.0 / (ALARM_SHARE * n_pages), 1.0 / (_WITHIN_SHARE * n_pages)
+    errors = (
+        find_alarm_error(settings.run_length, settings.windows),
+        1.0 / (_WITHIN_SHARE * settings.run_length * len(settings.windows)),
+    )
     windows = [
         _judge_window(settings, comparisons, rows[-length:], *errors)
         for length in settings.windows
@@ -107,8 +137,8 @@ def find_delay(settings, comparisons, rows, gap):
     if settings.run_length is None or not settings.windows or not hypothesis.compares_group_pairs:
         return None
     compared, gap = find_compared(settings, pooled), gap / np.ptp(settings.range)
-    n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
-    n_pages = ALARM_SHARE * settings.run_length * len(settings.windows)
+    error = find_alarm_error(settings.run_length, settings.windows)
+    error /= max(_count_on_edge(settings, compared), 1)
     cells = [(n / len(rows), float(n @ rates / n.sum())) for _, n, rates in compared.values()]
     for delay in range(1, max(settings.windows) + 1 if cells else 1):
         for length in settings.windows:
@@ -117,7 +147,7 @@ def find_delay(settings, comparisons, rows, gap):
                 means = np.full(len(n), mean)
                 change = -gap if mean >= gap else min(gap, 1.0 - mean)
                 means[n.argmin()] += change * min(1.0, delay / length)
-                ends = rate_limits(means, n * length, 1.0 - 1.0 / (n_pages * n_contrasts))
+                ends = rate_limits(means, n * length, 1.0 - error)
                 lows.append(hypothesis.lower_limit(means, *ends))
             if length <= len(rows) + delay and min(lows) > settings.scaled_tolerance:
                 return delay
@@ -132,9 +162,8 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
     hypothesis, compared = settings.hypothesis, find_compared(settings, pooled)
     if not compared:
         return None
-    # Lower limits share the error among all contrasts, upper ones do not.
-    n_contrasts = sum(hypothesis.count_contrasts(len(codes)) for codes, *_ in compared.values())
-    errors = error_above / n_contrasts, error_within
+    # Lower limits share the error among contrasts, upper ones do not.
+    errors = error_above / _count_on_edge(settings, compared), error_within
     low, high = _limit_gap(hypothesis, [one[1:] for one in compared.values()], *errors)
     is_shown, is_contradicted = high <= settings.scaled_tolerance, low > settings.scaled_tolerance
     # Groups whose numbers change differently must show the same if compared batch by batch.
@@ -155,6 +184,12 @@ def _judge_window(settings, comparisons, rows, error_above, error_within):
         find_verdict(is_shown, is_contradicted),
         _find_extremes(settings, comparisons, widest, *compared[widest]),
     )
+
+
+def _count_on_edge(settings, compared):
+    """Number of contrasts that can err together while the tolerance is kept."""
+    count, tolerance = settings.hypothesis.count_on_edge, settings.tolerance
+    return sum(count(len(codes), tolerance) for codes, *_ in compared.values())
 
 
 def _limit_gap(hypothesis, cells, error_low, error_high):

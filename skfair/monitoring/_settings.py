@@ -21,7 +21,6 @@ from skfair.constraints import (
 from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
-from skfair.monitoring._recent import ALARM_SHARE
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
 from skfair.statistics import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
@@ -35,6 +34,9 @@ _HYPOTHESES = (
 
 _N_LEVELS = 60
 """Levels of the gap, besides the tolerance, at which intervals can end."""
+
+_DETECTOR_SHARE = 4.0
+"""Beside windows the detector raises a false alarm once in so many run lengths at most."""
 
 _FIRST_SHARE = 0.9
 """Share of the error before the first restart, if there are any; all later ones have the rest."""
@@ -99,7 +101,7 @@ class Settings:
     @property
     def change_needed(self):
         """Statistic of the e-detector that raises an alarm, beside windows or alone."""
-        return self.run_length * (ALARM_SHARE if self.windows else 1.0)
+        return self.run_length * (_DETECTOR_SHARE if self.windows else 1.0)
 
     def unscale(self, level):
         """A level between 0 and 1 in units of the mean."""

@@ -86,6 +86,10 @@ class DifferenceHypotheses:
         """Number of ordered pairs."""
         return n_groups * (n_groups - 1)
 
+    def count_on_edge(self, n_groups, tolerance):
+        """Largest number of ordered pairs that can differ by just the tolerance."""
+        return n_groups**2 // 4 if tolerance > 0 else self.count_contrasts(n_groups)
+
     def lower_limit(self, means, low, high):
         """Lower limit of the largest difference, from limits of the means."""
         differences = np.subtract.outer(means, means)
@@ -166,6 +170,10 @@ class MeanHypotheses:
 
     def count_contrasts(self, n_groups):
         """Number of groups."""
+        return n_groups
+
+    def count_on_edge(self, n_groups, tolerance):
+        """Number of groups, all of which can have just the mean that is allowed."""
         return n_groups
 
     def lower_limit(self, means, low, high):

@@ -58,9 +58,10 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     page = run(path, "--by", "month")
     written = capsys.readouterr().out
     assert "3,600 samples in 2 groups by sex were counted in 6 batches, from 2026-01-01" in written
-    assert "Contradicted since 2026-05-01" in written and "most likely since 2026-04-01" in written
+    assert "Contradicted since 2026-04-01" in written and "most likely since 2026-03-01" in written
     assert page.count('<p class="finding">') == 5
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written
+    assert "100 months pass on average, at least, until a page says so falsely" in written
     # One marker and one bar of the band for each month; three gaps are above the tolerance.
     assert "<svg" in page and page.count("<rect") == 6
     assert page.count("<circle") == page.count("<path") == 3
@@ -158,8 +159,8 @@ def test_the_figures_are_written_as_json(path):
     results = json.loads(out.read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert results["verdict"] in ("contradicted", "open") and len(results["findings"]) == 5
     assert [one["n"] for one in results["batches"]] == BY_MONTH.tolist()
-    assert results["since"] == "2026-04-01T00:00:00" and results["run_length"] == 100
-    assert results["alarms"][0]["batch"] == 5
+    assert results["since"] == "2026-03-01T00:00:00" and results["run_length"] == 100
+    assert results["alarms"][0]["batch"] == 4
     rates = pd.DataFrame(results["rates"])
     april = (LOG["sex"] == "f") & LOG["date"].str.startswith("2026-04")
     selected = (LOG["decision"][april] == "yes").mean()

@@ -50,7 +50,7 @@ def test_windows_are_by_calendar_and_absent_months_are_named(monitor):
 def test_a_month_without_decisions_may_raise_an_alarm(monitor):
     """The window that it ends is about other months than the one before."""
     for month in (1, 2, 3, 5):
-        results = monitor(draw_month(month, 0.45 * (month == 3)), "--state", "s.json")
+        results = monitor(draw_month(month, 0.38 * (month == 3)), "--state", "s.json")
     batches = pd.DataFrame(results["batches"])
     assert batches["n"].tolist() == [400, 400, 400, 0, 400]
     assert batches["verdict"].tolist()[2:4] == ["open", "contradicted"]
