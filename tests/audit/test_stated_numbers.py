@@ -180,7 +180,7 @@ def expect_monitor(table):
 
 def print_answers(table):
     """All that reports, claims, changes, searches and monitors say of a table."""
-    whole, half = audit(table), len(table) // 2
+    complete, half = audit(table), len(table) // 2
     parts = [audit(one) for one in (table[:half], table[half:])]
     monitor, known = GapMonitor("demographic_parity", 0.1), table[table["sex"].isin(["f", "m"])]
     for month in range(4):
@@ -188,11 +188,11 @@ def print_answers(table):
         monitor.update(None, batch["d"], sensitive_features=batch[["sex"]], time=month)
     bounds = [DemographicParity(ratio=0.8), MinimumRate("selection_rate", 0.4)]
     answers = [
-        *whole.report().findings,
-        whole.certify(tolerance=0.15),
-        *(whole.certify(one) for one in bounds),
+        *complete.report().findings,
+        complete.certify(tolerance=0.15),
+        *(complete.certify(one) for one in bounds),
         *parts[0].compare(parts[1]).findings,
-        whole.subgroups(),
+        complete.subgroups(),
         *monitor_findings(monitor),
     ]
     return "\n".join(map(str, answers))
