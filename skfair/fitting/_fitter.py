@@ -322,6 +322,8 @@ def _search_planes(lines, best):
             parameters[n_before:] += step * direction
             beside = best._replace(parameters=parameters, scores=best.scores + step * slopes)
             starts.append((beside, across))
+        if not starts:  # one feature alone
+            break
         points = lines.better_points(starts)
         latest = next(lines.improvements(points), best)
         if latest is best:
