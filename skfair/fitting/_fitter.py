@@ -322,7 +322,7 @@ def _search_planes(lines, best):
             parameters[n_before:] += step * direction
             beside = best._replace(parameters=parameters, scores=best.scores + step * slopes)
             starts.append((beside, across))
-        if not starts:  # one feature alone
+        if not starts:  # all lines are along single coefficients
             break
         points = lines.better_points(starts)
         latest = next(lines.improvements(points), best)

@@ -127,6 +127,18 @@ def test_columns_far_from_0_keep_their_digits(data):
     assert keeps_tolerance(fitted, far, y, groups)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_few_samples_with_an_intercept_per_group_keep_the_tolerance(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 3)) + 0.5 * groups[:, np.newaxis]
+    y = (X.sum(axis=1) + rng.logistic(size=300) > 1).astype(int)
+    model = ConstrainedERMClassifier(tolerance=0.05, group_interactions="intercept")
+    model.fit(X, y, sensitive_features=groups)
+    decided = model.predict(X, sensitive_features=groups)
+    assert demographic_parity_difference(y, decided, sensitive_features=groups) <= 0.05
+
+
 # The solver may not reach its own tolerance with so few digits.
 @pytest.mark.filterwarnings("ignore:SQP stopped after:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("group_interactions", [False, "intercept", True])

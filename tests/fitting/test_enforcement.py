@@ -177,13 +177,6 @@ def test_scores_of_0_by_rounding_are_moved_away_from_0():
     assert losses.evaluate(parameters, unclear.result).has_stable_decisions
 
 
-def test_one_feature_alone_is_searched():
-    for seed in range(5):
-        X, target, groups = draw(seed, n_samples=60)
-        fitter = make_fitter(X[:, :1], target, groups, [DemographicParity()], tolerance=0.02)
-        assert enforce(fitter, "auto").error <= enforce(fitter, "intercept").error
-
-
 def test_a_row_of_zeros_without_an_intercept_is_searched():
     X, target, groups = draw(3, n_samples=200)
     X[7] = 0.0
