@@ -355,7 +355,7 @@ class AuditData:
         X : array-like of shape (n_samples, n_features)
             Held-out data, used in no step of the model's making: neither for the fit, nor for the
             choice among models. If all columns are partitioned (Dask, ``open_blocks``), predictions
-            are made and counted where the rows are, without scores and comparison with `X_fit`.
+            are made and counted where the rows are, without scores.
         y : array-like of shape (n_samples,), default=None
             True classes or values; None if they are not known. Single ones may be missing.
         sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
@@ -374,19 +374,25 @@ class AuditData:
         sklearn.exceptions.NotFittedError
             If it is not fitted.
         ValueError
-            As for :meth:`from_predictions`, and if most rows of X are in `X_fit`.
+            As for :meth:`from_predictions`, and if most rows of X are in `X_fit`, or X is
+            partitioned and the estimator no classifier, or `X_fit` is passed.
 
         Warns
         -----
         UserWarning
-            If some rows of X are in `X_fit`, or samples look like several of one person or
-            household, which are not independent.
+            If some rows of X are in `X_fit`, samples look like several of one person or
+            household, which are not independent, or X is partitioned and the estimator has scores.
         """
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
         if are_counted(X, y, known.labels, sample_weight, control_features):
             check_fitted_model(estimator)
+            if X_fit is not None:
+                raise argument_error(
+                    "X_fit must be None where X is partitioned, since equal rows are found in "
+                    "memory. Leave it out, or pass samples in memory, as in X.compute()."
+                )
             columns, known, control_features, weights = count_predictions(
                 {"y_true": y}, known, sample_weight, control_features, estimator, X
             )

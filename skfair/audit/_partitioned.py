@@ -5,7 +5,7 @@ from sklearn.base import is_classifier
 
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.partitions._collections import is_partitioned, partitions_of
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, join_names, warn
 
 MAX_DISTINCT_ROWS = 100_000
 """Distinct rows of all columns together up to which samples are counted."""
@@ -28,6 +28,12 @@ def count_predictions(columns, known, sample_weight, control_features, estimator
             "estimator must be a classifier where X is partitioned, since an audit counts equal "
             f"predictions there, but a {type(estimator).__name__} was passed. Pass samples in "
             "memory, as in X.compute()."
+        )
+    if hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function"):
+        warn(
+            "Predictions of partitioned samples are counted where the rows are, which areas, "
+            "calibration and other metrics of scores do not allow: they are left out. Pass samples "
+            "in memory for them, as in X.compute()."
         )
     scores = {"y_score": columns.get("y_score"), "sample_weight": sample_weight}
     uncounted = [name for name, column in scores.items() if column is not None]
@@ -78,7 +84,9 @@ def _count_block(block, estimator):
     columns = {name: rows for name, rows in block.items() if name != "X"}
     if estimator is not None:
         arguments = estimator, block["X"], None, block["sensitive_features"]
-        (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*arguments)
+        y_pred = estimator.classes_[:0]
+        if len(block["X"]):  # few estimators predict no sample
+            (y_pred,), _ = ARGUMENTS_BY_METRIC_KIND["clustering"](*arguments)
         columns = {"y_pred": y_pred} | columns
     frames = [pd.DataFrame(rows).reset_index(drop=True) for rows in columns.values()]
     counts = pd.Series(1.0, index=frames[0].index)

@@ -119,6 +119,11 @@ def test_predictions_of_a_model_are_counted_where_the_rows_are(table, monkeypatc
     columns = lazy[["age"]], lazy["y"]
     settings = {"sensitive_features": lazy["sex"], "pos_label": "yes"}
     assert_equal_answers(Audit.from_estimator(model, *columns, **settings), known)
+    with pytest.raises(ValueError, match="X_fit must be None where X is partitioned"):
+        Audit.from_estimator(model, *columns, X_fit=table[["age"]], **settings)
+    model.predict_proba = None
+    with pytest.warns(UserWarning, match="metrics of scores do not allow: they are left out"):
+        Audit.from_estimator(model, *columns, **settings)
     regressor = LinearRegression().fit([[1.0]], [1.0])
     with pytest.raises(ValueError, match="estimator must be a classifier where X is partitioned"):
         Audit.from_estimator(regressor, *columns, **settings)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -45,6 +46,17 @@ CLASSIFIER = ConstrainedERMClassifier(tolerance=0.1).fit(
 )
 CLUSTERS = FairKMeans(2, min_balance=0.8, random_state=0).fit(FEATURES, sensitive_features=SEX)
 FROZEN = FrozenEstimator(LogisticRegression().fit(FEATURES, DATA["y"]))
+
+
+class Decisions(ClassifierMixin, BaseEstimator):
+    """The decisions of a classifier without its scores."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return CLASSIFIER.predict(X)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -108,7 +120,7 @@ MEASURES = {
         d["y"], CLASSIFIER.predict(d["X"]), sensitive_features=d["groups"]
     ).gaps["gap"],
     "audit": lambda d: report_model(
-        CLASSIFIER, d["X"], d["y"], sensitive_features=d["groups"]
+        Decisions().fit(None, DATA["y"]), d["X"], d["y"], sensitive_features=d["groups"]
     ).gaps["gap"],
 }
 CALLS = FITS | PREDICTIONS | MEASURES
