@@ -51,6 +51,7 @@ from skfair.statistics import (
     required_sample_size,
 )
 from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
+from skfair.utils._numbers import number_text
 from skfair.utils._verdicts import find_verdict
 
 _NEGLIGIBLE_MARGIN = 1e-9
@@ -215,8 +216,23 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
         n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
         attributes=tuple(name for name in attributes or () if isinstance(name, str)),
-        assumption=known.describe_assumption(),
+        assumption=" and ".join(
+            filter(None, [known.describe_assumption(), _assume_no_rare_values(largest, limits)])
+        ),
         left_out=tuple(dict.fromkeys(left_out)),
+    )
+
+
+def _assume_no_rare_values(largest, limits):
+    """What is assumed of values without bound that no sample shows; empty for others.
+
+    A value of a share p of n samples is missing with probability (1 - p)^n, .05 at 3 / n.
+    """
+    if np.isfinite(largest) or not limits.sizes:
+        return ""
+    percent = number_text(min(100.0, 300.0 / min(limits.sizes.values())), 2)
+    return (
+        f"if values of less than {percent} % of a group, which its samples may lack, change no mean"
     )
 
 

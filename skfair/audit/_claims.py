@@ -72,7 +72,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
     shown_threshold : float or None
         Where it is not shown: the strictest bound, to three digits, that these data show.
     assumption : str
-        What is assumed of samples whose group is not known; empty if there are none.
+        What is assumed of samples whose group is not known, and of values without bound that no
+        sample shows; empty if there are none.
     left_out : tuple
         Groups that are too small to be compared, about which nothing is said.
     n_missing : dict of str to int

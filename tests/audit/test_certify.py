@@ -819,3 +819,19 @@ def test_an_audit_of_a_model_without_outcomes_certifies_selection_rates():
         audit.certify("equalized_odds", 0.3)
     with pytest.raises(ValueError, match="scores without decisions"):
         audit.top(100).certify(tolerance=0.3)
+
+
+def test_claims_of_values_without_bound_assume_that_samples_lack_none():
+    rng = np.random.default_rng(0)
+    target, groups = 100.0 * rng.normal(size=900), np.repeat(["f", "m"], [300, 600])
+    predicted = target + 10.0 * rng.normal(size=900)
+    audit = Audit.from_predictions(target, predicted, sensitive_features=groups)
+    claim = audit.certify("mean_parity", tolerance=50.0)
+    # A value of 1 % of the population is missing from 300 samples with probability .05.
+    assert 0.99**300 == pytest.approx(0.05, abs=0.002)
+    assert str(claim).endswith(
+        "This holds if values of less than 1 % of a group, which its samples may lack, change no "
+        "mean."
+    )
+    bounded = Audit.from_predictions(target > 0, predicted > 0, sensitive_features=groups)
+    assert "which its samples may lack" not in str(bounded.certify(tolerance=0.5))
