@@ -121,3 +121,11 @@ def test_a_guide_page_uses_each_public_name():
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     code = re.findall(r"`+[^`]+`+|^(?: {3,}|>>> ).*$", text, flags=re.MULTILINE)
     assert {*PUBLIC} - set(re.findall(r"\w+", "\n".join(code))) == set()
+
+
+def test_signatures_that_a_question_mark_prints_are_short():
+    for name, thing in CALLABLES.items():
+        if thing.__module__ == "skfair.exceptions":  # which Python constructs
+            continue
+        is_estimator = inspect.isclass(thing) and issubclass(thing, BaseEstimator)
+        assert len(str(inspect.signature(thing))) <= (850 if is_estimator else 600), name

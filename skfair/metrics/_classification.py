@@ -1,5 +1,7 @@
 """Differences and ratios of rates of a classifier between groups, also within strata."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning

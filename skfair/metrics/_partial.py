@@ -1,5 +1,7 @@
 """Partial fairness metrics: groups compared on an interval of percentiles of the scores."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 

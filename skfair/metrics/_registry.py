@@ -1,5 +1,7 @@
 """Registry of the metrics, for scorers, documentation and common tests."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +77,7 @@ class Metric:
 _DECISION_KINDS = ("classification", "decision", "labelled_decision")
 """Kinds of metrics that compare rates of decisions."""
 
-METRICS: dict[str, "Metric"] = {}
+METRICS: dict[str, Metric] = {}
 """Metrics by name, filled by `register_metric`."""
 
 

@@ -1,5 +1,7 @@
 """Metrics of predictions that are no decisions: errors, losses, distributions, rankings."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable
 

@@ -1,5 +1,7 @@
 """Fairness metrics as scorers for scikit-learn's searches and cross-validation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, singledispatch, wraps

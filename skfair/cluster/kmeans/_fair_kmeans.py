@@ -341,6 +341,11 @@ ACCEPTED = {"dtype": FLOATS, "order": "C", "accept_sparse": "csr"}  # X, as scik
 ALGORITHMS = {"homotopy": Homotopy, "alternating": AlternatingSwaps}
 """An algorithm is a parameter record with a method ``solve``, see `Homotopy`, and an ``advice``."""
 
+Algorithm = Annotated[
+    str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
+]
+"""An algorithm, or its name."""
+
 N_STARTS = 3  # "auto", for fewer than `MANY_CLUSTERS`
 
 
@@ -570,9 +575,7 @@ class FairKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairClustere
     n_init: PositiveInt | Literal["auto"] = "auto"
     max_iter: PositiveInt = 300
     tol: NonNegative = 1e-5
-    algorithm: Annotated[
-        str | Homotopy | AlternatingSwaps, StrOptions(ALGORITHMS), *ALGORITHMS.values()
-    ] = "homotopy"
+    algorithm: Algorithm = "homotopy"
     random_state: RandomState = None
     n_jobs: int | None = None
     verbose: Verbose = 0
