@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -666,3 +668,14 @@ def test_scorers_equal_those_of_scikit_learn_for_other_estimators(data):
         assert get_scorer(name)(model, X, y) == expected
         assert get_scorer(name)(model, X, y, sensitive_features=y) == expected
     assert clone(get_scorer("accuracy")).scoring == "accuracy"
+
+
+@pytest.mark.slow
+def test_constraints_and_metrics_alone_make_scorers_with_a_confidence_level():
+    """In a new process, where no other module of the package is imported."""
+    code = """
+from skfair.constraints import EqualOpportunity
+from skfair.metrics import make_scorer
+make_scorer(EqualOpportunity(), confidence_level=0.95)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
