@@ -95,7 +95,7 @@ QUICK = {
 """Settings with which fits are short, where those of the defaults are not."""
 SLOW = {*QUICK, "FairKMeans", "PartialParityClassifier", "PartialParityRegressor"}
 """Estimators whose checks with default arguments are slow; settings that are QUICK, or a sibling of
-the same base class, take the checks in `make test`."""
+the same base class, take checks in `make test`: each estimator some, and each check once."""
 
 
 def checks_of(estimators, expected=EXPECTED_FAILURES):
@@ -117,6 +117,7 @@ def checks_of(estimators, expected=EXPECTED_FAILURES):
     return lambda test: ignored(checks(test))
 
 
+@pytest.mark.covering(1)
 @checks_of([one() for one in FITTED if one.__name__ not in SLOW])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

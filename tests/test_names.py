@@ -11,7 +11,7 @@ from skfair._names import SUBMODULES
 @pytest.mark.parametrize("home", SUBMODULES)
 def test_other_modules_name_the_import_of_a_public_name(home):
     name = importlib.import_module(f"skfair.{home}").__all__[0]
-    for module in (skfair, skfair.surrogates, skfair.callbacks):
+    for module in (skfair, skfair.callbacks):
         if not hasattr(module, name):
             with pytest.raises(AttributeError, match=f"{name} is in skfair.{home}: ") as error:
                 getattr(module, name)

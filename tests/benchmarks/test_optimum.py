@@ -12,6 +12,7 @@ from benchmarks.timing import SMALLEST
 FIRST_CASES = {case.estimator: case for case in reversed(CASES)}.values()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_fit_of_each_estimator_is_near_its_optimum():
     with use_smallest(optimum):
