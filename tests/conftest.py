@@ -35,9 +35,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark as slow what a test marked ``covering(t)`` has beyond a cover of its parameters."""
+    """Mark as slow what ``covering(t)`` leaves of a test, and tests that need a cluster."""
     cases = defaultdict(list)
     for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
         marker = item.get_closest_marker("covering")
         if marker and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             cases[item.nodeid.partition("[")[0], *marker.args].append(item)

@@ -578,6 +578,7 @@ def test_callbacks_get_every_fold(data, ensemble):
     assert monitor.log["run"].unique().tolist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.callbacks
 def test_callbacks_get_folds_that_are_fitted_in_parallel(data):
     X, y, sex = data

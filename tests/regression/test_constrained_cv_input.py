@@ -296,6 +296,7 @@ def test_the_regressor_may_be_a_step_of_a_pipeline_and_a_search_inside(data, ena
     assert {one.best_params_["alpha"] for one in pipeline[-1].estimators_} <= {0.1, 10.0}
 
 
+@pytest.mark.slow
 def test_several_jobs_give_the_same(data):
     X = data[0]
     np.testing.assert_array_equal(fit(data, n_jobs=2).predict(X), fit(data).predict(X))
