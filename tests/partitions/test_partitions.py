@@ -83,10 +83,12 @@ def places(block):
 
 
 def test_partitions_become_blocks_that_know_their_places(monkeypatch):
+    dask = pytest.importorskip("dask")
     dd = pytest.importorskip("dask.dataframe")
     rows = pd.DataFrame({"a": np.arange(2 * BLOCK + 10)})
-    frame = dd.from_map(lambda start: rows.iloc[start : start + BLOCK + 5], [0, BLOCK + 5])
-    # Another test of this process may have a client, of which Dask asks when it makes the frame.
+    # Another test of this process may have, or have closed, a client that Dask would ask.
+    with dask.config.set(scheduler="threads"):
+        frame = dd.from_map(lambda start: rows.iloc[start : start + BLOCK + 5], [0, BLOCK + 5])
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
     with pytest.warns(UserWarning, match="no Dask client"):
         blocks = partitions_of(X=frame)
