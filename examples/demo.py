@@ -91,7 +91,8 @@ def show_classifiers(name, X, y, groups):
     print(f"Tolerance {TOLERANCE}. gap: between the groups' rates of positive decisions on the")
     print("test set, and its 95% confidence interval; accuracy: on the test set; seconds: without")
     print("compilation. The last model keeps the tolerance in the population with a probability of")
-    print(f"{fair.guarantee_probability_:.0%}, estimated from its training data.\n")
+    percent = int(100 * fair.guarantee_probability_)  # rounded down: no estimate is certain
+    print(f"{percent}%, estimated from its training data.\n")
     return [draw_rates(test, plain, fair)]
 
 

@@ -495,8 +495,8 @@ def _describe_windows(monitor, summary, period):
     falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"
     if verdict == "contradicted":
         falsely = (
-            f"While the tolerance is kept, {monitor.run_length:g} {_plural(period)} pass on "
-            "average, at least, until a page says so falsely"
+            f"While the tolerance is kept, about {monitor.run_length:g} {_plural(period)} pass on "
+            "average until a page says so falsely"
         )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
@@ -671,8 +671,8 @@ def _describe_method(monitor, period):
         restart = "Nothing begins again after an alarm."
     else:
         alarm = (
-            "While the gap is within the tolerance there is on average at most one false alarm in "
-            f"{monitor.run_length:g} {periods}."
+            "While the gap is within the tolerance there is about one false alarm in "
+            f"{monitor.run_length:g} {periods} on average, or fewer."
         )
         restart = (
             f"After an alarm both begin again with the next {period}, at a stricter level, and are "

@@ -1,4 +1,4 @@
-"""Data sets of the census: Adult and ACSIncome."""
+"""Adult and ACSIncome."""
 
 from os import PathLike
 from typing import Any, Literal

@@ -265,9 +265,10 @@ class GapMonitor(BaseEstimator):
         interval ever fails, and that the tolerance is ever said to have been exceeded although it
         never was: each of them over all looks and restarts.
     run_length : float, default=None
-        Mean number of batches until a false alarm, at least, from the start or an earlier alarm;
-        greater than 1. A row of `summary` is a batch. None raises an alarm at most once, with the
-        error of `confidence_level`, and restarts nothing.
+        Mean number of batches until a false alarm, from the start or an earlier alarm: at least so
+        many without `windows`, about so many with them; greater than 1. A row of `summary` is a
+        batch. None raises an alarm at most once, with the error of `confidence_level`, and restarts
+        nothing.
     pos_label : label, default=None
         The class that means success; None takes 1 of the classes 0 and 1 or -1 and 1. Mean losses
         and predictions are of these classes, too, and of other outcomes as numbers, as are absolute

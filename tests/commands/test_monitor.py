@@ -61,12 +61,12 @@ def test_the_page_has_findings_picture_and_tables(path, capsys):
     assert "Contradicted since 2026-04-01" in written and "most likely since 2026-03-01" in written
     assert page.count('<p class="finding">') == 5
     assert "Contradicted in the last 3 months, from 2026-04-01 to 2026-06-01" in written
-    assert "100 months pass on average, at least, until a page says so falsely" in written
+    assert "about 100 months pass on average until a page says so falsely" in written
     # One marker and one bar of the band for each month; three gaps are above the tolerance.
     assert "<svg" in page and page.count("<rect") == 6
     assert page.count("<circle") == page.count("<path") == 3
     assert "Rates in all batches" in page and "<script" not in page
-    assert "on average at most one false alarm in 100 months" in page
+    assert "about one false alarm in 100 months on average, or fewer" in page
 
 
 @pytest.mark.slow
