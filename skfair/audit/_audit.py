@@ -21,7 +21,7 @@ from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
 from skfair.metrics._group_report import Metrics
-from skfair.utils._checks import join_names
+from skfair.utils._checks import join_names, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 if TYPE_CHECKING:
@@ -150,7 +150,9 @@ class Audit(AuditData):
         of rates of unweighted samples in disjoint groups are tested exactly: where Clopper and
         Pearson's limits do not decide, by Berger and Boos's test. Other limits are those of
         :func:`skfair.statistics.gap_interval`, and of ratios
-        :func:`skfair.statistics.ratio_interval`, which hold for large samples.
+        :func:`skfair.statistics.ratio_interval`, which hold for large samples. Where samples belong
+        together (`groups`), limits of rates and of other values in a known range are Gaffke's of
+        means of clusters, and of the differences within pairs (:ref:`audit_clusters`).
 
         Of models that break the tolerance at most one in twenty is shown to keep it at .95. The
         level is that of one claim, read once: of 24 monthly ones on the edge of the tolerance at
@@ -357,7 +359,9 @@ class Audit(AuditData):
             Probability with which each interval holds.
         ids : tuple of two array-likes, default=None
             Names of the samples of both audits, one for each row that was passed. Samples whose
-            name occurs once in both are the same. None takes all samples as different ones.
+            name occurs once in both are the same. None takes all samples as different ones. If
+            both audits have `groups`, limits count these instead, and equal groups of both are the
+            same.
 
         Returns
         -------
@@ -370,7 +374,7 @@ class Audit(AuditData):
         ------
         ValueError
             If attributes or tasks differ, predictions of single samples are passed for a table of
-            counts, or ids do not name the samples of two audits.
+            counts, ids do not name the samples of two audits, or one of these has no groups.
 
         References
         ----------
@@ -412,6 +416,7 @@ class Audit(AuditData):
         """
         if "y_score" not in self.columns:
             raise ValueError("top selects the highest scores, so pass them as y_score or score.")
+        refuse_clusters(self.clusters, "the k highest scores")
         selected = copy(self)
         selected.k = k
         selected.columns = {name: one for name, one in self.columns.items() if name != "y_pred"}

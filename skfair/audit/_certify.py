@@ -12,7 +12,7 @@ from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import Claim, describe_constraint
 from skfair.audit._data import mask_unknown
-from skfair.audit._formats import collect_facts
+from skfair.audit._formats import collect_facts, leave_out_counts
 from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
@@ -111,7 +111,7 @@ def protect_claim(claim, audit, min_published):
         rare_outcomes="",
         min_published=min_published,
         unpublished=protection.clause,
-        source={name: one for name, one in claim.source.items() if name != "sha256"},
+        source=leave_out_counts(claim.source),
         reading=audit.reading.protect(protection.restrict(audit).n_samples, protection.hidden),
     )
     compares_all = claim.form not in ("gap", "ratio", "floor", "ceiling")
@@ -208,6 +208,8 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     whose = " whose outcome is known" if leaves_out and "outcome" not in claim.counted else ""
     for cells in (bound.sums.cells for bound, _ in bound_constraints):
         left_out += name_left_out(cells.empty, cells.labels)
+    assumed = ["if clusters of samples are independent"] * (audit.clusters is not None)
+    assumed.append(_assume_no_rare_values(largest, limits))
     attributes = None if known.labels is None else audit.samples.groups.attributes
     n_missing = {"group": audit.n_excluded, "outcome": leaves_out * audit.n_without_outcome}
     return replace(
@@ -216,9 +218,7 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
         n_missing={name: n for name, n in n_missing.items() if n},
         confidence_level=level,
         attributes=tuple(name for name in attributes or () if isinstance(name, str)),
-        assumption=" and ".join(
-            filter(None, [known.describe_assumption(), _assume_no_rare_values(largest, limits)])
-        ),
+        assumption=" and ".join(filter(None, [*assumed, known.describe_assumption()])),
         left_out=tuple(dict.fromkeys(left_out)),
     )
 
@@ -230,7 +230,7 @@ def _assume_no_rare_values(largest, limits):
     """
     if np.isfinite(largest) or not limits.sizes:
         return ""
-    percent = number_text(min(100.0, 300.0 / min(limits.sizes.values())), 2)
+    percent = number_text(min(100.0, 300.0 / limits.n_smallest), 2)
     return (
         f"if values of less than {percent} % of a group, which its samples may lack, change no mean"
     )
@@ -301,7 +301,8 @@ def _select_samples(audit, n_rows, needs_outcome):
         is_left_out = (n > 0) & (n_known == 0)
         left_out = tuple(group_text(groups.names[one]) for one in np.flatnonzero(is_left_out))
         weights = with_outcome
-    return {"sensitive_features": groups, "sample_weight": weights}, left_out
+    data = {"sensitive_features": groups, "sample_weight": weights}
+    return data | {"clusters": audit.cluster_codes}, left_out
 
 
 def _check_tolerance(constraint, tolerance, largest):

@@ -13,6 +13,7 @@ from skfair.audit._estimators import find_positive_label, infer_task, metric_est
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
 from skfair.audit._reading import Reading
 from skfair.audit._sections import (
+    describe_clusters,
     difference_cell,
     difference_title,
     find_left_out,
@@ -39,7 +40,7 @@ from skfair.groups._samples import check_metric_input
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
 from skfair.statistics import change_upper_limit, check_level
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, join_names, refuse_clusters
 
 # The report of two models or two periods.
 
@@ -116,12 +117,13 @@ def compare_audits(before, after, metrics, confidence_level, ids=None):
         ]
         both = [samples for samples, _ in merged]
         tables = _period_columns((before, after), [columns for _, columns in merged])
+    clusters = _match_clusters(before, before if is_one_audit else after)
     samples, columns, period, units = _stack_periods(both, tables, units)
     task = infer_task(None if before.task != "clustering" else before.task, columns)
     positive = find_positive_label(task, columns, before.pos_label)
     estimators = metric_estimators(task, columns, positive, metrics)
     by = groupings(samples.groups)
-    settings = units, level, before.min_group_size
+    settings = units if clusters is None else clusters, level, before.min_group_size
     frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
     moves = None
     if units is not None and positive is not None:
@@ -169,6 +171,14 @@ def _match_ids(before, after):
     others = len(first) + np.arange(len(second))
     units = np.where(np.isnan(shared), others, shared)
     return np.append(np.arange(len(first)), units.astype(np.intp))
+
+
+def _match_clusters(before, after):
+    """Codes of the clusters of the samples of two audits, of equal labels equal; None without."""
+    labels = [one.clusters for one in (before, after) if one.clusters is not None]
+    if len(labels) == 1:
+        refuse_clusters(labels, "one of two audits alone")
+    return pd.factorize(np.concatenate(labels))[0] if labels else None
 
 
 def _count_shared(period, units):
@@ -381,6 +391,7 @@ def change_findings(report):
             f"{gained + lost:,} of {n:,} decisions differ: {gained:,} became positive and {lost:,} "
             "negative."
         )
+    yield from describe_clusters(report.source)
     for attribute, groups in report.uncompared.items():
         listed = join_names(f"{name!r} ({m:,} and {n:,})" for name, (m, n) in groups.items())
         yield f"Not compared by {attribute}, with their samples in {before} and {after}: {listed}."

@@ -39,19 +39,19 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import attribute_name
 from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
-from skfair.groups._samples import check_metric_input, merge_samples
+from skfair.groups._samples import check_clusters, check_metric_input, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import argument_error
+from skfair.utils._checks import argument_error, refuse_clusters
 from skfair.utils._copies import refuse_training_data
 from skfair.utils._parameters import MIN_AUDITED_GROUP
 from skfair.utils._sklearn import safe_indexing
 
 _FILE_ROLES = (
     *("y_true", "y_pred", "y_score", "sample_weight", "counts"),
-    *("sensitive_features", "control_features"),
+    *("sensitive_features", "control_features", "groups"),
 )
 """What columns of a file may hold."""
 
@@ -74,7 +74,8 @@ class AuditData:
     are left out: ``is_used`` is the mask of the others among all rows passed.
     ``k`` is the share or number of the highest scores that are decided for, and ``model`` the
     `FittedModel` of the predictions. ``unbinned`` are the groups before numbers are divided into
-    ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any.
+    ``bins``, and ``reading`` is what was read. ``ids`` name the samples, if there are any, and
+    ``clusters`` has the label of what each sample belongs to, None if all are independent.
     """
 
     known: SensitiveFeatures
@@ -92,6 +93,7 @@ class AuditData:
     k: float | None = None
     ids: np.ndarray | None = None
     strata: Any = None
+    clusters: pd.Series | None = None
 
     @classmethod
     def from_columns(
@@ -101,6 +103,7 @@ class AuditData:
         *,
         sample_weight: Any = None,
         control_features: Any = None,
+        groups: Any = None,
         task: str | None = None,
         pos_label: Label | None = None,
         min_group_size: int = MIN_AUDITED_GROUP,
@@ -115,6 +118,7 @@ class AuditData:
         """
         check_group_size(min_group_size)
         known = sensitive_features
+        columns["groups"] = groups
         named = columns | {"weights": sample_weight}
         names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
         columns = _fill_outcomes(columns)
@@ -148,6 +152,8 @@ class AuditData:
             codes = data.columns.pop("stratum")
             data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
         data.task = infer_task(task, data.columns)
+        if groups is not None:
+            data._add_clusters(data.columns.pop("groups"), names.get("groups", "groups"))
         data.pos_label = find_positive_label(data.task, data.columns, pos_label)
         if are_counts:
             data._count_rows(data.samples.weights)
@@ -211,6 +217,8 @@ class AuditData:
                     known = np.where(labels == MISSING, -1, np.arange(len(labels)))
                     column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
                     yield role, pd.Series(column, name=attribute_name(name, place))
+        if self.clusters is not None:
+            yield "cluster", self.clusters
         if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
             role = "weight" if self.samples.groups.multiplicity is None else "count"
             yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
@@ -224,6 +232,20 @@ class AuditData:
                 f"{self.known.argument} models groups by decisions and outcomes, but some outcomes "
                 "in y_true are unknown. Leave y_true out, or pass missing='exclude' or 'group'."
             )
+
+    def _add_clusters(self, groups, name):
+        """Let limits count samples of equal entry in `groups` as one, unless all are different."""
+        n_clusters = check_clusters(groups, len(groups)).max() + 1
+        if self.task == "clustering" or self.known.is_modelled:
+            refuse_clusters(groups, "clusterings and models of groups")
+        if n_clusters < len(groups):
+            self.clusters = pd.Series(groups, name=name)
+            self.source = {"clusters": f"{n_clusters:,} by {name}"} | (self.source or {})
+
+    @property
+    def cluster_codes(self) -> np.ndarray | None:
+        """Code of the cluster of each sample, None if all are independent."""
+        return None if self.clusters is None else pd.factorize(self.clusters)[0]
 
     def _count_rows(self, counts):
         """Let each row stand for as many samples."""
@@ -250,6 +272,7 @@ class AuditData:
         y_score: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         control_features: MatrixLike | None = None,
+        groups: ArrayLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
@@ -285,6 +308,12 @@ class AuditData:
         control_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
             Stratum of each sample, such as an occupation, within which reports compare groups too,
             under names such as "sex | region = north".
+        groups : array-like of shape (n_samples,), default=None
+            Id of the cluster of each sample, as in ``fit`` and ``GroupKFold``: samples of equal id
+            belong together, such as those of a person or household, two versions of a text, or two
+            models' answers to it. Limits count clusters, not samples. Areas, calibration and
+            adverse impact, whose limits count samples one by one, are left out of reports. (The
+            groups to compare are `sensitive_features`.)
         pos_label : label, default=None
             The class that means success; of more than two it is compared with all others, and None
             reports each of them. Of two None takes 1 if the labels are 0 and 1, -1 and 1 or
@@ -312,9 +341,10 @@ class AuditData:
         """
         columns = {"y_pred": y_pred, "y_true": y_true, "y_score": y_score}
         known, weights = as_sensitive_features(sensitive_features), sample_weight
-        groups = known.labels, known.probabilities
-        are_counts = are_counted(*columns.values(), *groups, weights, control_features)
+        labels = known.labels, known.probabilities
+        are_counts = are_counted(*columns.values(), *labels, weights, control_features)
         if are_counts:
+            refuse_clusters(groups, "counts of samples")
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features
             )
@@ -323,6 +353,7 @@ class AuditData:
             known,
             sample_weight=weights,
             control_features=control_features,
+            groups=groups,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
@@ -339,6 +370,7 @@ class AuditData:
         sensitive_features: MatrixLike | SensitiveFeatures,
         sample_weight: ArrayLike | None = None,
         control_features: MatrixLike | None = None,
+        groups: ArrayLike | None = None,
         pos_label: Label | None = None,
         min_group_size: int = MIN_AUDITED_GROUP,
         source: dict[str, str] | None = None,
@@ -358,7 +390,9 @@ class AuditData:
             are made and counted where the rows are, without scores.
         y : array-like of shape (n_samples,), default=None
             True classes or values; None if they are not known. Single ones may be missing.
-        sensitive_features, sample_weight, control_features, pos_label, min_group_size, source
+        sensitive_features, sample_weight, control_features, groups, pos_label
+            As in :meth:`from_predictions`.
+        min_group_size, source
             As in :meth:`from_predictions`.
         X_fit : array-like of shape (n_fitted, n_features), default=None
             Features of the training data, if available: rows of X that are among them are reported.
@@ -388,6 +422,7 @@ class AuditData:
             known = known.replace_features(X)
         if are_counted(X, y, known.labels, sample_weight, control_features):
             check_fitted_model(estimator)
+            refuse_clusters(groups, "counts of samples")
             if X_fit is not None:
                 raise argument_error(
                     "X_fit must be None where X is partitioned, since equal rows are found in "
@@ -412,13 +447,15 @@ class AuditData:
         refuse_training_data(X, X_fit)
         columns = _fill_outcomes({"y_true": y})
         y = columns.get("y_true")
-        task, y_pred, pos_label, y_score = predict_columns(estimator, X, y, known.labels, pos_label)
+        predicted = predict_columns(estimator, X, y, known.labels, pos_label, groups)
+        task, y_pred, pos_label, y_score = predicted
         columns = ({} if task == "clustering" else columns) | {"y_pred": y_pred, "y_score": y_score}
         data = cls.from_columns(
             columns,
             known,
             sample_weight=sample_weight,
             control_features=control_features,
+            groups=groups,
             task=task,
             pos_label=pos_label,
             min_group_size=min_group_size,
@@ -531,9 +568,10 @@ class AuditData:
         columns : dict of str
             Names of columns by what they hold: "sensitive_features" (one name, several, or a
             :class:`SensitiveFeatures` of them), "y_true", "y_pred", "y_score" and
-            "control_features", as in :meth:`from_counts`. With "counts" rows stand for as many
-            samples; else "sample_weight" may name a column of weights. Groups are text. Outcomes
-            may be missing: empty entries, or a usual mark such as NA that is never predicted.
+            "control_features", as in :meth:`from_counts`, and "groups", as in
+            :meth:`from_predictions`. With "counts" rows stand for as many samples; else
+            "sample_weight" may name a column of weights. Groups are text. Outcomes may be missing:
+            empty entries, or a usual mark such as NA that is never predicted.
         pos_label : label, default=None
             The class that means success, as it is written in the file.
         min_group_size, source
@@ -567,7 +605,9 @@ class AuditData:
         table = read_columns(path, list(names))
         refuse_headings_and_totals(table, path)
         outcome, *others = roles.values()
-        y_pred, y_score, weights, counts = (check_complete_column(table, one) for one in others)
+        y_pred, y_score, weights, counts, clusters = (
+            check_complete_column(table, one) for one in others
+        )
         y_true = read_outcomes(table, outcome, y_pred)
         check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
@@ -577,11 +617,14 @@ class AuditData:
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
+        else:
+            refuse_clusters(clusters, "counts of samples")
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(table[sensitive].apply(write_labels)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
+            groups=clusters,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=facts | (source or {}),
@@ -602,6 +645,8 @@ class AuditData:
         vars(copied).pop("_distinct_rows", None)
         copied.samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
         copied.columns = {name: column[rows] for name, column in self.columns.items()}
+        if self.clusters is not None:
+            copied.clusters = self.clusters.iloc[rows]
         return copied
 
     @property
@@ -640,7 +685,9 @@ class AuditData:
 
     def rows(self, metrics: Metrics = ()) -> tuple[Samples, dict[str, np.ndarray], Any]:
         """Samples, columns and strata: of rows that count, where sums are all that is needed."""
-        if not self.known.is_modelled and sums_suffice(self.task, self.columns, metrics):
+        # Clusters need their samples one by one.
+        is_merged = self.clusters is None and not self.known.is_modelled
+        if is_merged and sums_suffice(self.task, self.columns, metrics):
             return self._distinct_rows
         return self.samples, self.columns, self.strata
 

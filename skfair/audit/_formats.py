@@ -398,6 +398,7 @@ FACT_TITLES = {
     "salted_sha256": "Salted SHA-256 digest of the samples",
     "positive_label": "Positive label",
     "threshold": "Threshold",
+    "clusters": "Clusters of samples",
     "command": "Options of the command",
     "groups": "Recording of groups",
     "suppressed": "Groups not published",
@@ -416,6 +417,11 @@ def collect_facts(provenance, **known):
     facts = {"date": date.today().isoformat(), "versions": _versions()}
     facts |= {name: str(value) for name, value in known.items() if value is not None}
     return facts | _check_provenance(provenance)
+
+
+def leave_out_counts(facts):
+    """Facts without those from which counts that are not published could be computed."""
+    return {name: one for name, one in facts.items() if name not in ("sha256", "clusters")}
 
 
 @cache

@@ -150,7 +150,8 @@ def warn_of_dependent_samples(X):
     warn_of_clustered_samples(
         X,
         "But claims and intervals take samples for independent, and are too narrow if they "
-        "are not. Pass one sample of each household or person.",
+        "are not. Pass groups=ids, with equal ids for samples that belong together, or one sample "
+        "of each household or person.",
     )
 
 
@@ -200,13 +201,14 @@ def check_applies(constraint, estimator):
         )
 
 
-def predict_columns(estimator, X, y, sensitive_features, pos_label):
+def predict_columns(estimator, X, y, sensitive_features, pos_label, groups):
     """Task of a fitted model, its predictions, the positive class, and its scores.
 
-    The scores are those of a classifier of two classes that has some, else None.
+    The scores are those of a classifier of two classes that has some, else None. Warns of samples
+    that seem to belong together, unless `groups` say which do.
     """
     check_fitted_model(estimator)
-    if is_classifier(estimator) or is_regressor(estimator):
+    if groups is None and (is_classifier(estimator) or is_regressor(estimator)):
         warn_of_dependent_samples(X)
     if not is_classifier(estimator) or len(estimator.classes_) != 2:
         columns = estimator, X, y, sensitive_features

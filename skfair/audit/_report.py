@@ -16,6 +16,7 @@ from skfair.audit._formats import (
     PageReport,
     collect_facts,
     decode_report,
+    leave_out_counts,
     render_markdown,
     render_page,
     sections_to_json,
@@ -97,7 +98,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
     n_missing : dict of str to int
         Number of samples of unknown group, by attribute.
     counts_samples : bool
-        Whether groups are disjoint and samples weigh equally, as counts of selections require.
+        Whether groups are disjoint and samples weigh equally and are independent, as counts of
+        selections require.
     provenance : dict of str to str
         What was audited: facts that the page states.
     hidden : dict
@@ -230,7 +232,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         Raises
         ------
         ValueError
-            If groups overlap or samples have different weights.
+            If groups overlap, or samples have different weights or are not independent.
 
         Examples
         --------
@@ -245,10 +247,10 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         if not self.counts_samples:
             raise ValueError(
                 "Adverse impact is computed from counts of selections, so groups must not overlap "
-                "or be modelled, and all samples must have the same weight. Leave out "
-                "sample_weight, and pass columns of attributes as sensitive_features, with "
-                'missing="exclude" if some are missing. impact_ratio in to_frame() has weighted '
-                "ratios."
+                "or be modelled, and all samples must have the same weight and be independent. "
+                "Leave out sample_weight and groups, and pass columns of attributes as "
+                'sensitive_features, with missing="exclude" if some are missing. impact_ratio in '
+                "to_frame() has weighted ratios."
             )
         return adverse_impact(self.frame, self.n_samples, self.min_share, self.hidden)
 
@@ -391,7 +393,7 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
     # A number of missing values is a sum of counts, all of which must be published.
     unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
-    facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
+    facts = leave_out_counts(report.provenance)
     frame, gaps = _hide(report, every, protection)
     return replace(
         report,
@@ -443,7 +445,7 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
         samples = samples._replace(groups=known.select_known(samples.groups))
     by, n_missing = make_groupings(samples, known.treatment)
     reliability = None
-    if not known.is_modelled:
+    if not known.is_modelled and audit.clusters is None:
         reliability = tabulate_reliability(columns, audit.pos_label, by, samples.weights, level)
     if strata is not None and known.is_modelled:
         raise argument_error(
@@ -457,6 +459,7 @@ def _report_samples(audit, metrics, reference, confidence_level, digest, **state
     )
     gaps["four_fifths"] = [four_fifths_clause(gap) for gap in gaps.to_dict("records")]
     counts_samples = samples.groups.is_disjoint and samples.is_equally_weighted
+    counts_samples = counts_samples and audit.clusters is None
     provenance = collect_facts(
         audit.source,
         positive_label=audit.pos_label,

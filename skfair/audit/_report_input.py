@@ -24,9 +24,9 @@ from skfair.audit._tables import (
     tabulate_report,
 )
 from skfair.metrics import Rate
-from skfair.metrics._group_metrics import find_group_metrics, to_numbers
+from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_numbers
 from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
-from skfair.utils._checks import argument_error, is_int, warn
+from skfair.utils._checks import argument_error, is_int, join_names, refuse_clusters, warn
 
 
 def check_share(min_share):
@@ -97,7 +97,22 @@ def report_estimators(audit, samples, columns, metrics):
         estimators, ties = top_k_estimators(columns, audit.pos_label, metrics, samples, audit.k)
     else:
         estimators = metric_estimators(audit.task, columns, audit.pos_label, metrics)
+    if audit.clusters is not None:
+        estimators = _count_clusters(estimators, audit.cluster_codes, metrics)
     return columns, estimators, ties
+
+
+def _count_clusters(estimators, clusters, metrics):
+    """The estimators whose limits count clusters of samples; raise for other further metrics."""
+    further = find_group_metrics(metrics) if len(metrics) else {}
+    others = [name for name, one in further.items() if not isinstance(one, Rate | MeanMetric)]
+    if others:
+        refuse_clusters(clusters, join_names(others))
+
+    def count(estimator):
+        return lambda groups, weights: estimator(groups, weights, clusters)
+
+    return {name: count(one) for name, one in estimators.items() if name != "roc_auc"}
 
 
 def _report_columns(audit, columns):

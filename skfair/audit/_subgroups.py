@@ -31,7 +31,7 @@ from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.plotting._groups import SubgroupDisplay
 from skfair.statistics import check_level, clopper_pearson_limits, combine_margins
-from skfair.utils._checks import argument_error, check_choice, is_int
+from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -538,6 +538,7 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     check_choice("direction", direction, _SIDES)
     check_choice("missing", missing, _MISSING_OPTIONS)
     _check_can_search(audit)
+    refuse_clusters(audit.clusters, "a search of subgroups")
     names = _check_metrics(metrics, audit.columns)
     columns, counts = audit.list_attributes(), audit.samples.groups.row_counts
     outcomes = {"y_pred": audit.find_decisions(audit.columns)}

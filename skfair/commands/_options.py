@@ -27,6 +27,7 @@ _OPTIONS = {
     "X": "--features",
     "confidence_level": "--confidence",
     "control_features": "--control",
+    "groups": "--cluster",
     "metrics": "--metric",
     "min_group_size": "--min-size",
     "n_bins": "--bins",
@@ -118,6 +119,8 @@ def add_column_options(command, kinds):
     add("--group-probability", help=about, **several)
     add("--features", help="columns that --missing at_random models the groups by", **several)
     add_row_options(command)
+    about = "column of what samples belong to, such as a person or prompt: limits count clusters"
+    add("--cluster", metavar="COLUMN", help=about)
     add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
     add(
         "--missing",
@@ -161,13 +164,13 @@ def check_column_options(options):
     check_level(options.confidence, "--confidence")
     named = [options.target, *{options.prediction, options.probability}, *options.sensitive]
     named += [*(getattr(options, "control", None) or []), *options.group_probability]
-    named += [options.count, options.id]
+    named += [options.count, options.id, options.cluster]
     repeated = {name for name in named if name is not None and named.count(name) > 1}
     if repeated:
         raise ValueError(
             f"A column must have one role, but {join_names(map(repr, sorted(repeated)))} is named "
             "twice among --target, --prediction, --probability, --sensitive, --control, --count, "
-            "--id and --group-probability."
+            "--id, --cluster and --group-probability."
         )
     if options.count is not None:
         _check_count_options(options)
@@ -199,6 +202,7 @@ def _check_count_options(options):
     """Raise for options that need samples one by one."""
     unused = ["--weight"] * (options.weight is not None)
     unused += ["--id"] * (options.id is not None)
+    unused += ["--cluster"] * (options.cluster is not None)
     unused += ["--group-probability"] * bool(options.group_probability)
     unused += ["--missing at_random"] * (options.missing == "at_random")
     unused += [f"--task {options.task}"] * (options.task not in (None, "classification"))

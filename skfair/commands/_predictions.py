@@ -71,7 +71,8 @@ def _read_file(options):
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
     lists.append(getattr(options, "control", None) or [])
-    names = [*single, options.count, options.id, *(name for one in lists for name in one)]
+    single += [options.count, options.id, options.cluster]
+    names = [*single, *(name for one in lists for name in one)]
     return read_table(options, [name for name in names if name is not None])
 
 
@@ -89,6 +90,7 @@ def _read_columns(options, table):
         weights = check_counts(counts, options.count)
     settings = {"sample_weight": weights, "pos_label": positive}
     settings["control_features"] = table[control] if control else None
+    settings["groups"] = check_complete_column(table, options.cluster)
     # Turn scores into decisions, if the predictions are scores.
     k = _parse_top_k(options)
     threshold = _threshold(options, y_true, y_pred) if k is None else None

@@ -202,6 +202,8 @@ class CellEvents(NamedTuple):
         Event of all samples of a cell, one per block; empty unless requested.
     empty : dict of (str, object) to int
         Cells and groups without members, or with too few, and the number that counts.
+    clusters : ndarray of int, shape (n_samples,), or None
+        Limits count samples of equal code as one; None if all are independent.
     """
 
     events: Events
@@ -211,6 +213,7 @@ class CellEvents(NamedTuple):
     blocks: list
     overall: list
     empty: dict
+    clusters: np.ndarray | None = None
 
     @property
     def names(self):
@@ -270,7 +273,7 @@ def cell_events(cells, samples, groups, with_overall=False):
     events = _make_events(memberships, rows, len(labels), samples.weights, shares)
     events = events.copy_with_multiplicity(groups.multiplicity)
     counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
-    return CellEvents(events, counts, labels, order, blocks, overall, empty)
+    return CellEvents(events, counts, labels, order, blocks, overall, empty, samples.clusters)
 
 
 def _encode_disjoint_cells(cells, n_samples):

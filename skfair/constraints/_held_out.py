@@ -13,7 +13,7 @@ from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
 from skfair.statistics import check_level, gap_upper_limit
-from skfair.utils._checks import join_names, warn
+from skfair.utils._checks import join_names, refuse_clusters, warn
 from skfair.utils._sklearn import safe_indexing
 
 
@@ -48,11 +48,14 @@ def target_and_scores(kind, columns, *, pos_label=None, threshold=0.0, is_real=F
     return np.where(columns[0] == positive, 1.0, -1.0), scores
 
 
-def bind_constraint(constraint, predictions, sensitive_features, sample_weight, X=None, **params):
+def bind_constraint(
+    constraint, predictions, sensitive_features, sample_weight, X=None, clusters=None, **params
+):
     """The constraint bound to the held-out samples, and their scores.
 
     `predictions` are the positional arguments of the constraint's metric, `params` those of
-    `target_and_scores`. X is for constraints that use features.
+    `target_and_scores`. X is for constraints that use features. Limits count samples of equal code
+    in `clusters` as one.
     """
     rows = np.arange(len(predictions[0]))
     # Samples of zero weight are left out; `rows` shows which are kept, to select those of X.
@@ -70,7 +73,12 @@ def bind_constraint(constraint, predictions, sensitive_features, sample_weight, 
         check_consistent_length(predictions[0], X)
         if len(rows) < len(predictions[0]):
             X = safe_indexing(X, rows)
-    return bind_decisions(constraint, samples._replace(target=target, X=X), scores), scores
+    if clusters is not None:
+        samples = samples._replace(clusters=clusters[rows])
+    bound = bind_decisions(constraint, samples._replace(target=target, X=X), scores)
+    if bound.sums.metric_input == "ranks":
+        refuse_clusters(clusters, constraint.name)
+    return bound, scores
 
 
 def bind_decisions(constraint, samples, scores):

@@ -88,11 +88,14 @@ class Sums:
 
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        counted = _sample_values(self, scores)
-        if self.value_range is None:
-            means = make_estimates(counted.events, counted.values, known=counted.known)
+        counted = _sample_values(self, scores, self.cells.clusters)
+        value_range = self.value_range
+        if counted.clusters is not None and counted.known is not None:
+            value_range = min(counted.known), max(counted.known)
+        if value_range is None:
+            means = make_estimates(*counted)
         else:
-            means = BoundedMeans(counted.events, counted.values, self.value_range)
+            means = BoundedMeans(counted.events, counted.values, value_range, counted.clusters)
         estimates, forms = gap.estimates(means), gap.linear_forms(self.events.n_events)
         value = gap(means.values)
         by_forms = estimates.gap((forms @ estimates.values).max(initial=0.0))
@@ -115,7 +118,9 @@ class Sums:
     def take(self, rows):
         """The same sums over a subset of the samples, which may repeat."""
         events = self.events.take(rows)  # weights within events add up to 1 again
-        cells = self.cells._replace(events=events, counts=events.count_samples())
+        clusters = None if self.cells.clusters is None else self.cells.clusters[rows]
+        counts = events.count_samples()
+        cells = self.cells._replace(events=events, counts=counts, clusters=clusters)
         return replace(self, cells=cells, target=self.target[rows])
 
     def contribution(self, rows, factors=1.0, target=None):

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from skfair.groups._groups import count_table, group_names
@@ -249,6 +250,24 @@ class Events:
         else:  # equal weights need no permutation: sorting values is much faster than argsort
             member_scores = -np.sort(-member_scores)
         return np.interp(levels, np.cumsum(mean_weights) - mean_weights / 2, member_scores)
+
+
+def join_units(events, values, units):
+    """Events with one row for each unit of an event, and the values and units of the rows.
+
+    Samples of equal code in `units` are one row, which has their weight and mean value; None if all
+    are independent. Events of which no unit has several samples are returned as they are.
+    """
+    if units is None:
+        return events, values, None
+    samples, event, shares = events.memberships
+    n_units = units.max() + 1
+    at, rows = pd.factorize(event * n_units + units[samples])
+    if len(rows) == len(samples):
+        return events, values, units
+    totals = np.bincount(at, shares)
+    means = np.bincount(at, shares * values[samples]) / totals
+    return Events.disjoint(rows // n_units, events.n_events, totals), means, rows % n_units
 
 
 def _from_matrix(averaging):

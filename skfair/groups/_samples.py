@@ -273,7 +273,7 @@ def check_samples(
     """
     weights = _check_weights(sensitive_features, sample_weight, data)
     rows = np.flatnonzero(weights > 0)
-    clusters = None if groups is None else _check_clusters(groups, len(weights))[rows]
+    clusters = None if groups is None else check_clusters(groups, len(weights))[rows]
     if group_probabilities is not None:
         group_probabilities = check_group_probabilities(group_probabilities, weights)
     if sensitive_features is None and group_probabilities is None:
@@ -308,24 +308,24 @@ def check_samples(
     return Samples(None, present_groups, weights[rows], **extra), rows
 
 
-def _check_clusters(groups, n_samples):
+def check_clusters(groups, n_samples):
     """Code of the cluster of each sample, from ids of any type."""
     import pandas as pd
 
     groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
     if len(groups) != n_samples:
-        raise ValueError(
+        raise argument_error(
             f"groups must have one value per sample, but there are {len(groups)} values for "
             f"{n_samples} samples; pass the id of the person or household of each row."
         )
     codes, labels = pd.factorize(groups)
     if (codes < 0).any():
-        raise ValueError(
+        raise argument_error(
             f"groups must not hold missing values, but {np.sum(codes < 0)} of {n_samples} are "
             "missing; give samples that belong to no other an id of their own."
         )
     if len(labels) < 2:
-        raise ValueError(
+        raise argument_error(
             "groups must have at least two different values, because samples of equal value belong "
             f"together and are never divided, but all are {labels[0]!r}. (The groups to compare "
             "are passed as sensitive_features.)"

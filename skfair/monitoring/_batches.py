@@ -30,6 +30,7 @@ from skfair.utils._checks import (
     argument_error,
     check_exact_labels,
     join_names,
+    refuse_clusters,
     warn,
 )
 from skfair.utils._sklearn import safe_indexing
@@ -289,6 +290,7 @@ def make_audit(settings, y_true, y_pred, sensitive_features, sample_weight):
 
 def check_audit(settings, audit):
     """Raise for an audit of which a monitor with these settings would answer another question."""
+    refuse_clusters(audit.clusters, "a monitor")
     positive = 1 if settings.pos_label is None else settings.pos_label
     named = audit.pos_label if "y_pred" in audit.columns else None
     pairs = {

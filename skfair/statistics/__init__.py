@@ -1,6 +1,7 @@
 """Confidence limits of rates, gaps, ratios and balances in the population."""
 
 from skfair._names import refuse_unknown_names
+from skfair.statistics._bounded_means import BoundedMeans, make_estimates
 from skfair.statistics._estimates import (
     AUCs,
     ComplementEstimates,
@@ -18,7 +19,6 @@ from skfair.statistics._estimates import (
     combine_margins,
     curve_contrasts,
     exact_difference_test,
-    make_estimates,
     pairwise_contrasts,
     rate_limits,
     wilson_limits,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse, special, stats
 
+from skfair.groups._events import join_units
 from skfair.utils._checks import argument_error, warn
 
 # One-sided confidence limits of a single rate, and of a difference.
@@ -174,18 +175,20 @@ def _quadratic_form(rows, correlation):
 class _EventMeans(Estimates):
     """Weighted means of the values `x` of the samples over `events`.
 
-    Samples of equal code in `units` are one person at several times, whose values are correlated;
-    None if all are independent. An event has each unit once at most.
+    Samples of equal code in `units` are not independent, such as those of one person; None if all
+    are. `counts` are the samples of each event, and `n_units` its units, which limits count.
     """
 
     def __init__(self, events, x, units=None):
+        n_events, counts = events.n_events, events.member_counts
+        self.counts = np.bincount(events.memberships[1], counts, n_events).astype(np.intp)
+        events, x, units = join_units(events, x, units)
         samples, event, shares = events.memberships
-        n_events = events.n_events
         # A row of n samples, of weight w together, has n squared weights (w / n)^2.
         n = events.member_counts
-        self.counts = np.bincount(event, n, n_events).astype(np.intp)
+        self.n_units = np.bincount(event, n, n_events).astype(np.intp)
         kish = 1.0 / np.bincount(event, shares**2 / n, n_events)
-        self.is_weighted = not np.allclose(kish, self.counts)
+        self.is_weighted = not np.allclose(kish, self.n_units)
         # Equal weights are counted, so that rounding never exceeds the range of the values.
         weights = shares if self.is_weighted else n
         totals = np.bincount(event, weights, n_events)
@@ -204,7 +207,7 @@ class _EventMeans(Estimates):
 
     def _set_sizes(self, kish):
         """Set the effective sample sizes, of which `kish` are Kish's."""
-        self.sizes = self.counts.astype(np.float64)
+        self.sizes = self.n_units.astype(np.float64)
         if self.is_weighted:
             self.sizes = self._effective_sizes(kish)
         self._warn_of_design_effect()
@@ -213,7 +216,7 @@ class _EventMeans(Estimates):
         return kish
 
     def _warn_of_design_effect(self):
-        effect = float(np.max(self.counts / self.sizes))
+        effect = float(np.max(self.n_units / self.sizes))
         if effect > _LARGE_DESIGN_EFFECT:
             warn(
                 f"The sample weights are so uneven that {effect:.1f} samples count as one of equal "
@@ -273,6 +276,7 @@ class Rates(_EventMeans):
         """
         rates, hits, misses = cls.__new__(cls), np.asarray(hits), np.asarray(misses)
         rates.counts, totals, squares = (hits + misses).T
+        rates.n_units = rates.counts
         rates.is_weighted = not np.allclose(totals**2 / squares, rates.counts)
         column = 1 if rates.is_weighted else 0
         rates.values = hits[:, column] / (hits + misses)[:, column]
@@ -432,7 +436,7 @@ class Means(_EventMeans):
         # With almost no degrees of freedom the quantile may be infinite, whose multiples are nan.
         t = np.minimum(special.stdtrit(np.maximum(self.sizes - 1.0, 1e-300), level), 1e100)
         errors = np.sqrt(self._variances)
-        student = np.where(self.counts < 2, np.inf, t * errors)
+        student = np.where(self.n_units < 2, np.inf, t * errors)
         margin, error = (
             self._contrast_margins(contrasts, each, each) for each in (student, errors)
         )
@@ -458,7 +462,7 @@ class Means(_EventMeans):
     @property
     def has_unreliable_limits(self):
         """Mask of the means of values too skewed for so few samples, or all equal in one event."""
-        is_constant = (self._error_variances == 0.0) & (self.counts > 1)
+        is_constant = (self._error_variances == 0.0) & (self.n_units > 1)
         # If all are constant they are so by construction, such as predictions of a constant model.
         is_suspect = is_constant & ~is_constant.all()
         return is_suspect | (np.abs(self.skewness) > _LARGE_SKEWNESS)
@@ -554,17 +558,6 @@ class OutcomeMeans(_EventMeans):
             RareValue(int(event), float(self._known[value]), int(self._n_samples[value, event]))
             for value, event in np.argwhere(is_rare)
         )
-
-
-def make_estimates(events, x, units=None, known=None):
-    """`Rates` of values 0 and 1, `OutcomeMeans` of values known beforehand, otherwise `Means`.
-
-    `known` are all values that samples can have, where these are few; None if they are not known.
-    """
-    x = np.asarray(x, dtype=np.float64)
-    if np.isin(x if known is None else known, (0.0, 1.0)).all():
-        return Rates(events, x, units)
-    return Means(events, x, units) if known is None else OutcomeMeans(events, x, units, known)
 
 
 # Contrasts: linear forms of the means whose largest value is the gap.

@@ -13,14 +13,13 @@ from scipy.special import betainc, ndtr
 from skfair.groups._events import Events
 from skfair.groups._groups import balance, count_table
 from skfair.groups._samples import check_metric_input
-from skfair.statistics._bounded_means import BoundedMeans
+from skfair.statistics._bounded_means import BoundedMeans, make_estimates
 from skfair.statistics._estimates import (
     LogRates,
     OutcomeMeans,
     Rates,
     check_level,
     clopper_pearson_limits,
-    make_estimates,
     pairwise_contrasts,
 )
 from skfair.utils._api import MatrixLike

@@ -7,7 +7,8 @@ from scipy import optimize, sparse, special
 
 from skfair.groups import Groups
 from skfair.groups._events import Events
-from skfair.statistics._estimates import AUCs, Estimates, Means, make_estimates
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import AUCs, Estimates, Means
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,
 # and the positions of these groups.

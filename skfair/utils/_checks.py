@@ -50,6 +50,15 @@ def argument_error(message):
     return error
 
 
+def refuse_clusters(clusters, what):
+    """Raise for clusters of samples, unless there are none, where limits count samples."""
+    if clusters is not None:
+        raise argument_error(
+            f"groups must be None for {what}, where limits count samples one by one. Leave groups "
+            "out, and pass one sample of each person or household."
+        )
+
+
 class Registry(dict):
     """Objects by name, with a function that says what an unknown name may mean.
 
