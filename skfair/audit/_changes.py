@@ -75,9 +75,17 @@ class Changes(PageReport):
     unpublished: str = ""
 
     title = "Change report"
-    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
-    _results = ("findings", "frame", "gaps", "moves", "uncompared", "readings", "n_shared")
-    _results += ("unpublished",)
+    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished")
+    _results = (
+        "findings",
+        "source",
+        "frame",
+        "gaps",
+        "moves",
+        "uncompared",
+        "readings",
+        "n_shared",
+    )
 
     @property
     def findings(self) -> list[str]:
@@ -107,14 +115,11 @@ class _Periods(NamedTuple):
 
     def restrict(self, rows):
         """The samples at some positions."""
-        samples, units = self.samples, self.units
+        samples, columns, period, units = self
         groups, weights = samples.groups.take(rows), samples.weights[rows]
-        return _Periods(
-            samples._replace(groups=groups, weights=weights),
-            {name: column[rows] for name, column in self.columns.items()},
-            self.period[rows],
-            None if units is None else units[rows],
-        )
+        samples = samples._replace(groups=groups, weights=weights)
+        columns = {name: column[rows] for name, column in columns.items()}
+        return _Periods(samples, columns, period[rows], None if units is None else units[rows])
 
 
 def compare_audits(before, after, metrics, confidence_level, ids=None, min_published=None):
@@ -191,42 +196,34 @@ def _protect_changes(every, audits, periods, metrics, min_published):
     if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
         estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
     # Samples in both periods are counted by themselves.
-    is_shared = np.zeros(len(period), dtype=bool)
-    if units is not None:
-        is_shared = np.bincount(units)[units] > 1
-    by, parts = groupings(samples.groups), period + 2 * is_shared
-    moves = every.moves if is_shared.any() else None
-    is_one_way = moves is not None and 0 in moves[["n_gained", "n_lost"]].sum().tolist()
-    may_add = units is None or is_one_way
+    parts = period if units is None else period + 2 * (np.bincount(units)[units] > 1)
+    by, hides_moves = groupings(samples.groups), bool(parts.max() > 1)
+    may_add = units is None
+    if hides_moves and every.moves is not None:
+        may_add = 0 in every.moves[["n_gained", "n_lost"]].sum().tolist()
     protection = protect_periods(estimators, by, min_published, parts, may_add)
     counted = periods.restrict(protection.find_counted(samples.groups))
     report = _report_changes(audits, counted, metrics, every.confidence_level)
     gaps, _ = protection.hide_gaps(report.gaps, every, ["is_significant", "verdict"])
     frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
-    unpublished = [protection.clause] if protection.clause else []
-    if is_shared.any():
+    unpublished = [protection.clause] * bool(protection.clause)
+    if hides_moves:
         # Limits of changes depend on how many decisions of a group changed.
         for table in (frame, gaps):
             table[["change_low", "change_high"]] = np.nan
         unpublished.append("numbers of changed decisions, with the limits of changes")
-    hidden = protection.hidden
-    uncompared = {
-        name: {group: sizes for group, sizes in one.items() if group not in hidden.get(name, ())}
-        for name, one in report.uncompared.items()
-    }
-    n_samples = np.bincount(counted.period, counted.samples.groups.row_counts, 2)
-    return replace(
-        report,
-        frame=frame,
-        gaps=gaps,
-        moves=None,
-        source={name: one for name, one in report.source.items() if name != "sha256"},
-        uncompared={name: one for name, one in uncompared.items() if one},
-        readings=[
-            one.reading.protect(int(n), hidden) for one, n in zip(audits, n_samples, strict=False)
-        ],
-        unpublished=join_names(unpublished, len(unpublished)),
-    )
+    hidden, readings = protection.hidden, []
+    for number, audit in enumerate(audits):
+        rows = counted.period == number
+        n_samples = int((counted.samples.groups.row_counts * rows).sum())
+        readings.append(audit.reading.protect(n_samples, hidden))
+    for name, groups in hidden.items():
+        listed = report.uncompared.pop(name, {})
+        if listed := {group: sizes for group, sizes in listed.items() if group not in groups}:
+            report.uncompared[name] = listed
+    source = {name: one for name, one in report.source.items() if name != "sha256"}
+    changed = {"frame": frame, "gaps": gaps, "moves": None, "source": source, "readings": readings}
+    return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
 def _check_ids(audits, ids):
