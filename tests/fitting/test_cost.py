@@ -60,7 +60,7 @@ def test_a_front_states_the_cost_and_does_not_warn_of_it(data):
         model.fit(X, y, sensitive_features=groups)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConstraintCostWarning)
-        front = fairness_front(model, X, y, sensitive_features=groups, tolerances=[0.03, 1.0], cv=2)
+        front = fairness_front(model, X, y, sensitive_features=groups, values=[0.03, 1.0], cv=2)
     assert front["accuracy"][0] < front["accuracy"][1]
 
 
