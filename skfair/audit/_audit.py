@@ -339,6 +339,7 @@ class Audit(AuditData):
         metrics: Metrics = (),
         confidence_level: float = CONFIDENCE_LEVEL,
         ids: tuple[ArrayLike, ArrayLike] | None = None,
+        min_published: int | None = None,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 
@@ -362,6 +363,10 @@ class Audit(AuditData):
             name occurs once in both are the same. None takes all samples as different ones. If
             both audits have `groups`, limits count these instead, and equal groups of both are the
             same.
+        min_published : int, default=None
+            Smallest count that may be published, as in :meth:`report`, in each period and, where
+            one may consist of the other and further samples, of these. Verdicts are about all
+            groups. Numbers of changed decisions, and limits that depend on them, are not printed.
 
         Returns
         -------
@@ -393,7 +398,7 @@ class Audit(AuditData):
         >>> bool(changes.gaps["change_high"].item() < 0.0)
         True
         """
-        return compare_audits(self, other, metrics, confidence_level, ids)
+        return compare_audits(self, other, metrics, confidence_level, ids, min_published)
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

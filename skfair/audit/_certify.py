@@ -12,7 +12,7 @@ from sklearn.base import clone, is_regressor
 
 from skfair.audit._claims import Claim, describe_constraint
 from skfair.audit._data import mask_unknown
-from skfair.audit._formats import collect_facts, leave_out_counts
+from skfair.audit._formats import collect_facts
 from skfair.audit._ledger import count_attempt, digest_with_salt, divide_level
 from skfair.audit._predictions import (
     PROBABILITY_UNIT,
@@ -111,7 +111,7 @@ def protect_claim(claim, audit, min_published):
         rare_outcomes="",
         min_published=min_published,
         unpublished=protection.clause,
-        source=leave_out_counts(claim.source),
+        source={name: one for name, one in claim.source.items() if name != "sha256"},
         reading=audit.reading.protect(protection.restrict(audit).n_samples, protection.hidden),
     )
     compares_all = claim.form not in ("gap", "ratio", "floor", "ceiling")

@@ -645,8 +645,6 @@ class AuditData:
         vars(copied).pop("_distinct_rows", None)
         copied.samples = self.samples._replace(groups=groups, weights=self.samples.weights[rows])
         copied.columns = {name: column[rows] for name, column in self.columns.items()}
-        if self.clusters is not None:
-            copied.clusters = self.clusters.iloc[rows]
         return copied
 
     @property

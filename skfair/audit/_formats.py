@@ -419,11 +419,6 @@ def collect_facts(provenance, **known):
     return facts | _check_provenance(provenance)
 
 
-def leave_out_counts(facts):
-    """Facts without those from which counts that are not published could be computed."""
-    return {name: one for name, one in facts.items() if name not in ("sha256", "clusters")}
-
-
 @cache
 def _versions():
     """Versions of the packages that compute a report; reading them takes milliseconds."""

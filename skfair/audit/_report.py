@@ -16,7 +16,6 @@ from skfair.audit._formats import (
     PageReport,
     collect_facts,
     decode_report,
-    leave_out_counts,
     render_markdown,
     render_page,
     sections_to_json,
@@ -393,7 +392,7 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
     # A number of missing values is a sum of counts, all of which must be published.
     unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
-    facts = leave_out_counts(report.provenance)
+    facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
     frame, gaps = _hide(report, every, protection)
     return replace(
         report,
@@ -416,11 +415,9 @@ def _hide(report, every, protection):
     is_hidden, verdicts = protection.mask(every.frame), ["is_significant", "four_fifths"]
     hidden, shown = every.frame[is_hidden], every.frame[~is_hidden]
     both = ["attribute", "metric"]
-    gaps = report.gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
-    gaps = gaps.astype({"lowest": object, "highest": object})[[*every.gaps]]
-    at = protection.mask_gaps(every.frame, gaps)
-    numbers = [name for name in gaps if name.startswith(("gap", "ratio"))]
-    gaps.loc[at, numbers], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
+    gaps, at = protection.hide_gaps(report.gaps, every, verdicts)
+    gaps = gaps.astype({"lowest": object, "highest": object})
+    gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
     is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
     best = shown.groupby(both)["estimate"].max().rename("best")

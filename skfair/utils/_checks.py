@@ -51,11 +51,11 @@ def argument_error(message):
 
 
 def refuse_clusters(clusters, what):
-    """Raise for clusters of samples, unless there are none, where limits count samples."""
+    """Raise for clusters of samples, unless there are none, where samples must be independent."""
     if clusters is not None:
         raise argument_error(
-            f"groups must be None for {what}, where limits count samples one by one. Leave groups "
-            "out, and pass one sample of each person or household."
+            f"groups must be None for {what}, where samples count one by one. Leave groups out, "
+            "and pass one sample of each person or household."
         )
 
 
