@@ -44,17 +44,6 @@ class Clustering(NamedTuple):
     members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
 
 
-def build_clustering(X, masses, weights, codes, labels, n_clusters, limits):
-    """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
-
-    The centre of an empty cluster is nan.
-    """
-    labels = np.array(labels, dtype=np.int32)
-    return clustering_from_sums(
-        labels, cluster_sums(X, masses, weights, codes, labels, n_clusters, limits)
-    )
-
-
 def clustering_from_sums(labels, summed):
     """The clustering of labels and their `cluster_sums`, summed over all partitions."""
     sums, sizes, counts, members = summed
@@ -211,21 +200,8 @@ def squared_distances_by_cluster(X, centers):
     if sparse.issparse(X):
         return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
-    _squared_distances_by_cluster(X, centers, distances)
+    _squared_distances(X, centers, distances.T)
     return distances
-
-
-@jit
-def _squared_distances_by_cluster(X, centers, result):
-    n_clusters, n_samples = result.shape
-    features = np.zeros((X.shape[1], BLOCK))
-    distances = np.empty((n_clusters, BLOCK))
-    for start in range(0, n_samples, BLOCK):
-        block = min(BLOCK, n_samples - start)
-        _fill_block_distances(X, centers, start, block, features, distances)
-        for k in range(n_clusters):
-            for i in range(block):
-                result[k, start + i] = distances[k, i]
 
 
 def nearest_centers(X, centers):

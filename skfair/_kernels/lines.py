@@ -115,8 +115,8 @@ def find_line_points(
     samples, ends = np.empty((2, largest), dtype=np.intp), np.empty(is_useful.shape[1], np.intp)
     flips = np.empty((2, largest))
     work = samples, flips, ends, np.empty(len(effects[-1]))
-    arguments = lines, is_sorted, max_errors, min_width, effects, bins, tables
-    n_points = _find_line_points(scores, slopes, *arguments, *work, *points, means)
+    arguments = lines, is_sorted, (max_errors, min_width), effects, bins, tables
+    n_points = _find_line_points(scores, slopes, *arguments, work, points, means)
     return *(values[:n_points] for values in points), means[:n_points]
 
 
@@ -145,25 +145,11 @@ def _count_steps(scores, slopes, lines, *_):
 
 @interpret_at_first(_count_steps)
 def _find_line_points(
-    scores,
-    slopes,
-    lines,
-    is_sorted,
-    max_errors,
-    min_width,
-    effects,
-    bins,
-    tables,
-    samples,
-    flips,
-    ends,
-    sums,
-    numbers,
-    low,
-    high,
-    errors,
-    means,
+    scores, slopes, lines, is_sorted, limits, effects, bins, tables, work, points, means
 ):
+    max_errors, min_width = limits
+    samples, flips, ends, sums = work
+    numbers, low, high, errors = points
     on_error, on_means, cells, _, _ = effects
     n_bins, n = is_sorted.shape[1], 0
     for line in range(len(lines)):

@@ -210,7 +210,7 @@ def evaluate_block(columns, parameters, losses, events, weights):
     means, jacobian = np.zeros(n_cells), np.zeros((n_cells, len(columns[1]) + 1))
     gram = np.zeros((n_parameters, n_parameters))
     sums = total, gradient, means, jacobian, gram
-    _evaluate_block(*columns, parameters, *losses, *events, weights, *sums)
+    _evaluate_block(columns, parameters, losses, events, weights, sums)
     return total[0], gradient, means, jacobian[:, :n_parameters], gram
 
 
@@ -230,7 +230,7 @@ def evaluate_bucket_moments(columns, parameters, losses, events, buckets, weight
     gram = np.zeros((n_parameters, n_parameters))
     weights = np.append(weights.ravel(), np.zeros(n_buckets))
     sums = total, gradient, moments, *jacobian, gram
-    _evaluate_bucket_moments(*columns, parameters, *losses, *events, *buckets, weights, *sums)
+    _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weights, sums)
     moments = moments[:, :-n_buckets].reshape(3, n_events, n_buckets)
     jacobian = jacobian[:, :-n_buckets, :n_parameters].reshape(-1, n_parameters)
     return total[0], gradient, moments, jacobian, gram
@@ -257,7 +257,7 @@ def sum_block_metrics(X, coefficients, losses, events):
     squared shares.
     """
     totals, moments = np.zeros(3), np.zeros((3, events[2][-1]))
-    _sum_block_metrics(X, *coefficients, *losses, *events, totals, moments)
+    _sum_block_metrics(X, coefficients, losses, events, totals, moments)
     return totals, moments
 
 
@@ -275,8 +275,9 @@ def sum_line_bins(X, coefficients, directions, lengths, n_bins, losses, events):
     constant, negative = np.zeros(1), np.zeros(n_cells)
     target, share, *_ = losses
     codes, shares, cells, _, _, are_errors = events
-    arguments = target, share, codes, shares, cells, are_errors, errors, sums, constant, negative
-    _sum_line_bins(X, *coefficients, *directions, *lengths, *arguments)
+    lines, events = (*directions, *lengths), (codes, shares, cells, are_errors)
+    effects = errors, sums, constant, negative
+    _sum_line_bins(X, coefficients, lines, (target, share), events, effects)
     errors = _first_and_changes(errors)
     errors[:, 0] += constant
     return errors, _first_and_changes(sums), negative
@@ -291,28 +292,11 @@ def _first_and_changes(effects):
 
 
 @jit
-def _evaluate_block(
-    X,
-    center,
-    scale,
-    parameters,
-    target,
-    share,
-    loss,
-    loss_width,
-    codes,
-    shares,
-    cells,
-    rates,
-    widths,
-    are_errors,
-    weights,
-    total,
-    gradient,
-    means,
-    jacobian,
-    gram,
-):
+def _evaluate_block(columns, parameters, losses, events, weights, sums):
+    X, center, scale = columns
+    target, share, loss, loss_width = losses
+    codes, shares, cells, rates, widths, are_errors = events
+    total, gradient, means, jacobian, gram = sums
     n_columns, n_parameters = X.shape[1], len(parameters)
     rows, scores, of_class = np.empty((n_columns + 1, _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     buffers, curvatures = np.empty((3, _CHUNK)), np.empty(_CHUNK)
@@ -350,31 +334,16 @@ def _evaluate_block(
 
 
 @jit
-def _evaluate_bucket_moments(
-    X,
-    center,
-    scale,
-    parameters,
-    target,
-    share,
-    loss,
-    loss_width,
-    codes,
-    shares,
-    bounds,
-    has_corner,
-    weights,
-    total,
-    gradient,
-    moments,
-    masses,
-    firsts,
-    gram,
-):
+def _evaluate_bucket_moments(columns, parameters, losses, events, buckets, weights, sums):
+    X, center, scale = columns
+    target, share, loss, loss_width = losses
+    codes, shares = events
+    bounds, has_corner = buckets
+    total, gradient, moments, masses, firsts, gram = sums
     n_columns, n_parameters, n_buckets = X.shape[1], len(parameters), len(bounds) + 1
     rows, scores, of_class = np.empty((n_columns + 1, _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     buffers, curvatures = np.empty((3, _CHUNK)), np.empty(_CHUNK)
-    buckets = np.empty(_CHUNK, dtype=np.intp)
+    places = np.empty(_CHUNK, dtype=np.intp)
     for start in range(0, len(X), _CHUNK):
         n = min(_CHUNK, len(X) - start)
         _standardize_and_score(X, start, n, center, scale, parameters, rows, scores)
@@ -390,9 +359,9 @@ def _evaluate_bucket_moments(
         total[0] += _dot(value, rows, n_columns, n)
         _add_dots(slope, rows, n_parameters, n, gradient)
         # Sums over cells, each an event and a bucket of scores.
-        _find_buckets(bounds, scores, n, buckets)
+        _find_buckets(bounds, scores, n, places)
         for i in range(n):
-            score, term, bucket = scores[i], shares[start + i], buckets[i]
+            score, term, bucket = scores[i], shares[start + i], places[i]
             cell = codes[start + i] * n_buckets + bucket
             curvatures[i] += term * weights[cell]
             for j in range(n_columns):
@@ -412,23 +381,10 @@ def _evaluate_bucket_moments(
 
 
 @jit
-def _sum_block_metrics(
-    X,
-    coef,
-    intercept,
-    target,
-    share,
-    loss,
-    loss_width,
-    codes,
-    shares,
-    cells,
-    rates,
-    widths,
-    are_errors,
-    totals,
-    moments,
-):
+def _sum_block_metrics(X, coefficients, losses, events, totals, moments):
+    coef, intercept = coefficients
+    target, share, loss, loss_width = losses
+    codes, shares, cells, rates, widths, are_errors = events
     scores, of_class, buffers = np.empty(_CHUNK), np.empty(_CHUNK), np.empty((3, _CHUNK))
     value, slope, curvature = buffers[0], buffers[1], buffers[2]
     for start in range(0, len(X), _CHUNK):
@@ -451,25 +407,12 @@ def _sum_block_metrics(
 
 
 @jit
-def _sum_line_bins(
-    X,
-    coef,
-    intercept,
-    directions,
-    rises,
-    min_slope,
-    lengths,
-    target,
-    share,
-    codes,
-    shares,
-    cells,
-    are_errors,
-    errors,
-    sums,
-    constant,
-    negative,
-):
+def _sum_line_bins(X, coefficients, lines, samples, events, effects):
+    coef, intercept = coefficients
+    directions, rises, min_slope, lengths = lines
+    target, share = samples
+    codes, shares, cells, are_errors = events
+    errors, sums, constant, negative = effects
     n_bins = errors.shape[2] - 1
     scores, slopes, bins = np.empty(_CHUNK), np.empty(_CHUNK), np.empty((2, _CHUNK), dtype=np.intp)
     for start in range(0, len(X), _CHUNK):

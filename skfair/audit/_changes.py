@@ -16,7 +16,6 @@ from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, tit
 from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading
 from skfair.audit._sections import (
-    describe_clusters,
     difference_cell,
     difference_title,
     find_left_out,
@@ -487,7 +486,6 @@ def change_findings(report):
             f"{gained + lost:,} of {n:,} decisions differ: {gained:,} became positive and {lost:,} "
             "negative."
         )
-    yield from describe_clusters(report.source)
     for attribute, groups in report.uncompared.items():
         listed = join_names(f"{name!r} ({m:,} and {n:,})" for name, (m, n) in groups.items())
         yield f"Not compared by {attribute}, with their samples in {before} and {after}: {listed}."

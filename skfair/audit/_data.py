@@ -117,6 +117,8 @@ class AuditData:
         they are written.
         """
         check_group_size(min_group_size)
+        if are_counts:
+            refuse_clusters(groups, "counts of samples")
         known = sensitive_features
         columns["groups"] = groups
         named = columns | {"weights": sample_weight}
@@ -344,7 +346,6 @@ class AuditData:
         labels = known.labels, known.probabilities
         are_counts = are_counted(*columns.values(), *labels, weights, control_features)
         if are_counts:
-            refuse_clusters(groups, "counts of samples")
             columns, known, control_features, weights = count_predictions(
                 columns, known, weights, control_features
             )
@@ -420,9 +421,9 @@ class AuditData:
         known = as_sensitive_features(sensitive_features)
         if known.missing == "at_random" and known.X is None:
             known = known.replace_features(X)
-        if are_counted(X, y, known.labels, sample_weight, control_features):
+        are_counts = are_counted(X, y, known.labels, sample_weight, control_features)
+        if are_counts:
             check_fitted_model(estimator)
-            refuse_clusters(groups, "counts of samples")
             if X_fit is not None:
                 raise argument_error(
                     "X_fit must be None where X is partitioned, since equal rows are found in "
@@ -431,36 +432,31 @@ class AuditData:
             columns, known, control_features, weights = count_predictions(
                 {"y_true": y}, known, sample_weight, control_features, estimator, X
             )
+            task = "classification"
             if len(estimator.classes_) <= 2:
                 pos_label, _ = find_positive_class(estimator, pos_label)
-            return cls.from_columns(
-                columns,
-                known,
-                sample_weight=weights,
-                control_features=control_features,
-                task="classification",
-                pos_label=pos_label,
-                min_group_size=min_group_size,
-                source=source,
-                are_counts=True,
-            )
-        refuse_training_data(X, X_fit)
-        columns = _fill_outcomes({"y_true": y})
-        y = columns.get("y_true")
-        predicted = predict_columns(estimator, X, y, known.labels, pos_label, groups)
-        task, y_pred, pos_label, y_score = predicted
-        columns = ({} if task == "clustering" else columns) | {"y_pred": y_pred, "y_score": y_score}
+        else:
+            refuse_training_data(X, X_fit)
+            columns, weights = _fill_outcomes({"y_true": y}), sample_weight
+            y = columns.get("y_true")
+            predicted = predict_columns(estimator, X, y, known.labels, pos_label, groups)
+            task, y_pred, pos_label, y_score = predicted
+            columns = {} if task == "clustering" else columns
+            columns |= {"y_pred": y_pred, "y_score": y_score}
         data = cls.from_columns(
             columns,
             known,
-            sample_weight=sample_weight,
+            sample_weight=weights,
             control_features=control_features,
             groups=groups,
             task=task,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=source,
+            are_counts=are_counts,
         )
+        if are_counts:
+            return data
         samples, rows = [X, y, known.labels], np.flatnonzero(data.is_used)
         if not data.is_used.all():
             samples = [None if one is None else safe_indexing(one, rows) for one in samples]
@@ -605,9 +601,8 @@ class AuditData:
         table = read_columns(path, list(names))
         refuse_headings_and_totals(table, path)
         outcome, *others = roles.values()
-        y_pred, y_score, weights, counts, clusters = (
-            check_complete_column(table, one) for one in others
-        )
+        others = [check_complete_column(table, one) for one in others]
+        y_pred, y_score, weights, counts, clusters = others
         y_true = read_outcomes(table, outcome, y_pred)
         check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
@@ -617,8 +612,6 @@ class AuditData:
         facts = {"file": path.name}
         if counts is None:  # small counts could be guessed from the digest
             facts["sha256"] = file_digest(path)
-        else:
-            refuse_clusters(clusters, "counts of samples")
         return cls.from_columns(
             {"y_pred": y_pred, "y_true": place_outcomes(y_true, table), "y_score": y_score},
             known.replace_labels(table[sensitive].apply(write_labels)),

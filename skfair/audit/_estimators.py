@@ -107,7 +107,7 @@ def _distinct_labels(columns):
     return classes
 
 
-def estimate_scoring_rate(scores, groups, weights, units=None):
+def estimate_scoring_rate(scores, groups, weights, clusters=None):
     """Shares of the groups above the median score of all samples."""
     if groups.multiplicity is None:
         median = np.median(scores)
@@ -116,7 +116,7 @@ def estimate_scoring_rate(scores, groups, weights, units=None):
         ends, n = np.cumsum(groups.multiplicity[order]), groups.n_samples
         middle = np.searchsorted(ends, [(n - 1) // 2, n // 2], side="right")
         median = np.mean(scores[order[middle]])
-    return estimate_means(scores > median, None, groups, weights, units)
+    return estimate_means(scores > median, None, groups, weights, clusters)
 
 
 def regression_metrics(y_true, y_pred):
@@ -277,8 +277,8 @@ def _make_estimator(metric, columns):
     rows = np.flatnonzero(has_outcome)
     known = {name: column[rows] for name, column in columns.items()}
 
-    def estimate(groups, weights, units=None):
-        further = [] if units is None else [units[rows]]
+    def estimate(groups, weights, clusters=None):
+        further = [] if clusters is None else [clusters[rows]]
         return metric.estimate(known, groups.subset(rows), weights[rows], *further)
 
     return estimate

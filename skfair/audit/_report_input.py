@@ -108,11 +108,8 @@ def _count_clusters(estimators, clusters, metrics):
     others = [name for name, one in further.items() if not isinstance(one, Rate | MeanMetric)]
     if others:
         refuse_clusters(clusters, join_names(others))
-
-    def count(estimator):
-        return lambda groups, weights: estimator(groups, weights, clusters)
-
-    return {name: count(one) for name, one in estimators.items() if name != "roc_auc"}
+    estimators = {name: one for name, one in estimators.items() if name != "roc_auc"}
+    return {name: partial(one, clusters=clusters) for name, one in estimators.items()}
 
 
 def _report_columns(audit, columns):

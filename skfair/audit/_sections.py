@@ -72,7 +72,8 @@ def findings(report):
             else "Groups are known as probabilities alone"
         )
         sentences.append(f"{known}: numbers of groups are right {report.assumption}.")
-    sentences += describe_clusters(report.provenance)
+    if clusters := report.provenance.get("clusters"):
+        sentences.append(f"Limits count clusters of samples, not samples: {clusters}.")
     if report.n_without_outcome:
         sentences.append(_describe_outcomes(report))
     if not len(gaps) and report.gaps["four_fifths"].any():
@@ -95,12 +96,6 @@ def findings(report):
             "are held-out data."
         )
     return sentences
-
-
-def describe_clusters(facts):
-    """The sentence on clusters of samples, in a list; [] where samples are independent."""
-    text = f"Limits count clusters of samples, not samples: {facts.get('clusters')}."
-    return [text] * ("clusters" in facts)
 
 
 def _describe_hidden(report):

@@ -13,7 +13,7 @@ from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
 from skfair.statistics import check_level, gap_upper_limit
-from skfair.utils._checks import join_names, refuse_clusters, warn
+from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 
 
@@ -75,10 +75,7 @@ def bind_constraint(
             X = safe_indexing(X, rows)
     if clusters is not None:
         samples = samples._replace(clusters=clusters[rows])
-    bound = bind_decisions(constraint, samples._replace(target=target, X=X), scores)
-    if bound.sums.metric_input == "ranks":
-        refuse_clusters(clusters, constraint.name)
-    return bound, scores
+    return bind_decisions(constraint, samples._replace(target=target, X=X), scores), scores
 
 
 def bind_decisions(constraint, samples, scores):

@@ -23,7 +23,7 @@ from skfair.statistics import (
     curve_contrasts,
     kish_sizes,
 )
-from skfair.utils._checks import join_names
+from skfair.utils._checks import join_names, refuse_clusters
 
 # Intervals of percentiles.
 
@@ -492,6 +492,7 @@ class RankSums:
 
     def estimates(self, gap, scores):
         """Estimates of the numbers that are compared, and the forms whose largest is the gap."""
+        refuse_clusters(self.cells.clusters, self.name)
         if gap.criterion.compares_pairs:
             return estimate_rank_areas(self, scores)
         return estimate_curves(self, gap.criterion, scores)

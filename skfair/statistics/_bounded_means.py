@@ -34,22 +34,23 @@ class BoundedMeans(_EventMeans):
     interval = "Gaffke, combined"
 
     def __init__(self, events, x, value_range, units=None):
-        joined, x, unit = join_units(events, x, units)
-        self._range, self._spreads = value_range, joined.means(x**2) - joined.means(x) ** 2
-        super().__init__(joined, x, unit)
-        counts = np.bincount(events.memberships[1], events.member_counts, events.n_events)
-        self.counts = counts.astype(np.intp)
-        unit = np.arange(len(x)) if unit is None else unit
-        self._blocks, self._are_apart = _find_blocks(joined, x, unit)
+        super().__init__(events, x, units)
+        joined, x, units = join_units(events, x, units)
+        samples, self._event, shares = joined.memberships
+        low, self._width = value_range[0], value_range[1] - value_range[0]
+        self._low, self._x = low, (x[samples] - low) / self._width
+        if self.is_weighted:  # the variance by linearisation may be larger than Kish's
+            spreads = np.maximum(joined.means(x**2) - joined.means(x) ** 2, _TINY)
+            sizes = spreads / np.maximum(self._error_variances, _TINY)
+            self.sizes = np.where(spreads > _TINY, np.minimum(self.sizes, sizes), self.sizes)
+        self._numbers = shares * self.sizes[self._event]
+        self.are_rates, self._shares = units is not None and value_range == (0.0, 1.0), None
         if units is not None and self.correlation is not None:
             # Correlations above 0 make limits narrower, by more than they are known.
             self.correlation = np.minimum(self.correlation, np.eye(len(self.values)))
-        self.are_rates = units is not None and value_range == (0.0, 1.0)
-
-    def _effective_sizes(self, kish):
-        # Units of several sizes: their variance by linearisation may be larger.
-        sizes = self._spreads / np.maximum(self._error_variances, _TINY)
-        return np.minimum(kish, np.where(self._spreads > _TINY, sizes, kish))
+            places = self._event, units[samples]
+            self._shares = sparse.csr_array((shares, places))
+            self._totals = sparse.csr_array((shares * self._x, places))
 
     @property
     def standard_errors(self):
@@ -58,46 +59,32 @@ class BoundedMeans(_EventMeans):
 
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`."""
-        each = sparse.eye_array(len(self.values), format="csr")
-        return self.values - self._reach(-each, level), self.values + self._reach(each, level)
+        ends = np.empty((2, len(self.values)))
+        for number in range(len(self.values)):
+            is_member = self._event == number
+            x, numbers = self._x[is_member], self._numbers[is_member]
+            ends[:, number] = (
+                1.0 - upper_mean(1.0 - x, numbers, level),
+                upper_mean(x, numbers, level),
+            )
+        return tuple(self._low + self._width * ends)
 
     def upper(self, contrasts, level):
         """Upper limit of each linear form, as in `Estimates.upper`."""
-        if not self._are_apart:
-            return super().upper(contrasts, level)
-        return contrasts @ self.values + self._reach(contrasts, level)
-
-    def _reach(self, contrasts, level):
-        """Distance of the limit of each linear form from its value, if blocks are independent."""
-        columns, squares = contrasts.tocsc(), np.zeros(contrasts.shape[0])
-        for events, values, shares in self._blocks:
-            numbers, within = shares * self.sizes[events].min(), columns[:, events]
-            rows = np.unique(within.indices)
-            forms, at = np.unique(within[rows].toarray(), axis=0, return_inverse=True)
-            for number, form in enumerate(forms):
-                low, high = np.sort(np.outer(self._range, form), axis=0).sum(axis=1)
-                share = upper_mean((values @ form - low) / (high - low), numbers, level)
-                distance = low + (high - low) * share - form @ self.values[events]
-                squares[rows[at.ravel() == number]] += distance**2
-        return np.sqrt(squares)
-
-
-def _find_blocks(events, x, units):
-    """Blocks of events that have the same units: events, values (n_units, n_events) and weights.
-
-    Also whether no unit is in several blocks.
-    """
-    blocks = {}
-    for event in range(events.n_events):
-        samples, shares = events.members(event)
-        order = np.argsort(units[samples])
-        samples, shares = samples[order], shares[order]
-        key = units[samples].tobytes(), np.round(shares * len(shares), 9).tobytes()
-        blocks.setdefault(key, []).append((event, x[samples], units[samples], shares))
-    columns = [tuple(zip(*one, strict=True)) for one in blocks.values()]
-    used = np.concatenate([of_events[0] for *_, of_events, _ in columns])
-    are_apart = len(np.unique(used)) == len(used)
-    return [(np.array(at), np.transpose(x), shares[0]) for at, x, _, shares in columns], are_apart
+        limits = super().upper(contrasts, level)
+        if self._shares is None:
+            return limits
+        # Pairs: a form of events of the same units and weights is a mean of differences of units.
+        distances = abs(contrasts @ self._shares).max(axis=1).toarray().ravel()
+        for row in np.flatnonzero(distances < _TINY):
+            form = contrasts[[row]]
+            weights = (abs(form) @ self._shares).toarray().ravel() / 2.0
+            unit = np.flatnonzero(weights)
+            differences = (form @ self._totals).toarray().ravel()[unit] / weights[unit]
+            numbers = weights[unit] * weights.sum() / (weights @ weights)
+            share = upper_mean((1.0 + differences) / 2.0, numbers, level)
+            limits[row] = self._width * weights.sum() * (2.0 * share - 1.0)
+        return limits
 
 
 def make_estimates(events, x, units=None, known=None):

@@ -17,11 +17,11 @@ from skfair.statistics._estimates import AUCs, Estimates, Means
 _NO_GROUPS = np.empty(0, dtype=np.intp)
 
 
-def estimate_means(values, mask, groups, weights, units=None, kind=make_estimates):
+def estimate_means(values, mask, groups, weights, clusters=None, kind=make_estimates):
     """Means of values over the samples of each group, and the groups that have such samples.
 
     `mask` selects the samples that count; None selects all. `kind` makes `Estimates` of events,
-    values and units.
+    values and clusters.
     """
     if mask is not None and not mask.any():
         return None, _NO_GROUPS
@@ -43,10 +43,10 @@ def estimate_means(values, mask, groups, weights, units=None, kind=make_estimate
             return None, present
         events = Events.overlapping(matrix[:, present], weights)
     events = events.copy_with_multiplicity(groups.multiplicity)
-    return kind(events, np.asarray(values, dtype=np.float64), units), present
+    return kind(events, np.asarray(values, dtype=np.float64), clusters), present
 
 
-def estimate_quotients(numerators, denominators, groups, weights, units=None):
+def estimate_quotients(numerators, denominators, groups, weights, clusters=None):
     r"""Quotients of two weighted sums, linearised: means of values whose mean is the quotient.
 
     With :math:`n_i` and :math:`d_i` what sample i counts, and r the quotient of its group,
@@ -57,7 +57,7 @@ def estimate_quotients(numerators, denominators, groups, weights, units=None):
     Wiley 1977, section 2.11). Samples that count nowhere are left out. A group whose denominator
     is 0 has no value.
     """
-    # One row for each sample of a group that counts: overlapping groups share their `units`.
+    # One row for each sample of a group that counts: overlapping groups share their `clusters`.
     rows, codes = groups.memberships
     counts = (numerators[rows] != 0) | (denominators[rows] != 0)
     rows, codes = rows[counts], codes[counts]
@@ -70,12 +70,12 @@ def estimate_quotients(numerators, denominators, groups, weights, units=None):
     base = np.where(total_d > 0, total_d, 1.0)
     quotient = total_n / base
     z = quotient[codes] + (n - quotient[codes] * d) * (total_w / base)[codes]
-    if units is None and not groups.is_disjoint:
-        units = np.arange(len(weights))
-    units = None if units is None else units[rows]
+    if clusters is None and not groups.is_disjoint:
+        clusters = np.arange(len(weights))
+    clusters = None if clusters is None else clusters[rows]
     counts = None if groups.multiplicity is None else groups.multiplicity[rows]
     disjoint = Groups(groups.labels, codes=codes, multiplicity=counts)
-    return estimate_means(z, (total_d > 0)[codes], disjoint, w, units, Means)
+    return estimate_means(z, (total_d > 0)[codes], disjoint, w, clusters, Means)
 
 
 def estimate_areas(is_true, scores, groups, weights):

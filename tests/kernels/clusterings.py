@@ -6,8 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.kmeans import build_clustering
+from skfair._kernels.kmeans import cluster_sums, clustering_from_sums
 from skfair._kernels.limits import balance_limits
+
+
+def build_clustering(X, masses, weights, codes, labels, n_clusters, limits):
+    """Build the clustering that ``labels`` (copied) describes, by one sequential sum."""
+    labels = np.array(labels, dtype=np.int32)
+    return clustering_from_sums(
+        labels, cluster_sums(X, masses, weights, codes, labels, n_clusters, limits)
+    )
 
 
 class Problem(NamedTuple):
