@@ -60,15 +60,17 @@ def list_disclosed(report, table, names):
         dtype=float,
     )
     values = [sorted(table[name].unique()) for name in names]
-    asked = [
-        np.logical_and.reduce([cells[name] == one for name, one in zip(some, labels, strict=True)])
+    queried = [
+        np.logical_and.reduce(
+            [cells[name] == one for name, one in zip(chosen, labels, strict=True)]
+        )
         for k in range(1, len(names) + 1)
-        for some, of in zip(combinations(names, k), combinations(values, k), strict=True)
+        for chosen, of in zip(combinations(names, k), combinations(values, k), strict=True)
         for labels in product(*of)
     ]
-    asked += [a & ~b for a in masks for b in masks] + [a & b for a, b in combinations(masks, 2)]
+    queried += [a & ~b for a in masks for b in masks] + [a & b for a, b in combinations(masks, 2)]
     n = cells["n"].to_numpy(dtype=float)
-    for mask, kind in product(asked, ([0, 1], [0], [1])):
+    for mask, kind in product(queried, ([0, 1], [0], [1])):
         form = (mask & np.isin(cells["d"], kind)).astype(float)
         if not 0 < form @ n < MINIMUM:
             continue
