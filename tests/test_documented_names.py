@@ -67,7 +67,7 @@ RESULTS = {
     "FairnessReport.to_frame": lambda: make_report().to_frame(),
     "FairnessReport.adverse_impact": lambda: make_report().adverse_impact(),
     "fairness_front": lambda: fairness_front(
-        ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, tolerances=[0.1]
+        ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
     ),
     "FitMonitor.log": log_iterations,
     "ConstrainedClassifierCV.constraint_report_": lambda: fit(CLASSIFIER).constraint_report_,

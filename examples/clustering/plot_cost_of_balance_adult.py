@@ -19,6 +19,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize, scale
 
@@ -63,10 +64,12 @@ print(front)
 
 reference = Path(os.environ.get("SKFAIR_DATA", ""), "safairkm", "reference_fronts.npz")
 if n_clusters == 10 and reference.is_file():
-    fronts = np.load(reference)
+    fronts, columns = np.load(reference), ["cost", "balance"]
     others = {
-        "Liu and Vicente, Algorithm 3": fronts["Adult_K10/alg3_global"],
-        "VfairKM, 19 penalties": fronts["Adult_K10/vfairkm"],
+        "Liu and Vicente, Algorithm 3": pd.DataFrame(
+            fronts["Adult_K10/alg3_global"], columns=columns
+        ),
+        "VfairKM, 19 penalties": pd.DataFrame(fronts["Adult_K10/vfairkm"], columns=columns),
     }
 else:
     brief = cluster_front(
@@ -75,9 +78,7 @@ else:
         sensitive_features=sex,
         algorithm=AlternatingFront(n_iter=250),
     )
-    others = {
-        "Liu and Vicente, Algorithm 3, 250 iterations": np.column_stack([brief.cost, brief.balance])
-    }
+    others = {"Liu and Vicente, Algorithm 3, 250 iterations": brief.to_frame()}
 
 # %%
 # The figure
@@ -87,7 +88,7 @@ else:
 
 display = front.plot(name="FairKMeans", selected=four_fifths)
 for name, points in others.items():
-    ParetoFrontDisplay(*points.T, name=name).plot(ax=display.ax_)
+    ParetoFrontDisplay(points, name=name).plot(ax=display.ax_)
 ax = display.ax_
 ax.plot(plain_balance, plain_cost, "k*", markersize=13, label="plain k-means")
 ax.set_ylim(top=min(ax.get_ylim()[1], 1.25 * front.cost[0]))

@@ -337,6 +337,7 @@ class Audit(AuditData):
         metrics: Metrics = (),
         confidence_level: float = CONFIDENCE_LEVEL,
         ids: tuple[ArrayLike, ArrayLike] | None = None,
+        min_published: int | None = None,
     ) -> Changes:
         r"""Rates and gaps beside those of another period, or of another model on the same samples.
 
@@ -358,6 +359,10 @@ class Audit(AuditData):
         ids : tuple of two array-likes, default=None
             Names of the samples of both audits, one for each row that was passed. Samples whose
             name occurs once in both are the same. None takes all samples as different ones.
+        min_published : int, default=None
+            Smallest count that may be published, as in :meth:`report`, in each period and, where
+            one may consist of the other and further samples, of these. Verdicts are about all
+            groups. Numbers of changed decisions, and limits that depend on them, are not printed.
 
         Returns
         -------
@@ -389,7 +394,7 @@ class Audit(AuditData):
         >>> bool(changes.gaps["change_high"].item() < 0.0)
         True
         """
-        return compare_audits(self, other, metrics, confidence_level, ids)
+        return compare_audits(self, other, metrics, confidence_level, ids, min_published)
 
     def top(self, k: float) -> Audit:
         """The audit of decisions that select the k highest scores.

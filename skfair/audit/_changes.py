@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ from sklearn.utils import check_consistent_length
 
 from skfair.audit._estimators import find_positive_label, infer_task, metric_estimators
 from skfair.audit._formats import PageReport, collect_facts, tabulate_facts, titled_facts
+from skfair.audit._protection import check_minimum, protect_periods
 from skfair.audit._reading import Reading
 from skfair.audit._sections import (
     difference_cell,
@@ -32,13 +35,13 @@ from skfair.audit._tables import (
     differences_with_limits,
     group_text,
     groupings,
-    is_missing_group,
+    missing_attribute_mask,
 )
 from skfair.groups._groups import attribute_columns, attribute_names
-from skfair.groups._samples import check_metric_input
+from skfair.groups._samples import Samples, check_metric_input
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
-from skfair.statistics import change_upper_limit, check_level
+from skfair.statistics import change_upper_limit, check_level, estimate_means
 from skfair.utils._checks import argument_error, join_names
 
 # The report of two models or two periods.
@@ -50,10 +53,12 @@ class Changes(PageReport):
 
     ``frame`` has a row for each metric of each group, ``gaps`` one for each metric of each
     attribute, and ``moves`` the numbers of decisions that changed, None for different samples. A
-    change ``is_significant`` by Holm's procedure over all gaps. ``uncompared`` has the groups of
+    change ``is_significant`` by Holm's procedure over all gaps, and its ``verdict`` is "larger",
+    "smaller", "open" or, where no two groups are compared, empty. ``uncompared`` has the groups of
     each attribute that have samples in one period only, with their numbers in both. ``readings``
     are what was read of both, or of the same samples, and ``n_shared`` are the numbers of samples
-    that are in both by their ids, in the first alone and in the second alone.
+    that are in both by their ids, in the first alone and in the second alone. ``unpublished`` says
+    what `min_published` keeps back.
     """
 
     frame: pd.DataFrame
@@ -67,10 +72,20 @@ class Changes(PageReport):
     source: dict[str, str]
     uncompared: dict[str, dict[str, list[int]]]
     readings: list[Reading]
+    unpublished: str = ""
 
     title = "Change report"
-    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "source")
-    _results = ("findings", "frame", "gaps", "moves", "uncompared", "readings", "n_shared")
+    _settings = ("title", "names", "is_paired", "confidence_level", "min_group_size", "unpublished")
+    _results = (
+        "findings",
+        "source",
+        "frame",
+        "gaps",
+        "moves",
+        "uncompared",
+        "readings",
+        "n_shared",
+    )
 
     @property
     def findings(self) -> list[str]:
@@ -80,7 +95,7 @@ class Changes(PageReport):
     @property
     def has_finding(self) -> bool:
         """Whether a gap is shown to be larger in the population than it was before."""
-        return bool((self.gaps["is_significant"] & (self.gaps["change"] > 0.0)).any())
+        return bool((self.gaps["verdict"] == "larger").any())
 
     def to_frame(self) -> pd.DataFrame:
         """All rates before and after, with their changes, as a table."""
@@ -90,7 +105,24 @@ class Changes(PageReport):
         return change_sections(self)
 
 
-def compare_audits(before, after, metrics, confidence_level, ids=None):
+class _Periods(NamedTuple):
+    """Samples of both periods, their columns, the period of each, and its unit or None."""
+
+    samples: Samples
+    columns: dict
+    period: np.ndarray
+    units: np.ndarray | None
+
+    def restrict(self, rows):
+        """The samples at some positions."""
+        samples, columns, period, units = self
+        groups, weights = samples.groups.take(rows), samples.weights[rows]
+        samples = samples._replace(groups=groups, weights=weights)
+        columns = {name: column[rows] for name, column in columns.items()}
+        return _Periods(samples, columns, period[rows], None if units is None else units[rows])
+
+
+def compare_audits(before, after, metrics, confidence_level, ids=None, min_published=None):
     """The changes between two audits, or of an audit and predictions of another model."""
     level, is_one_audit = check_level(confidence_level), not hasattr(after, "samples")
     further = find_group_metrics(metrics) if len(metrics) else {}
@@ -116,12 +148,21 @@ def compare_audits(before, after, metrics, confidence_level, ids=None):
         ]
         both = [samples for samples, _ in merged]
         tables = _period_columns((before, after), [columns for _, columns in merged])
-    samples, columns, period, units = _stack_periods(both, tables, units)
-    task = infer_task(None if before.task != "clustering" else before.task, columns)
-    positive = find_positive_label(task, columns, before.pos_label)
-    estimators = metric_estimators(task, columns, positive, metrics)
-    by = groupings(samples.groups)
-    settings = units, level, before.min_group_size
+    periods = _stack_periods(both, tables, units)
+    audits = [before] if is_one_audit else [before, after]
+    report = _report_changes(audits, periods, metrics, level)
+    if min_published is None:
+        return report
+    return _protect_changes(report, audits, periods, metrics, check_minimum(min_published))
+
+
+def _report_changes(audits, periods, metrics, level):
+    """The changes between the samples of two periods."""
+    samples, columns, period, units = periods
+    estimators, positive = _find_estimators(audits[0], columns, metrics)
+    by, min_size = groupings(samples.groups), audits[0].min_group_size
+    takes_missing = audits[0].known.treatment == "group"
+    settings = units, level, min_size, takes_missing
     frame, gaps = tabulate_changes(estimators, by, period, samples.weights, *settings)
     moves = None
     if units is not None and positive is not None:
@@ -134,11 +175,55 @@ def compare_audits(before, after, metrics, confidence_level, ids=None):
         is_paired=units is not None,
         n_shared=_count_shared(period, units),
         confidence_level=level,
-        min_group_size=before.min_group_size,
-        source=_collect_sources(before, after, positive),
-        uncompared=_list_uncompared(by, period),
-        readings=[before.reading] if is_one_audit else [before.reading, after.reading],
+        min_group_size=min_size,
+        source=_collect_sources(audits, positive),
+        uncompared=_list_uncompared(by, period, takes_missing),
+        readings=[one.reading for one in audits],
     )
+
+
+def _find_estimators(audit, columns, metrics):
+    """Estimators of the rates of two periods by name, and the positive label."""
+    task = infer_task(None if audit.task != "clustering" else audit.task, columns)
+    positive = find_positive_label(task, columns, audit.pos_label)
+    return metric_estimators(task, columns, positive, metrics), positive
+
+
+def _protect_changes(every, audits, periods, metrics, min_published):
+    """The changes of all samples, without numbers that show small counts."""
+    samples, columns, period, units = periods
+    estimators, _ = _find_estimators(audits[0], columns, metrics)
+    if "has_outcome" in columns:  # numbers of unknown outcomes are counts, too
+        estimators["has_outcome"] = partial(estimate_means, columns["has_outcome"], None)
+    # Samples in both periods are counted by themselves.
+    parts = period if units is None else period + 2 * (np.bincount(units)[units] > 1)
+    by, hides_moves = groupings(samples.groups), bool(parts.max() > 1)
+    may_add = units is None
+    if hides_moves and every.moves is not None:
+        may_add = 0 in every.moves[["n_gained", "n_lost"]].sum().tolist()
+    protection = protect_periods(estimators, by, min_published, parts, may_add)
+    counted = periods.restrict(protection.find_counted(samples.groups))
+    report = _report_changes(audits, counted, metrics, every.confidence_level)
+    gaps, _ = protection.hide_gaps(report.gaps, every, ["is_significant", "verdict"])
+    frame = report.frame[~protection.mask(report.frame)].reset_index(drop=True)
+    unpublished = [protection.clause] * bool(protection.clause)
+    if hides_moves:
+        # Limits of changes depend on how many decisions of a group changed.
+        for table in (frame, gaps):
+            table[["change_low", "change_high"]] = np.nan
+        unpublished.append("numbers of changed decisions, with the limits of changes")
+    hidden, readings = protection.hidden, []
+    for number, audit in enumerate(audits):
+        rows = counted.period == number
+        n_samples = int((counted.samples.groups.row_counts * rows).sum())
+        readings.append(audit.reading.protect(n_samples, hidden))
+    for name, groups in hidden.items():
+        listed = report.uncompared.pop(name, {})
+        if listed := {group: sizes for group, sizes in listed.items() if group not in groups}:
+            report.uncompared[name] = listed
+    source = {name: one for name, one in report.source.items() if name != "sha256"}
+    changed = {"frame": frame, "gaps": gaps, "moves": None, "source": source, "readings": readings}
+    return replace(report, **changed, unpublished=join_names(unpublished, len(unpublished)))
 
 
 def _check_ids(audits, ids):
@@ -180,25 +265,26 @@ def _count_shared(period, units):
     return [n_shared, *(sizes - n_shared).tolist()]
 
 
-def _list_uncompared(by, period):
+def _list_uncompared(by, period, takes_missing):
     """Groups by attribute that one of two periods lacks, or that are unknown, with their sizes."""
     listed = {}
     for attribute, groups in by.items():
         counts = groups.row_counts * np.ones(len(period))
+        is_unknown = missing_attribute_mask(groups) & (not takes_missing)
         for code, name in enumerate(groups.names):
             inside = groups.codes == code
             sizes = [int(counts[inside & (period == one)].sum()) for one in (0, 1)]
-            if 0 in sizes or is_missing_group(group_text(name)):
+            if 0 in sizes or is_unknown[code]:
                 listed.setdefault(attribute, {})[group_text(name)] = sizes
     return listed
 
 
-def _collect_sources(before, after, pos_label):
+def _collect_sources(audits, pos_label):
     """Facts about both audits, where they differ one after the other."""
-    sources = [getattr(one, "source", None) or {} for one in (before, after)]
+    sources = [one.source or {} for one in audits]
     joined = {
         name: "; ".join(dict.fromkeys(one[name] for one in sources if name in one))
-        for name in {**sources[0], **sources[1]}
+        for name in dict.fromkeys(name for one in sources for name in one)
     }
     return collect_facts(joined, positive_label=pos_label)
 
@@ -227,7 +313,7 @@ def _period_columns(audits, columns):
 
 
 def _stack_periods(both, tables, units):
-    """Samples of both periods, their columns, the period of each and its unit, if there are any."""
+    """The samples of both periods, one after the other."""
     sizes = [len(samples.weights) for samples in both]
     groups = stack_groups([_attribute_table(samples.groups) for samples in both])
     columns = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
@@ -242,7 +328,7 @@ def _stack_periods(both, tables, units):
     columns = dict(zip(columns, arrays, strict=True))
     if (counts != 1.0).any():
         samples = samples._replace(groups=samples.groups.copy_with_multiplicity(counts))
-    return samples, columns, columns.pop("period"), columns.pop("unit", None)
+    return _Periods(samples, columns, columns.pop("period"), columns.pop("unit", None))
 
 
 def _attribute_table(groups):
@@ -255,15 +341,18 @@ def _attribute_table(groups):
 # Tables of both periods, and of the changes of gaps.
 
 
-def tabulate_changes(estimators, groupings, period, weights, units, level, min_group_size):
+def tabulate_changes(
+    estimators, groupings, period, weights, units, level, min_group_size, takes_missing
+):
     """DataFrames of the rates of all groups in two periods, and of the changes of all gaps.
 
     `period` is 0 or 1 for each sample. Samples of equal code in `units` are the same in both; None
-    if all are different.
+    if all are different. Samples with a missing attribute are a group if it `takes_missing`.
     """
     rows, gaps, compared_gaps = [], [], []
     for attribute, groups in groupings.items():
         n_groups, names = len(groups.labels), [group_text(name) for name in groups.names]
+        is_known = ~missing_attribute_mask(groups) | takes_missing
         # Each group in each period is a group of its own.
         labels = np.vstack((groups.labels, groups.labels))
         both = groups.regroup(groups.codes + n_groups * period, labels)
@@ -274,7 +363,7 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
             place = np.full(2 * n_groups, -1)
             place[present] = np.arange(len(present))
             places = place.reshape(2, n_groups)
-            known = np.flatnonzero((places >= 0).all(axis=0))
+            known = np.flatnonzero((places >= 0).all(axis=0) & is_known)
             columns = _change_columns(estimates, places[:, known], level)
             columns["is_small"] = columns[["n_before", "n_after"]].min(axis=1) < min_group_size
             about = {"attribute": attribute, "group": [names[g] for g in known], "metric": metric}
@@ -284,6 +373,9 @@ def tabulate_changes(estimators, groupings, period, weights, units, level, min_g
             gap = _gap_change(estimates, compared, level)
             gaps.append({"attribute": attribute, "metric": metric} | gap)
     gaps = pd.DataFrame(gaps).assign(is_significant=_significant_changes(compared_gaps, level))
+    gaps["verdict"] = np.where(gaps["change"].isna(), "", "open")
+    shown = gaps["is_significant"]
+    gaps.loc[shown, "verdict"] = np.where(gaps["change"] > 0.0, "larger", "smaller")[shown]
     return pd.concat(rows, ignore_index=True), gaps
 
 
@@ -374,6 +466,8 @@ def change_findings(report):
     """Sentences on the samples, on decisions that changed, and on the changes of gaps."""
     before, after = report.names
     yield f"This report compares {after} with {before}, on {_describe_samples(report)}."
+    if report.unpublished:
+        yield f"Not published, but part of what follows: {report.unpublished}."
     if report.moves is not None:
         moves = report.moves[report.moves["attribute"] == report.moves["attribute"].iloc[0]]
         gained, lost, n = (int(moves[name].sum()) for name in ("n_gained", "n_lost", "n"))
@@ -384,7 +478,7 @@ def change_findings(report):
     for attribute, groups in report.uncompared.items():
         listed = join_names(f"{name!r} ({m:,} and {n:,})" for name, (m, n) in groups.items())
         yield f"Not compared by {attribute}, with their samples in {before} and {after}: {listed}."
-    gaps = report.gaps.dropna(subset=["change"])
+    gaps = report.gaps[report.gaps["verdict"] != ""]
     if not len(gaps):
         yield "No two groups are in both, known and large enough, so that no gap is compared."
     is_stated = gaps["metric"].isin(primary_metrics(gaps)) | gaps["is_significant"]
@@ -408,13 +502,15 @@ def _describe_change(gap):
     change, low, high = gap[_CHANGE]
     verdict = "the change may be chance"
     if gap["is_significant"]:
-        verdict = f"it is {'larger' if change > 0.0 else 'smaller'} in the population"
+        verdict = f"it is {gap['verdict']} in the population"
     quantity = describe_quantity(gap["metric"])
+    start = f"The gap of the {quantity.noun} by {gap['attribute']}"
+    if np.isnan(change):
+        return f"{start} is not printed, since it compares groups that are not published: {verdict}"
     before, after = map(quantity.gap, gap[["before", "after"]])
-    return (
-        f"The gap of the {quantity.noun} by {gap['attribute']} was {before} and is {after}, a "
-        f"change of {quantity.difference(change)} ({quantity.interval(low, high)}): {verdict}"
-    )
+    limits = "" if np.isnan(low) else f" ({quantity.interval(low, high)})"
+    size = f"{quantity.difference(change)}{limits}"
+    return f"{start} was {before} and is {after}, a change of {size}: {verdict}"
 
 
 def change_sections(report):
@@ -434,6 +530,7 @@ def change_sections(report):
         tables = frame.groupby("metric", sort=False)
         yield f"By {attribute}", [_change_table(report, name, rows) for name, rows in tables]
     level = confidence_text(report.confidence_level)
+    is_stated = report.is_paired and report.frame["change_low"].notna().any()
     correlation = "The correlation of decisions on the same sample enters the intervals of changes."
     yield (
         "How to read this",
@@ -442,7 +539,7 @@ def change_sections(report):
                 f"Every interval holds with {level}, one at a time. The interval of the change of "
                 "a gap holds for all groups of one attribute and metric together. A change is "
                 "shown if Holm's procedure over the changes of all gaps finds it.",
-                *([correlation] if report.is_paired else []),
+                *([correlation] if is_stated else []),
                 small_groups_note(report.min_group_size),
             ]
         ],

@@ -41,7 +41,7 @@ def fairness_front(
     y: ArrayLike,
     *,
     sensitive_features: MatrixLike,
-    tolerances: list[float] | None = None,
+    values: list[float] | None = None,
     constraint: str | Constraint = "demographic_parity",
     parameter: str = "tolerance",
     cv: Any = 5,
@@ -67,10 +67,10 @@ def fairness_front(
         Classes, two or more.
     sensitive_features : array-like or sparse matrix
         Group of each sample, as for metrics.
-    tolerances : list of float or None, default=None
-        Values of the parameter. None means .01, .02, .05, .1, .2 and 1; no gap of rates is above
-        1, so this is the model without constraint. An estimator that has no such parameter is
-        fitted once, unchanged.
+    values : list of float or None, default=None
+        Values of the parameter: tolerances, unless `parameter` is another one. None means .01, .02,
+        .05, .1, .2 and 1; no gap of rates is above 1, so the last one is the model without
+        constraint. An estimator that has no such parameter is fitted once, unchanged.
     constraint : str or Constraint, default="demographic_parity"
         Criterion of the gap, on decisions: a name in :data:`skfair.constraints.CONSTRAINTS`, or an
         instance. It need not be the one that the classifier was trained under.
@@ -116,7 +116,7 @@ def fairness_front(
     >>> X = rng.normal(size=(1000, 2)) + sex[:, np.newaxis]
     >>> y = X.sum(axis=1) + rng.normal(size=1000) > 1
     >>> model = ConstrainedERMClassifier()
-    >>> front = fairness_front(model, X, y, sensitive_features=sex, tolerances=[0.02, 0.3])
+    >>> front = fairness_front(model, X, y, sensitive_features=sex, values=[0.02, 0.3])
     >>> bool(front["gap"].is_monotonic_increasing and front["accuracy"].is_monotonic_increasing)
     True
     >>> bool((front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all())
@@ -130,12 +130,12 @@ def fairness_front(
     per_sample = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     # An estimator without the parameter is fitted once.
     defaults = _TOLERANCES if parameter in estimator.get_params() else (None,)
-    values = list(defaults if tolerances is None else tolerances)
+    settings: list[float | None] = list(defaults if values is None else values)
     # One fit for each tolerance and fold.
     decide = delayed(_fit_and_predict)
-    data, models = (X, y), [_clone_with(estimator, parameter, value) for value in values]
+    data, models = (X, y), [_clone_with(estimator, parameter, value) for value in settings]
     trained_under = parameter.removesuffix("tolerance") + "constraint"
-    for model, value in zip(models, values, strict=True):
+    for model, value in zip(models, settings, strict=True):
         check_whose_tolerance(model.get_params().get(trained_under), value)
     decisions = Parallel(n_jobs=n_jobs)(
         decide(clone(model), constraint, data, per_sample, fold, pos_label)
@@ -145,7 +145,7 @@ def fairness_front(
     test_rows = np.concatenate([test for _, test in folds])
     tested = check_method_params(X, per_sample, indices=test_rows)
     rows = []
-    for number, value in enumerate(values):
+    for number, value in enumerate(settings):
         # Pool the folds, for each class that is compared against the rest.
         of_folds = decisions[number * len(folds) : (number + 1) * len(folds)]
         per_class = [_pool_folds(one) for one in zip(*of_folds, strict=True)]
@@ -157,7 +157,7 @@ def fairness_front(
     if front["gap"].isna().all():
         raise ValueError(
             f"{constraint} must have a value for one fit at least, but every fit has rates that "
-            "are unknown, or all 0 in a ratio. Pass other tolerances, or a constraint on "
+            "are unknown, or all 0 in a ratio. Pass other values, or a constraint on "
             "differences."
         )
     return front
@@ -228,7 +228,7 @@ def _clone_with(estimator, parameter, value):
         raise ValueError(
             f"{type(estimator).__name__} has no parameter {parameter!r} to set to {value!r}; name "
             "it, as in parameter='constrainedermclassifier__tolerance' of a pipeline, or pass "
-            "tolerances=None."
+            "values=None."
         )
     return clone(estimator).set_params(**{parameter: value})
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._tables import OVERALL, group_text, missing_attribute_mask, name_as_text
-from skfair.utils._checks import argument_error, join_names
+from skfair.utils._checks import argument_error, is_int, join_names
 
 
 class Protection(NamedTuple):
@@ -52,22 +52,33 @@ class Protection(NamedTuple):
                     "another group, or leave out one of the two."
                 )
 
+    def find_counted(self, groups):
+        """Positions of the samples that printed numbers count."""
+        names = {*self.left_out}
+        is_counted = np.array([name not in names for name in groups.names])
+        return np.flatnonzero(is_counted[groups.codes])
+
     def restrict(self, audit):
         """The audit of the samples that printed numbers count."""
-        names, groups = {*self.left_out}, audit.samples.groups
-        if not names:
-            return audit
-        is_counted = np.array([name not in names for name in groups.names])
-        return audit.restrict(np.flatnonzero(is_counted[groups.codes]))
+        groups = audit.samples.groups
+        return audit.restrict(self.find_counted(groups)) if self.left_out else audit
 
     def mask(self, frame):
         """Mask of the rows of a table that are about hidden groups."""
         pairs = zip(frame["attribute"], frame["group"], strict=True)
         return np.array([group in self.hidden.get(name, ()) for name, group in pairs], dtype=bool)
 
-    def mask_gaps(self, frame, gaps):
-        """Mask of the gaps that compare a hidden group, of tables of all samples and of gaps."""
-        return is_about(gaps, frame[self.mask(frame) & ~frame["is_small"]])
+    def hide_gaps(self, gaps, every, verdicts):
+        """Gaps of the counted samples, with the verdicts of a report of all samples.
+
+        The numbers of gaps that compare a hidden group become nan.
+        """
+        both = ["attribute", "metric"]
+        gaps = gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
+        gaps, hidden = gaps[[*every.gaps]], self.mask(every.frame) & ~every.frame["is_small"]
+        at, numbers = is_about(gaps, every.frame[hidden]), gaps.select_dtypes("float").columns
+        gaps.loc[at, numbers] = np.nan
+        return gaps, at
 
 
 def is_about(frame, rows):
@@ -78,6 +89,16 @@ def is_about(frame, rows):
 
 
 # Groups of small counts, and others that protect them.
+
+
+def check_minimum(min_published):
+    """The smallest count that may be published; raise for others than whole numbers."""
+    if not is_int(min_published, 2):
+        raise argument_error(
+            "min_published must be a whole number of samples from 2 on, such as 10; got "
+            f"{min_published!r}."
+        )
+    return min_published
 
 
 def protect_groups(estimators, by_name, min_published, may_leave_out):
@@ -91,8 +112,34 @@ def protect_groups(estimators, by_name, min_published, may_leave_out):
     """
     first, last = next(iter(by_name.values())), [*by_name.values()][-1]
     overall = _counts_by_group(estimators, first.merge(OVERALL))[:, 0]
-    counts, plans = _counts_by_group(estimators, last), []
-    small = np.flatnonzero(_is_small(last.counts, min_published) & first.is_disjoint)
+    counts = _counts_by_group(estimators, last)
+    return _protect_counts(overall, counts, by_name, min_published, may_leave_out)
+
+
+def protect_periods(estimators, by_name, min_published, parts, may_add):
+    """As `protect_groups`, of the samples of two periods, whose counts are printed side by side.
+
+    `parts` are 0 and 1 for samples of one period alone, 2 and 3 for those of samples in both. If
+    one period `may_add` samples or events to those of the other, and to no group fewer, differences
+    of their counts are counts too.
+    """
+    groups = [*by_name.values()][-1]
+    n_groups, labels = len(groups.labels), np.tile(groups.labels, (4, 1))
+    counts = _counts_by_group(estimators, groups.regroup(groups.codes + n_groups * parts, labels))
+    counts = counts.reshape(len(counts), 4, n_groups)
+    changes = counts[:, 1] + counts[:, 3] - counts[:, 0] - counts[:, 2]
+    is_nested = (changes >= 0).all(axis=1) | (changes <= 0).all(axis=1)
+    added = np.abs(changes[is_nested & is_nested[0] & may_add])
+    n_samples = counts[0, :3].sum(axis=0)
+    counts = np.vstack((n_samples, counts.reshape(-1, n_groups), added))
+    return _protect_counts(counts.sum(axis=1), counts, by_name, min_published, True)
+
+
+def _protect_counts(overall, counts, by_name, min_published, may_leave_out):
+    """The protection of counts of all samples, and of groups by all attributes: samples first."""
+    first, last = next(iter(by_name.values())), [*by_name.values()][-1]
+    plans = []
+    small = np.flatnonzero(_is_small(counts[0], min_published) & first.is_disjoint)
     for left_out in [small[:0], small] if may_leave_out and len(small) else [small[:0]]:
         counted = counts.copy()
         counted[:, left_out] = 0.0
@@ -102,7 +149,7 @@ def protect_groups(estimators, by_name, min_published, may_leave_out):
         hidden = _find_hidden(by_name, counted, total > 0, min_published)
         if hidden is not None:
             # A sample is kept back once from each table that does not count it.
-            cost = (1 + len(by_name)) * last.counts[left_out].sum()
+            cost = (1 + len(by_name)) * counts[0, left_out].sum()
             cost += sum(sum(one.values()) for one in hidden.values())
             plans.append((cost, len(plans), hidden, [last.names[i] for i in left_out]))
     if not plans:

@@ -414,11 +414,9 @@ def _hide(report, every, protection):
     is_hidden, verdicts = protection.mask(every.frame), ["is_significant", "four_fifths"]
     hidden, shown = every.frame[is_hidden], every.frame[~is_hidden]
     both = ["attribute", "metric"]
-    gaps = report.gaps.drop(columns=verdicts).merge(every.gaps[[*both, *verdicts]], on=both)
-    gaps = gaps.astype({"lowest": object, "highest": object})[[*every.gaps]]
-    at = protection.mask_gaps(every.frame, gaps)
-    numbers = [name for name in gaps if name.startswith(("gap", "ratio"))]
-    gaps.loc[at, numbers], gaps.loc[at, ["lowest", "highest"]] = np.nan, None
+    gaps, at = protection.hide_gaps(report.gaps, every, verdicts)
+    gaps = gaps.astype({"lowest": object, "highest": object})
+    gaps.loc[at, ["lowest", "highest"]] = None
     # Hidden groups that impact ratios may be relative to: the largest of those that may be best.
     is_eligible = ~hidden["is_small"] | (hidden["n"] >= every.min_share * every.n_samples)
     best = shown.groupby(both)["estimate"].max().rename("best")

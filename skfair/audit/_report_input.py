@@ -13,7 +13,7 @@ from skfair.audit._estimators import (
     top_k_estimators,
 )
 from skfair.audit._predictions import are_probabilities
-from skfair.audit._protection import protect_groups
+from skfair.audit._protection import check_minimum, protect_groups
 from skfair.audit._tables import (
     OVERALL,
     count_missing,
@@ -118,11 +118,7 @@ def _report_columns(audit, columns):
 
 def protect_audit(audit, min_published, metrics=(), subgroups=None):
     """The protection of small counts of an audit, the same for all that is published about it."""
-    if not is_int(min_published, 2):
-        raise argument_error(
-            "min_published must be a whole number of samples from 2 on, such as 10; got "
-            f"{min_published!r}."
-        )
+    check_minimum(min_published)
     samples, columns, strata = audit.rows(metrics)
     columns, estimators, ties = report_estimators(audit, samples, columns, metrics)
     unprotected = {

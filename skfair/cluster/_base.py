@@ -8,8 +8,10 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
 
 from skfair._kernels.limits import add_rows, balance_limits, size_rows
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
@@ -22,11 +24,11 @@ from skfair.groups._groups import (
     smallest_share_ratios,
 )
 from skfair.groups._known import warn_of_unclear_labels
-from skfair.groups._samples import SampleSummary, encode_block
+from skfair.groups._samples import SampleSummary, check_samples, encode_block
 from skfair.groups._state import PlainStateMixin
 from skfair.partitions import partitions_of
-from skfair.partitions._collections import feature_attributes
-from skfair.utils._checks import join_names, warn
+from skfair.partitions._collections import check_alignment, feature_attributes
+from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
 from skfair.utils._sklearn import CallbackSupportMixin
 
 # Requirements for every cluster, by groups and by size, and what clusterings reach of them.
@@ -341,6 +343,45 @@ def warn_of_status(estimator, data, search, advice, cut_short):
         warn(cut_short, ConvergenceWarning)
 
 
+def check_rows(estimator, X, sensitive_features, sample_weight=None, **accepted):
+    """Check rows in memory, with the options of `check_array` that are accepted of X.
+
+    Returns X, `Samples` and the positions of those of positive weight, and the message of a fit
+    without groups whose parameters require balance.
+    """
+    # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
+    passed = X
+    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
+    with explain_conversion(X, estimator):
+        X = check_array(X, **accepted, input_name="X", estimator=estimator)
+    X = canonical_rows(X) if sparse.issparse(X) else X
+    check_finite_squares(X, "X", estimator)
+    missing = missing_groups_message(estimator) if sensitive_features is None else None
+    samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
+    check_finite_squares(samples.weights, "sample_weight")
+    refuse_continuous_attributes(samples.groups)
+    among = "" if len(present) == X.shape[0] else " rows of positive sample_weight"
+    check_sample_count(estimator, len(present), among)
+    return X, samples, present, missing
+
+
+def canonical_rows(X):
+    """Sparse X as CSR without duplicate entries or stored zeros."""
+    X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
+
+
+def check_sample_count(estimator, n_samples, among=""):
+    """Raise for fewer samples than clusters."""
+    if n_samples < estimator.n_clusters:
+        raise ValueError(
+            f"n_samples={n_samples}{among} should be >= n_clusters={estimator.n_clusters}; ask for "
+            "fewer clusters."
+        )
+
+
 def missing_groups_message(estimator):
     """A message for fits without groups whose parameters require balance; None for others.
 
@@ -509,10 +550,5 @@ def encode_and_summarize(estimator, X, sensitive_features, sample_weight=None):
     groups = summary.intersection_groups()
     refuse_continuous_attributes(groups)
     warn_of_unclear_labels(groups)
-    n_samples = summary.counts.sum()
-    if n_samples < estimator.n_clusters:
-        raise ValueError(
-            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}; ask for fewer "
-            "clusters."
-        )
+    check_sample_count(estimator, summary.counts.sum())
     return blocks, summary

@@ -268,13 +268,8 @@ class ParetoFront(Record):
             The drawn display, with ``ax_``, ``figure_`` and ``line_``.
         """
         display = ParetoFrontDisplay(
-            self.cost,
-            getattr(self, self.metric),
-            data_balance=self.data_balance if self.metric == "balance" else None,
-            selected=selected,
-            name=name,
-            metric=self.metric,
-        ).plot(ax)
+            self.to_frame(), selected=selected, name=name, metric=self.metric
+        ).plot(ax, bound=self.data_balance if self.metric == "balance" else None)
         display.ax_.set_ylabel(self.cost_name)
         return display
 

@@ -26,9 +26,7 @@ def add_compare_options(command):
     )
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")
-    add_published_option(
-        command, "the counts of two files, from which a third table could be computed"
-    )
+    add_published_option(command)
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_compare, probability=None)
 
@@ -42,8 +40,9 @@ def _run_compare(options):
         check_output(Path(out), options.after)
     files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
     before, after = (read_audit(one, {}, missing="exclude") for one in files)
-    changes = before.compare(after, confidence_level=options.confidence)
-    if changes.gaps["change"].isna().all():
+    settings = {"confidence_level": options.confidence, "min_published": options.min_published}
+    changes = before.compare(after, **settings)
+    if not changes.gaps["verdict"].any():
         raise ValueError(
             "Nothing can be compared: no two groups are in both files and have at least --min-size "
             f"{options.min_size} samples. {' '.join(changes.findings[1:])}"

@@ -205,14 +205,14 @@ class Gap(GapBase):
         """
         return means
 
-    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+    def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         """State limits of single means: between them all keep the gap.
 
         Parameters
         ----------
         tolerance : float
             Largest gap allowed.
-        smallest : float
+        minimum : float
             The smallest of the means.
 
         Returns
@@ -221,21 +221,21 @@ class Gap(GapBase):
         """
         raise NotImplementedError(f"{self.name} states no limits of single means")
 
-    def one_sample_change(self, means: np.ndarray, size: float) -> float:
+    def one_sample_change(self, means: np.ndarray, n_samples: float) -> float:
         """Bound the change of the gap if one sample of an event counts differently.
 
         Parameters
         ----------
         means : ndarray of shape (n_events,)
             Means of the events.
-        size : float
+        n_samples : float
             Number of equal samples of the event.
 
         Returns
         -------
         change : float
         """
-        return 1.0 / size
+        return 1.0 / n_samples
 
     @abstractmethod
     def _rows(self, tolerance):
@@ -418,9 +418,9 @@ class RangeGap(Gap):
         """
         return tolerance, self.scale
 
-    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+    def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         width, scale = self.width_and_scale(tolerance)
-        return smallest, (smallest + width) / scale
+        return minimum, (minimum + width) / scale
 
     def aux_at(self, means: np.ndarray) -> np.ndarray:
         # A block of three events or more has a free centre: its smallest mean.
@@ -503,10 +503,10 @@ class RatioGap(RangeGap):
     def estimates(self, means: Any) -> Any:
         return LogRates(means) if means.are_rates else LogMeans(means)
 
-    def one_sample_change(self, means: np.ndarray, size: float) -> float:
-        # One sample changes a rate by 1 / size, and the ratio by so much of the largest rate.
+    def one_sample_change(self, means: np.ndarray, n_samples: float) -> float:
+        # One sample changes a rate by 1 / n_samples, and the ratio by so much of the largest rate.
         largest = min((means[list(block)].max() for block in self.blocks), default=1.0)
-        return min(1.0, 1.0 / (size * max(largest, _NEGLIGIBLE_RATE)))
+        return min(1.0, 1.0 / (n_samples * max(largest, _NEGLIGIBLE_RATE)))
 
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
         shrunk = np.array(means)
@@ -655,7 +655,7 @@ class LargestMean(Gap):
         slope[self.events[means[list(self.events)].argmax()]] = 1.0
         return slope
 
-    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+    def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         return -np.inf, tolerance
 
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:
@@ -713,7 +713,7 @@ class Shortfall(Gap):
         slope[self.events[means[list(self.events)].argmin()]] = -1.0
         return slope
 
-    def mean_limits(self, tolerance: float, smallest: float) -> tuple[float, float]:
+    def mean_limits(self, tolerance: float, minimum: float) -> tuple[float, float]:
         return self.largest - tolerance, np.inf
 
     def rescale_means(self, means: np.ndarray, factor: float) -> np.ndarray:

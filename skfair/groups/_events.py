@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.groups._groups import count_table, group_names
+from skfair.groups._groups import count_table
 
 # Events: sets of samples over which means are taken.
 
@@ -341,14 +341,13 @@ def tabulate_scores(y_score, codes, n_groups):
     return ScoreTable(np.append(-descending, -np.inf), positions, codes, n_groups)
 
 
-def intervals_by_group(interval, groups):
+def intervals_by_group(interval, names):
     """Intervals of ranks of every group: a list of arrays (n_pairs, 2), in the groups' order.
 
     ``(alpha, beta)`` means ranks in [alpha, beta), and in [alpha, 1] if beta is 1; a list of pairs
     means their union. A mapping has one entry per group, by its name (a tuple for several
     attributes); entries of groups that do not occur are not used.
     """
-    names = group_names(groups.labels)
     if not isinstance(interval, Mapping):
         return [_check_pairs(interval)] * len(names)
     missing = [name for name in names if name not in interval]

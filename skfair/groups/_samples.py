@@ -281,31 +281,36 @@ def check_samples(
             warn(f"{missing} {_ROUTING_ADVICE}", MissingSensitiveFeaturesWarning)
         one_group = Groups.single(len(rows))
         return Samples(None, one_group, weights[rows], clusters=clusters), rows
-    extra = {"clusters": clusters}
+    extra, n_samples = {"clusters": clusters}, len(weights)
     if sensitive_features is None:
         all_groups = make_probable_groups(group_probabilities)
     elif missing_groups in ("exclude", "at_random"):
-        all_groups = check_recorded_groups(sensitive_features, len(weights), missing_groups)
+        all_groups = check_recorded_groups(sensitive_features, n_samples, missing_groups)
     else:
-        all_groups = check_groups(sensitive_features, len(weights), overlapping=overlapping)
+        all_groups = check_groups(sensitive_features, n_samples, overlapping=overlapping)
     if sensitive_features is not None and group_probabilities is not None:
         extra["group_probabilities"] = group_probabilities.to_numpy()[rows]
     if len(all_groups.labels) > _MAX_UNCHECKED_GROUPS:
-        _check_number_of_groups(all_groups, len(weights))
-    # Leave out samples of zero weight, and warn of groups that vanish with them.
-    if len(rows) == len(weights):
-        warn_of_unclear_labels(all_groups)
-        return Samples(None, all_groups, weights, **extra), rows
-    present_groups = all_groups.take(rows)
-    warn_of_unclear_labels(present_groups)
-    present = set(present_groups.names)
-    dropped = [name for name in all_groups.names if name not in present]
+        _check_number_of_groups(all_groups, n_samples)
+    # Leave out samples of zero weight.
+    counted = all_groups
+    if len(rows) < n_samples:
+        counted, weights = _take_present(all_groups, rows), weights[rows]
+    warn_of_unclear_labels(counted)
+    return Samples(None, counted, weights, **extra), rows
+
+
+def _take_present(groups, rows):
+    """The groups of some rows; warns of groups that vanish with the others."""
+    taken = groups.take(rows)
+    present = set(taken.names)
+    dropped = [name for name in groups.names if name not in present]
     if dropped:
         warn(
             f"Groups without any sample weight count as absent: {join_names(map(repr, dropped))}. "
             "Leave their rows out, or give them a weight."
         )
-    return Samples(None, present_groups, weights[rows], **extra), rows
+    return taken
 
 
 def _check_clusters(groups, n_samples):

@@ -91,7 +91,8 @@ def group_report(
     Other metrics have intervals of means (Student's, or Hall's if wider), of areas under curves
     (DeLong's), of the mean of two rates (balanced accuracy: the margins of both, added like
     standard errors), or of the bootstrap within each group, as :class:`GroupMetric` says. The dict
-    ``report.attrs["intervals"]`` names the method of each metric.
+    ``report.attrs["intervals"]`` names the method of each metric, and
+    ``report.attrs["confidence_level"]`` is their level.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_
     index = to_pandas_index(np.vstack((labels, last)), sensitive_features)
     table = pd.DataFrame(report, index=index)
     if confidence_level is not None:
-        table.attrs["intervals"] = intervals
+        table.attrs |= {"intervals": intervals, "confidence_level": confidence_level}
     return table
 
 

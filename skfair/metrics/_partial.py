@@ -128,7 +128,7 @@ def check_scored_members(sensitive_features, sample_weight, interval, **columns)
         codes=codes,
         weights=samples.weights[rows],
         names=samples.groups.names,
-        intervals=intervals_by_group(interval, samples.groups),
+        intervals=intervals_by_group(interval, samples.groups.names),
     )
     return scored, list(members.values())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -47,11 +46,9 @@ class ClusterCompositionDisplay(Display):
 
     Parameters
     ----------
-    counts : array-like of shape (n_clusters, n_groups)
-        Number (or weight) of the samples of each group in each cluster.
-    {group_names}
-    cluster_names : sequence of str, default=None
-        Names of the clusters. None numbers them.
+    table : DataFrame
+        Number (or weight) of the samples of each group in each cluster: one row for each cluster
+        and one column for each group, as :func:`skfair.metrics.cluster_composition` returns.
 
     Attributes
     ----------
@@ -63,16 +60,15 @@ class ClusterCompositionDisplay(Display):
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from skfair.plotting import ClusterCompositionDisplay
-    >>> display = ClusterCompositionDisplay([[30, 10], [20, 20]], group_names=["men", "women"])
+    >>> table = pd.DataFrame({"men": [30, 20], "women": [10, 20]})
+    >>> display = ClusterCompositionDisplay(table)
     >>> [label.get_text() for label in display.plot().ax_.get_yticklabels()]
     ['cluster 0', 'cluster 1']
     """
 
-    counts: ArrayLike
-    _: KW_ONLY
-    group_names: Sequence[str] | None = None
-    cluster_names: Sequence[str] | None = None
+    table: pd.DataFrame
 
     @classmethod
     def from_estimator(
@@ -99,6 +95,8 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
+        import pandas as pd
+
         check_is_fitted(estimator, "group_weights_")
         names, counts = group_names(estimator.groups_.labels), estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.
@@ -112,7 +110,7 @@ class ClusterCompositionDisplay(Display):
             attribute = known[0] if attribute is None else attribute
             drawn = [g for g, (column, _) in enumerate(names) if column == attribute]
             names, counts = [names[g][1] for g in drawn], counts[:, drawn]
-        return cls(counts, group_names=to_text(names)).plot(ax=ax)
+        return cls(pd.DataFrame(counts, columns=to_text(names))).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -145,10 +143,7 @@ class ClusterCompositionDisplay(Display):
         table = cluster_composition(
             labels, sensitive_features=sensitive_features, sample_weight=sample_weight
         )
-        display = cls(
-            table.to_numpy(), group_names=to_text(table.columns), cluster_names=table.index
-        )
-        return display.plot(ax=ax)
+        return cls(table).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars.
@@ -162,7 +157,7 @@ class ClusterCompositionDisplay(Display):
         -------
         {display}
         """
-        counts = np.asarray(self.counts, dtype=float)
+        counts = self.table.to_numpy(dtype=np.float64)
         ax = self._use_axes(ax, size=(6.4, 1.5 + 0.34 * len(counts)))
         self._draw_bars(counts)
         self._draw_reference(counts.sum(axis=0))
@@ -178,13 +173,11 @@ class ClusterCompositionDisplay(Display):
 
     def _draw_bars(self, counts):
         """Draw a bar for each cluster, divided by the shares of the groups."""
-        n_clusters, n_groups = counts.shape
-        clusters = range(n_clusters) if self.cluster_names is None else self.cluster_names
-        groups = self._name_groups(n_groups)
+        n_clusters = len(counts)
         # Stacked bars: each group starts where the one before ends.
         shares = counts / counts.sum(axis=1, keepdims=True)
         starts = np.cumsum(shares, axis=1) - shares
-        for j, name in enumerate(groups):
+        for j, name in enumerate(to_text(self.table.columns)):
             self.ax_.barh(
                 np.arange(n_clusters),
                 shares[:, j],
@@ -194,7 +187,7 @@ class ClusterCompositionDisplay(Display):
                 label=name,
                 **style(j, "color", "hatch"),
             )
-        self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in clusters])
+        self.ax_.set_yticks(range(n_clusters), [f"cluster {name}" for name in self.table.index])
 
     def _draw_reference(self, group_sizes):
         """Draw a dashed line at each division of the whole data."""
@@ -268,21 +261,19 @@ class ParetoFrontDisplay(Display):
 
     Parameters
     ----------
-    cost : array-like of shape (n_points,)
-        Clustering cost of each point, such as the mean squared distance to the cluster's centre or
-        the normalised cut.
-    balance : array-like of shape (n_points,)
-        Balance of each point, in [0, 1]: smallest over largest group, in the worst cluster. Or the
-        values of ``metric``.
-    data_balance : float, default=None
-        Balance of the data, drawn as a vertical line. No clustering exceeds it by more than
-        rounding.
+    table : DataFrame
+        The points, one in each row, as :meth:`skfair.cluster.ParetoFront.to_frame` returns them.
+        The column ``cost`` has the clustering cost of each point, such as the mean squared distance
+        to the cluster's centre or the normalised cut. The column of the name ``metric`` has its
+        balance, in [0, 1].
     selected : int, default=None
-        Index of the point to mark.
+        Position of the point to mark.
     name : str, default=None
         Name of the front in the legend.
     metric : {"balance", "relative_balance", "share_ratio"}, default="balance"
-        What ``balance`` is: "share_ratio" is the smallest ratio of two groups' shares in a cluster.
+        Column of the table to draw. "balance" is smallest over largest group, in the worst cluster,
+        "relative_balance" its share of the balance of the data, and "share_ratio" the smallest
+        ratio of two groups' shares in a cluster.
 
     Attributes
     ----------
@@ -296,28 +287,31 @@ class ParetoFrontDisplay(Display):
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from skfair.plotting import ParetoFrontDisplay
-    >>> display = ParetoFrontDisplay([1.0, 1.1, 1.5], [0.1, 0.3, 0.4], name="by hand")
+    >>> points = pd.DataFrame({"cost": [1.0, 1.1, 1.5], "balance": [0.1, 0.3, 0.4]})
+    >>> display = ParetoFrontDisplay(points, name="by hand")
     >>> display.plot().ax_.get_xlabel()
     'balance (smallest / largest group, worst cluster)'
     """
 
     _gid = "skfair-pareto-front"
 
-    cost: ArrayLike
-    balance: ArrayLike
+    table: pd.DataFrame
     _: KW_ONLY
-    data_balance: float | None = None
     selected: int | None = None
     name: str | None = None
     metric: str = "balance"
 
-    def plot(self, ax: Axes | None = None) -> Self:
+    def plot(self, ax: Axes | None = None, *, bound: float | None = None) -> Self:
         """Draw the front.
 
         Parameters
         ----------
         {ax}
+        bound : float, default=None
+            The balance of the data, to mark by a vertical line. No clustering exceeds it by more
+            than rounding.
 
         Returns
         -------
@@ -327,7 +321,7 @@ class ParetoFrontDisplay(Display):
         ax = self._use_axes(ax, size=(6.4, 4.2))
         # Colours and markers continue after the fronts that are on the axes.
         self._draw_front(n_before=self._count_drawn())
-        self._draw_data_balance()
+        self._draw_bound(bound)
         self._draw_selected()
         ax.set_xlabel(_METRIC_LABELS[self.metric])
         ax.set_ylabel("cost")
@@ -335,9 +329,13 @@ class ParetoFrontDisplay(Display):
         write_legend(ax, lambda handle, label: handle.get_gid() != self._gid, ncols=2)
         return self
 
+    def _coordinates(self):
+        """Cost and balance of the points."""
+        return self.table["cost"].to_numpy(), self.table[self.metric].to_numpy()
+
     def _draw_front(self, n_before):
         """Draw the points that are not dominated as steps."""
-        cost, balance = np.asarray(self.cost), np.asarray(self.balance)
+        cost, balance = self._coordinates()
         # Steps by ascending balance, without dominated points.
         front = np.flatnonzero(non_dominated_mask(cost, balance))
         front = front[np.argsort(balance[front])]
@@ -352,18 +350,18 @@ class ParetoFrontDisplay(Display):
             **style(n_before, "color", "linestyle", "marker"),
         )
 
-    def _draw_data_balance(self):
+    def _draw_bound(self, bound):
         """Mark the balance of the data, once for all fronts of the axes."""
         label = "balance of the data"
-        if self.data_balance is None or label in self.ax_.get_legend_handles_labels()[1]:
+        if bound is None or label in self.ax_.get_legend_handles_labels()[1]:
             return
-        self.ax_.axvline(self.data_balance, color=INK, linewidth=0.8, linestyle=":", label=label)
+        self.ax_.axvline(bound, color=INK, linewidth=0.8, linestyle=":", label=label)
 
     def _draw_selected(self):
         """Mark the selected point."""
         if self.selected is None:
             return
-        balance, cost = self.balance[self.selected], self.cost[self.selected]
+        cost, balance = (values[self.selected] for values in self._coordinates())
         self.ax_.plot(
             balance,
             cost,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from skfair.utils._api import make_docstring_decorator
 
 # What the displays share: colours, markers, hatches, legends, and their base class.
@@ -81,9 +79,8 @@ def strip_frame(ax, *sides):
 
 
 class Display:
-    """Base of the displays: its axes, the names of its groups, what is on its axes already."""
+    """Base of the displays: its axes, and what is on its axes already."""
 
-    group_names: Sequence[str] | None
     _gid = ""
     """Mark of the lines that displays of a class draw."""
 
@@ -96,10 +93,6 @@ class Display:
             _, ax = import_pyplot().subplots(figsize=size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
-
-    def _name_groups(self, n_groups):
-        """Names of the groups, or numbers where there are none."""
-        return self.group_names or [f"group {k}" for k in range(n_groups)]
 
     def _count_drawn(self):
         """Count the lines on the axes that displays of this class drew before."""
@@ -128,8 +121,6 @@ display_docs = make_docstring_decorator(
     pos_label : int, float, bool or str, default=None
         The positive class. None takes the classifier's parameter of this name, and 1 if it has none
         and the classes are 0 and 1, -1 and 1 or booleans.
-    group_names : sequence of str, default=None
-        Names of the groups. None numbers them.
     name : str, default=None
         Name of the model in the legend.
     ax : matplotlib.axes.Axes, default=None

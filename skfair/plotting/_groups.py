@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups._events import is_in_intervals
+from skfair.groups._events import intervals_by_group, is_in_intervals
 from skfair.groups._groups import count_table
 from skfair.metrics import check_scored_members, group_report
 from skfair.metrics._group_metrics import find_group_metrics
@@ -44,26 +44,17 @@ _OVERALL = "all samples"
 @display_docs
 @make_constructor
 class GroupRateDisplay(Display):
-    """Rates of each group, with 95 % confidence intervals.
+    """Rates of each group, with their confidence intervals.
 
-    Each rate is one row with a mark for every group. The bars are 95 % intervals, and a line marks
+    Each rate is one row with a mark for every group. The bars are intervals, and a line marks
     the rate of all samples. Next to each mark is the number of samples that it is a share of. A
     difference between marks may be sampling noise if the bars overlap by much.
 
     Parameters
     ----------
-    rates : array-like of shape (n_groups, n_rates)
-        Rates of the groups, in [0, 1]; nan is not drawn.
-    intervals : array-like of shape (n_groups, n_rates, 2)
-        Lower and upper ends of their confidence intervals.
-    overall : array-like of shape (n_rates,)
-        Rates of all samples.
-    columns : sequence of str
-        Names of the rates.
-    {group_names}
-    counts : array-like of shape (n_groups, n_rates), default=None
-        Number of samples that each rate is a share of, the effective number if they are weighted.
-        None writes nothing.
+    table : DataFrame
+        As :func:`skfair.metrics.group_report` returns it with a ``confidence_level`` and without
+        control features. The last row is that of all samples.
 
     Attributes
     ----------
@@ -71,7 +62,7 @@ class GroupRateDisplay(Display):
 
     See Also
     --------
-    skfair.metrics.group_report : The same numbers as a table.
+    skfair.metrics.group_report : Computes the table.
 
     Examples
     --------
@@ -83,13 +74,7 @@ class GroupRateDisplay(Display):
     ['selection rate', 'true positive rate', 'false positive rate']
     """
 
-    rates: Sequence[ArrayLike] | np.ndarray
-    intervals: ArrayLike
-    overall: ArrayLike
-    _: KW_ONLY
-    columns: Sequence[str]
-    group_names: Sequence[str] | None = None
-    counts: Sequence[ArrayLike] | np.ndarray | None = None
+    table: pd.DataFrame
 
     @classmethod
     def from_estimator(
@@ -195,22 +180,10 @@ class GroupRateDisplay(Display):
             pos_label=pos_label,
             confidence_level=CONFIDENCE_LEVEL,
         )
-        rates = list(report.attrs["intervals"])
-        # The last row of the report is that of all samples.
-        groups, overall = report.iloc[:-1], report.iloc[-1]
-        ends = [groups[[f"{rate}_{end}" for rate in rates]] for end in ("low", "high")]
-        display = cls(
-            groups[rates].to_numpy(),
-            np.stack(ends, axis=-1),
-            overall[rates].to_numpy(dtype=np.float64),
-            columns=[rate.replace("_", " ") for rate in rates],
-            group_names=to_text(groups.index),
-            counts=groups[[f"{rate}_n" for rate in rates]].to_numpy(),
-        )
-        return display.plot(ax=ax)
+        return cls(report).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the rates.
+        """Draw the rates; one that is nan is not drawn.
 
         Parameters
         ----------
@@ -220,17 +193,27 @@ class GroupRateDisplay(Display):
         Returns
         -------
         {display}
+
+        Raises
+        ------
+        ValueError
+            If the table has no intervals, or its last row is not that of all samples.
         """
-        rates, intervals = np.asarray(self.rates), np.asarray(self.intervals)
+        columns = self._check_columns()
+        # The last row of the table is that of all samples.
+        groups, overall = self.table.iloc[:-1], self.table.iloc[-1]
+        rates, low, high, counts = (
+            groups[[column + ending for column in columns]].to_numpy(dtype=np.float64)
+            for ending in ("", "_low", "_high", "_n")
+        )
         n_groups, n_rates = rates.shape
         ax = self._use_axes(ax, size=(6.4, 1.3 + n_rates * (0.3 + 0.16 * n_groups)))
         rows = np.arange(n_rates)
-        names = self._name_groups(n_groups)
         # The groups of a rate are drawn below each other, on the inner 60 % of its row.
         offsets = 0.6 * ((np.arange(n_groups) + 0.5) / n_groups - 0.5)
-        for k, (name, offset) in enumerate(zip(names, offsets, strict=True)):
+        for k, (name, offset) in enumerate(zip(to_text(groups.index), offsets, strict=True)):
             # Bars reach to the ends of the intervals, which are not symmetric.
-            margins = np.abs(intervals[k].T - rates[k])
+            margins = np.abs(np.stack((low[k], high[k])) - rates[k])
             ax.errorbar(
                 rates[k],
                 rows + offset,
@@ -241,22 +224,42 @@ class GroupRateDisplay(Display):
                 label=name,
                 **style(k, "color", "marker"),
             )
-            if self.counts is not None:
-                self._write_counts(rows + offset, self.counts[k])
+            self._write_counts(rows + offset, counts[k])
         # Rates of all samples, across the row of each rate.
-        ax.vlines(self.overall, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
-        ax.set_yticks(rows, self.columns)
+        all_rates = overall[columns].to_numpy(dtype=np.float64)
+        ax.vlines(all_rates, rows - 0.42, rows + 0.42, color=INK, linestyle=":", label=_OVERALL)
+        ax.set_yticks(rows, [column.replace("_", " ") for column in columns])
         ax.set_ylim(n_rates - 0.5, -0.5)
-        drawn = np.concatenate((rates.ravel(), intervals.ravel()))
+        drawn = np.concatenate((rates, low, high), axis=None)
         are_rates = np.nanmin(drawn, initial=0.0) >= 0.0 and np.nanmax(drawn, initial=1.0) <= 1.0
         if are_rates:
             ax.set_xlim(-0.02, 1.02)
             ax.xaxis.set_major_formatter("{x:.0%}")
-        ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with 95 % confidence interval")
+        level = self.table.attrs.get("confidence_level")
+        percent = "" if level is None else f"{100 * level:g} % "
+        ax.set_xlabel(f"{'rate' if are_rates else 'value'}, with {percent}confidence interval")
         ax.tick_params(axis="y", length=0)
         strip_frame(ax, "top", "right", "left")
         write_legend(ax, lambda handle, label: label == _OVERALL)
         return self
+
+    def _check_columns(self):
+        """Names of the rates, which have intervals."""
+        columns = [name for name in self.table if f"{name}_low" in self.table]
+        if not columns:
+            raise ValueError(
+                "table must have intervals; pass one of "
+                f"group_report(..., confidence_level={CONFIDENCE_LEVEL}). Its columns are "
+                f"{list(self.table)}."
+            )
+        names = to_text(self.table.index)
+        if not names[-1].startswith("overall"):
+            raise ValueError(
+                "The last row of the table must be that of all samples, 'overall', as group_report "
+                f"returns it; the rows are {names}. Of a report with control features, pass the "
+                "rows of one stratum."
+            )
+        return columns
 
     def _write_counts(self, heights, counts):
         """Write the number of samples next to each mark of a group."""
@@ -372,13 +375,12 @@ class GroupRateCurveDisplay(Display):
 
     Parameters
     ----------
-    rates : array-like of shape (n_groups, n_thresholds)
-        Share of each group strictly above each threshold.
-    reference : int, default=0
-        Group of the horizontal axis.
-    intervals : list of array-like, one per group, each of shape (n_pairs, 2), default=None
-        Pairs (alpha, beta) to mark on the axis of each group; None marks none.
-    {group_names, name}
+    table : DataFrame
+        Share of each group strictly above each threshold: one row for each threshold, from the
+        highest, and one column for each group.
+    reference : label, default=None
+        Group of the horizontal axis. None takes the first.
+    {interval, name}
 
     Attributes
     ----------
@@ -406,11 +408,10 @@ class GroupRateCurveDisplay(Display):
 
     _gid = "skfair-group-rate-curve"
 
-    rates: ArrayLike
+    table: pd.DataFrame
     _: KW_ONLY
-    reference: int = 0
-    intervals: Sequence[ArrayLike] | None = None
-    group_names: Sequence[str] | None = None
+    reference: Label | None = None
+    interval: Sequence | dict | None = None
     name: str | None = None
 
     @classmethod
@@ -500,14 +501,10 @@ class GroupRateCurveDisplay(Display):
                 "sensitive_features must have at least two groups, one for each axis; got only "
                 f"{scored.names[0]!r}."
             )
-        display = cls(
-            scored.table().rates(scored.weights),
-            reference=_reference_position(reference, scored),
-            intervals=None if interval is None else scored.intervals,
-            group_names=to_text(scored.names),
-            name=name,
-        )
-        return display.plot(ax=ax)
+        if reference is None:
+            reference = scored.names[np.argmax(np.bincount(scored.codes, scored.weights))]
+        table = _tabulate_groups(scored.table().rates(scored.weights), scored)
+        return cls(table, reference=reference, interval=interval, name=name).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
@@ -519,17 +516,26 @@ class GroupRateCurveDisplay(Display):
         Returns
         -------
         {display}
+
+        Raises
+        ------
+        ValueError
+            If `reference` is not a group, or the interval is invalid.
         """
+        groups = list(self.table.columns)
+        reference = groups[0] if self.reference is None else self.reference
+        if reference not in groups:
+            raise ValueError(f"reference must be one of the groups {groups}; got {reference!r}.")
         ax = self._use_axes(ax, size=(4.8, 5.2))
-        rates = np.asarray(self.rates)
-        names = self._name_groups(len(rates))
-        others = [k for k in range(len(rates)) if k != self.reference]
+        names = to_text(groups)
+        horizontal = groups.index(reference)
+        others = [k for k in range(len(groups)) if k != horizontal]
         # The background is drawn once, by the first curve on the axes.
         if not self._count_drawn():
-            self._draw_background(others)
-        self._draw_curves(rates, names, others)
+            self._draw_background(groups, horizontal)
+        self._draw_curves(names, horizontal)
         vertical = names[others[0]] if len(others) == 1 else "the other group"
-        ax.set_xlabel(f"share of {names[self.reference]} above the threshold")
+        ax.set_xlabel(f"share of {names[horizontal]} above the threshold")
         ax.set_ylabel(f"share of {vertical} above the threshold")
         ax.xaxis.set_major_formatter("{x:.0%}")
         ax.yaxis.set_major_formatter("{x:.0%}")
@@ -537,39 +543,33 @@ class GroupRateCurveDisplay(Display):
         write_legend(ax)
         return self
 
-    def _draw_background(self, others):
+    def _draw_background(self, groups, horizontal):
         """Draw the diagonal and the bands of the intervals, once for all curves of the axes."""
         self.ax_.axline((0, 0), slope=1, color=INK, linewidth=0.8, linestyle=":")
-        if self.intervals is None:
+        if self.interval is None:
             return
         band = {"facecolor": (INK, 0.1), "linewidth": 0}
-        for pair in self.intervals[self.reference]:
+        intervals = intervals_by_group(self.interval, groups)
+        for pair in intervals.pop(horizontal):
             self.ax_.axvspan(*pair, **band)
-        for pair in np.unique(np.vstack([self.intervals[k] for k in others]), axis=0):
+        for pair in np.unique(np.vstack(intervals), axis=0):
             self.ax_.axhspan(*pair, **band)
 
-    def _draw_curves(self, rates, names, others):
+    def _draw_curves(self, names, horizontal):
         """Draw the curve of every other group, in the next colours of the axes."""
         # More points are not visible, but would enlarge a file.
-        points = np.unique(np.linspace(0, rates.shape[1] - 1, _MAX_POINTS).astype(int))
+        points = np.unique(np.linspace(0, len(self.table) - 1, _MAX_POINTS).astype(int))
+        rates = self.table.to_numpy(dtype=np.float64)[points]
+        others = [k for k in range(len(names)) if k != horizontal]
         for index, k in enumerate(others, start=self._count_drawn()):
             labels = [self.name, names[k] if len(others) > 1 else None]
             self.ax_.plot(
-                rates[self.reference, points],
-                rates[k, points],
+                rates[:, horizontal],
+                rates[:, k],
                 label=": ".join(filter(None, labels)) or None,
                 gid=self._gid,
                 **style(index, "color", "linestyle"),
             )
-
-
-def _reference_position(reference, scored):
-    """Position of the group of the horizontal axis."""
-    if reference is None:
-        return int(np.argmax(np.bincount(scored.codes, scored.weights)))
-    if reference not in scored.names:
-        raise ValueError(f"reference must be one of the groups {scored.names}; got {reference!r}.")
-    return scored.names.index(reference)
 
 
 _N_POINTS = 512
@@ -585,13 +585,12 @@ class ScoreDistributionDisplay(Display):
 
     Parameters
     ----------
-    scores : array-like of shape (n_points,)
-        Scores at which the densities are evaluated, ascending.
-    densities : array-like of shape (n_groups, n_points)
-        Density of the scores of each group.
-    inside : array-like of bool, shape (n_groups, n_points), default=None
-        Mask of the scores to shade under the curve of each group. None shades nothing.
-    {group_names}
+    table : DataFrame
+        Density of the scores of each group: one row for each score, which is its index, ascending,
+        and one column for each group.
+    where : DataFrame of bool, default=None
+        In the form of the table, mask of the scores to shade under the curve of each group. None
+        shades nothing.
     name : str, default="score"
         Label of the score axis.
 
@@ -615,11 +614,9 @@ class ScoreDistributionDisplay(Display):
     ['men', 'women', 'in the interval']
     """
 
-    scores: ArrayLike
-    densities: Sequence[ArrayLike] | np.ndarray
+    table: pd.DataFrame
     _: KW_ONLY
-    inside: Sequence[ArrayLike] | np.ndarray | None = None
-    group_names: Sequence[str] | None = None
+    where: pd.DataFrame | None = None
     name: str = "score"
 
     @classmethod
@@ -695,11 +692,10 @@ class ScoreDistributionDisplay(Display):
         """
         scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
         scores, densities, above = _estimate_densities(scored)
+        inside = is_in_intervals(above, scored.intervals)
         display = cls(
-            scores,
-            densities,
-            inside=None if interval is None else is_in_intervals(above, scored.intervals),
-            group_names=to_text(scored.names),
+            _tabulate_groups(densities, scored, scores),
+            where=None if interval is None else _tabulate_groups(inside, scored, scores),
             name=name,
         )
         return display.plot(ax=ax)
@@ -716,21 +712,23 @@ class ScoreDistributionDisplay(Display):
         {display}
         """
         ax = self._use_axes(ax, size=(6.4, 3.8))
-        names = self._name_groups(len(self.densities))
-        for k, (name, density) in enumerate(zip(names, self.densities, strict=True)):
-            ax.plot(self.scores, density, label=name, **style(k, "color", "linestyle"))
+        scores, densities = self.table.index.to_numpy(), self.table.to_numpy().T
+        inside = None if self.where is None else self.where.to_numpy().T
+        names = to_text(self.table.columns)
+        for k, (name, density) in enumerate(zip(names, densities, strict=True)):
+            ax.plot(scores, density, label=name, **style(k, "color", "linestyle"))
             # Shade the scores inside the interval below the curve.
-            if self.inside is not None:
+            if inside is not None:
                 ax.fill_between(
-                    self.scores,
+                    scores,
                     density,
-                    where=self.inside[k],
+                    where=inside[k],
                     facecolor=(pick_cyclic(COLORS, k), 0.25),
                     edgecolor=(pick_cyclic(COLORS, k), 0.6),
                     linewidth=0,
                     **style(k, "hatch"),
                 )
-        if self.inside is not None:
+        if inside is not None:
             # An entry of the legend for the shading of all groups.
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
@@ -773,6 +771,13 @@ def _bandwidths(shares, n_samples):
     iqr = (upper - lower) / 1.34
     spread = np.where(iqr > 0, np.minimum(deviation, iqr), deviation)
     return 0.9 * spread * n_samples**-0.2
+
+
+def _tabulate_groups(values, scored, index=None):
+    """Table of values (n_groups, n_rows), with the groups as columns."""
+    import pandas as pd
+
+    return pd.DataFrame(values.T, index, columns=pd.Index(scored.names, tupleize_cols=False))
 
 
 def _predict_scores(estimator, X, sensitive_features, pos_label):

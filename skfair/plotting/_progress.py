@@ -49,7 +49,7 @@ class ConvergenceDisplay:
 
     Parameters
     ----------
-    logs : dict of str to DataFrame
+    tables : dict of str to DataFrame
         Logs by their name in the legend, with the columns of ``FitMonitor.log``.
     quantities : sequence of str, default=None
         Columns to draw: "objective", "violation", "residual", "balance". None draws those that were
@@ -81,7 +81,7 @@ class ConvergenceDisplay:
     ['objective', 'balance']
     """
 
-    logs: dict[str, pd.DataFrame]
+    tables: dict[str, pd.DataFrame]
     _: KW_ONLY
     quantities: Sequence[str] | None = None
     against: str = "iteration"
@@ -108,10 +108,10 @@ class ConvergenceDisplay:
         self.ax_ = _make_axes(ax, len(quantities))
         self.figure_ = self.ax_[0].figure
         for axes, quantity in zip(self.ax_, quantities, strict=True):
-            for index, (name, log) in enumerate(self.logs.items()):
+            for index, (name, log) in enumerate(self.tables.items()):
                 self._draw_runs(axes, log, quantity, name, index)
             if quantity in _SYMLOG_QUANTITIES:
-                _set_symlog_scale(axes, [log[quantity] for log in self.logs.values()])
+                _set_symlog_scale(axes, [log[quantity] for log in self.tables.values()])
             axes.set_xlabel(self.against)
             axes.set_ylabel(_QUANTITIES[quantity])
             strip_frame(axes, "top", "right")
@@ -130,7 +130,7 @@ class ConvergenceDisplay:
             return list(self.quantities)
         # Quantities that any log recorded.
         recorded = [
-            q for q in _QUANTITIES if any(log[q].notna().any() for log in self.logs.values())
+            q for q in _QUANTITIES if any(log[q].notna().any() for log in self.tables.values())
         ]
         if not recorded:
             raise ValueError(

@@ -1,5 +1,6 @@
 """Base of the estimators that keep constraints by a final linear model of out-of-fold scores."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,9 +274,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # New samples are scored by the estimators of the folds, or by one of all samples.
     final = scoring
     if not estimator.ensemble and len(scoring) > 1:
-        data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
-        task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
-        final = [fit_rows(base, *data, task)]
+        final = [_fit_all(estimator, base, training, fit_params, context)]
     # The penalty must not depend on the unit of a real target: fit it in standard deviations.
     constraints = [] if training.lacks_groups else constraints
     per_class = [standardize_target(training, True)] if is_real else training.one_vs_rest()
@@ -284,6 +283,13 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     scores = equal_rows.average(scores)
     of_samples = training, rows, per_class, weights, constraints, scores, equal_rows
     return CrossFit(*of_samples, scoring, final, folds, context)
+
+
+def _fit_all(estimator, base, training, fit_params, context):
+    """An estimator that is fitted to all samples."""
+    data = training.samples.X, training.labels, fit_params, np.arange(len(training.labels))
+    task = Subtask(estimator, context, f"{estimator_noun(base)} of all samples")
+    return fit_rows(base, *data, task)
 
 
 def fit_rule(estimator, cross, loss):
@@ -303,17 +309,12 @@ def fit_rule(estimator, cross, loss):
             "_event_codes": np.argsort(training.samples.groups.ranks),
             "_unit": unit,
         }
+        describe, loss_unit = partial(_describe_iterate, fitted), per_class[0].loss_unit(loss)
         progress = FitProgressCallback(
-            estimator,
-            step.context,
-            lambda e: fitted | _coefficient_attributes(e),
-            per_class[0].loss_unit(loss),
-            f"{step.name}, ",
+            estimator, step.context, describe, loss_unit, f"{step.name}, "
         )
-        objective = loss, cross.loss_weights
-        request = RuleRequest(
-            per_class, objective, cross.constraints, estimator.tolerance, progress
-        )
+        objective, bounds = (loss, cross.loss_weights), (cross.constraints, estimator.tolerance)
+        request = RuleRequest(per_class, objective, *bounds, progress)
         # Where decisions by the scores alone keep the bounds, no event is needed.
         of_scores = request.replace_features(features.features(columns, None))
         solution = fit_plain_model(of_scores, confidence)
@@ -481,7 +482,7 @@ def _choose_cv(cv, X, is_real):
     return _N_FOLDS_OF_LARGE if is_large else _N_FOLDS
 
 
-def _coefficient_attributes(evaluation):
-    """Fitted attributes of a linear model during its fit."""
+def _describe_iterate(fitted, evaluation):
+    """Fitted attributes during the fit of the linear model."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
-    return {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
+    return fitted | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}

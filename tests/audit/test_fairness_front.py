@@ -49,7 +49,7 @@ def test_decisions_are_those_of_cross_validation(data, constraint, metric):
 def test_intervals_contain_the_gap(data):
     X, y, groups = data
     front = fairness_front(
-        ConstrainedERMClassifier(), X, y, sensitive_features=groups, tolerances=[0.3, 0.05], cv=3
+        ConstrainedERMClassifier(), X, y, sensitive_features=groups, values=[0.3, 0.05], cv=3
     )
     assert front["tolerance"].tolist() == [0.3, 0.05]
     assert front["gap"][1] < front["gap"][0]
@@ -67,7 +67,7 @@ def test_of_a_ratio_the_front_states_the_smallest_one(data):
     model, parity = ConstrainedERMClassifier(DemographicParity(ratio=0.8)), "constraint__ratio"
     front = fairness_front(
         model, X, y, sensitive_features=groups, constraint=DemographicParity(ratio=0.8),
-        parameter=parity, tolerances=[0.3, 0.6], cv=3,
+        parameter=parity, values=[0.3, 0.6], cv=3,
     )  # fmt: skip
     assert front["gap"][1] > front["gap"][0] + 0.2
     assert (front["gap_low"] <= front["gap"]).all() and (front["gap"] <= front["gap_high"]).all()
@@ -84,9 +84,7 @@ def test_a_model_without_positive_decisions_has_no_ratio(data):
     options = {"sensitive_features": groups, "constraint": DemographicParity(ratio=0.8), "cv": 2}
     # One logistic regression is shrunk to the prior: no sample is selected.
     y = y & (X[:, 0] > 0.3)
-    front = fairness_front(
-        LogisticRegression(), X, y, parameter="C", tolerances=[1e-6, 1.0], **options
-    )
+    front = fairness_front(LogisticRegression(), X, y, parameter="C", values=[1e-6, 1.0], **options)
     assert np.isnan(front["gap"][0]) and front["gap"][1] > 0
     with pytest.raises(ValueError, match=r"ratio=0.8\) must have a value for one fit at least"):
         fairness_front(LogisticRegression(C=1e-6), X, y, **options)
@@ -101,7 +99,7 @@ def test_pipelines_name_their_parameter(data):
             X,
             y,
             sensitive_features=groups,
-            tolerances=[0.05],
+            values=[0.05],
             parameter="constrainedermclassifier__tolerance",
             cv=2,
         )
@@ -140,7 +138,7 @@ def test_the_default_is_a_grid_that_ends_without_constraint(data):
     options = {"sensitive_features": groups, "cv": 3}
     front = fairness_front(ConstrainedERMClassifier(), X, y, **options)
     assert front["tolerance"].tolist() == [0.01, 0.02, 0.05, 0.1, 0.2, 1.0]
-    plain = fairness_front(ConstrainedERMClassifier(None), X, y, tolerances=[0.5], **options)
+    plain = fairness_front(ConstrainedERMClassifier(None), X, y, values=[0.5], **options)
     columns = ["accuracy", "gap"]
     pd.testing.assert_series_equal(
         front.iloc[-1][columns], plain.iloc[0][columns], check_names=False
@@ -156,7 +154,7 @@ def test_errors_name_what_must_hold(data):
     with pytest.raises(ValueError, match="LossParity compares losses or ranks"):
         fairness_front(LogisticRegression(), X, y, constraint="loss_parity", **options)
     with pytest.raises(ValueError, match="has no parameter 'tolerance'"):
-        fairness_front(LogisticRegression(), X, y, tolerances=[0.1], **options)
+        fairness_front(LogisticRegression(), X, y, values=[0.1], **options)
     with pytest.raises(ValueError, match="but 900 are in several"):
         twice = RepeatedStratifiedKFold(n_splits=2, n_repeats=2)
         fairness_front(LogisticRegression(), X, y, cv=twice, **options)

@@ -310,7 +310,7 @@ def draw_published(seed):
 class Reader:
     """One who knows all that is published, and asks for which counts it leaves one value alone."""
 
-    def __init__(self, report, groups, truth, decisions):
+    def __init__(self, report, groups, truth, decisions, is_counted=None):
         outcome = 2 * truth + decisions
         self.cells = sorted(set(map(tuple, groups.to_numpy())))
         position = {cell: i for i, cell in enumerate(self.cells)}
@@ -318,7 +318,7 @@ class Reader:
         self.counts = np.zeros((len(self.cells), 4))
         np.add.at(self.counts, (codes, outcome), 1)
         # Cells that no number counts are known to the reader, who wants to know their counts.
-        is_counted = count_mask(report, groups)
+        is_counted = count_mask(report, groups) if is_counted is None else is_counted
         n_counted = np.zeros_like(self.counts)
         np.add.at(n_counted, (np.array(codes)[is_counted], outcome[is_counted]), 1)
         self.left_out = np.repeat(n_counted.sum(axis=1) < self.counts.sum(axis=1), 4)

@@ -144,13 +144,13 @@ def test_a_front_raises_before_its_first_fit(data, monkeypatch):
     model = ConstrainedERMClassifier(DemographicParity(tolerance=0.05))
     monkeypatch.setattr(ConstrainedERMClassifier, "fit", lambda *_, **__: pytest.fail("fitted"))
     with pytest.raises(ValueError, match=OTHER):
-        fairness_front(model, X, y, sensitive_features=group, tolerances=[0.05, 0.1])
+        fairness_front(model, X, y, sensitive_features=group, values=[0.05, 0.1])
     with pytest.raises(ValueError, match=OTHER):
         fairness_front(
             make_pipeline(StandardScaler(), model),
             X,
             y,
             sensitive_features=group,
-            tolerances=[0.3],
+            values=[0.3],
             parameter="constrainedermclassifier__tolerance",
         )

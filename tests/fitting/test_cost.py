@@ -60,7 +60,7 @@ def test_a_front_states_the_cost_and_does_not_warn_of_it(data):
         model.fit(X, y, sensitive_features=groups)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConstraintCostWarning)
-        front = fairness_front(model, X, y, sensitive_features=groups, tolerances=[0.03, 1.0], cv=2)
+        front = fairness_front(model, X, y, sensitive_features=groups, values=[0.03, 1.0], cv=2)
     assert front["accuracy"][0] < front["accuracy"][1]
 
 
@@ -106,6 +106,13 @@ def test_cheap_constraints_give_no_warning(data):
     noise = np.random.default_rng(1).integers(2, size=len(y))
     model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.001)
     assert cost_warning(model, X, noise, groups) is None
+
+
+def test_the_cost_is_that_of_the_plain_fit_where_there_is_one(data, monkeypatch):
+    X, y, groups = (np.tile(values.T, 5).T for values in data)
+    monkeypatch.setattr(_outcome, "_UNCONSTRAINED_SOLVER", None)  # of a fit of a subsample
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.03)
+    assert COSTS in cost_warning(model, X, y, groups)
 
 
 def test_a_constant_prediction_is_warned_of_once():

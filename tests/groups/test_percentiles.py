@@ -16,7 +16,7 @@ def select_interval(y_score, groups, interval, weights=None):
     ceil(alpha n_k) <= #{j in k: s_j > s} < ceil(beta n_k)
     """
     table = tabulate_scores(y_score, groups.codes, len(groups.labels))
-    return table.is_inside(intervals_by_group(interval, groups), weights)
+    return table.is_inside(intervals_by_group(interval, groups.names), weights)
 
 
 @pytest.fixture
@@ -94,9 +94,9 @@ def test_one_includes_the_very_last():
 
 
 def test_intervals_are_sorted_and_repeated_for_every_group():
-    first, second = intervals_by_group([(0.5, 1), (0, 0.2)], GROUPS)
+    first, second = intervals_by_group([(0.5, 1), (0, 0.2)], GROUPS.names)
     assert first.tolist() == second.tolist() == [[0, 0.2], [0.5, 1]]
-    by_group = intervals_by_group({"b": (0, 1), "a": [(0.1, 0.2)], "absent": (0, 1)}, GROUPS)
+    by_group = intervals_by_group({"b": (0, 1), "a": [(0.1, 0.2)], "absent": (0, 1)}, GROUPS.names)
     assert [pairs.tolist() for pairs in by_group] == [[[0.1, 0.2]], [[0, 1]]]
 
 
@@ -107,7 +107,7 @@ def test_intervals_that_touch_are_no_overlap():
 
 def test_a_group_of_several_attributes_is_named_by_a_tuple():
     groups = check_groups([["f", 1], ["m", 1]], 2)
-    intervals = intervals_by_group({("f", 1): (0, 0.5), ("m", 1): (0.5, 1)}, groups)
+    intervals = intervals_by_group({("f", 1): (0, 0.5), ("m", 1): (0.5, 1)}, groups.names)
     assert [pairs.tolist() for pairs in intervals] == [[[0, 0.5]], [[0.5, 1]]]
     with pytest.raises(ValueError, match=r"\[\('m', 1\)\] have none"):
-        intervals_by_group({("f", 1): (0, 0.5)}, groups)
+        intervals_by_group({("f", 1): (0, 0.5)}, groups.names)

@@ -13,6 +13,7 @@ from skfair.cluster import FairKMeans
 from skfair.plotting import ClusterCompositionDisplay
 
 COUNTS = np.array([[30, 10], [20, 20]])
+TABLE = pd.DataFrame(COUNTS, columns=["men", "women"])
 
 
 class Clusterer(BaseEstimator):
@@ -66,7 +67,7 @@ def test_the_first_cluster_is_at_the_top(ax):
 
 
 def test_groups_are_distinct_in_colour_and_in_grey():
-    display = ClusterCompositionDisplay(np.ones((2, 6))).plot()
+    display = ClusterCompositionDisplay(pd.DataFrame(np.ones((2, 6)))).plot()
     first_bars = [bars[0] for bars in display.ax_.containers]
     assert len({bar.get_facecolor() for bar in first_bars}) == 6
     assert len({bar.get_hatch() for bar in first_bars}) == 6
@@ -95,13 +96,13 @@ def test_several_attributes_are_named_together():
 
 
 def test_one_group_has_no_reference():
-    ax = ClusterCompositionDisplay([[3], [4]], group_names=["all"]).plot().ax_
+    ax = ClusterCompositionDisplay(pd.DataFrame({"all": [3, 4]})).plot().ax_
     assert len(ax.lines) == 0 and legend_of(ax) == ["all"]
 
 
 def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
-    display = ClusterCompositionDisplay(COUNTS)
+    display = ClusterCompositionDisplay(TABLE)
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
 
@@ -121,11 +122,11 @@ def test_one_of_several_attributes_is_drawn():
     groups = pd.DataFrame({"sex": np.arange(60) % 2, "age": np.arange(60) // 2 % 3})
     model = FairKMeans(2, attributes="each", random_state=0).fit(X, sensitive_features=groups)
     display = ClusterCompositionDisplay.from_estimator(model, attribute="age")
-    np.testing.assert_array_equal(display.counts, model.group_weights_[:, 2:])
-    assert display.group_names == ["0", "1", "2"]
+    np.testing.assert_array_equal(display.table, model.group_weights_[:, 2:])
+    assert list(display.table) == ["0", "1", "2"]
     for wrong in (None, "race"):
         with pytest.raises(ValueError, match=r"one of \['sex', 'age'\]"):
             ClusterCompositionDisplay.from_estimator(model, attribute=wrong)
     single = FairKMeans(2, attributes="each", random_state=0)
     single.fit(X, sensitive_features=groups[["age"]])
-    assert ClusterCompositionDisplay.from_estimator(single).group_names == ["0", "1", "2"]
+    assert list(ClusterCompositionDisplay.from_estimator(single).table) == ["0", "1", "2"]

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from skfair.cluster import ParetoFront
@@ -9,6 +10,7 @@ from skfair.plotting import ParetoFrontDisplay
 
 COST = np.array([1.5, 1.0, 1.1])
 BALANCE = np.array([0.4, 0.1, 0.3])
+POINTS = pd.DataFrame({"cost": COST, "balance": BALANCE})
 
 
 @pytest.fixture(params=["balance"])
@@ -41,7 +43,9 @@ def test_the_front_is_a_staircase_in_ascending_balance(front):
 
 
 def test_dominated_points_are_left_out():
-    display = ParetoFrontDisplay([1.0, 1.2, 1.1], [0.1, 0.2, 0.3]).plot()
+    display = ParetoFrontDisplay(
+        pd.DataFrame({"cost": [1.0, 1.2, 1.1], "balance": [0.1, 0.2, 0.3]})
+    ).plot()
     assert display.line_.get_xdata().tolist() == [0.1, 0.3]
 
 
@@ -75,7 +79,7 @@ def test_the_selected_point_is_marked_with_its_numbers(front):
 def test_the_balance_of_the_data_is_a_vertical_line(front):
     ax = front.plot().ax_
     assert ax.lines[-1].get_xdata() == [0.5, 0.5]
-    assert len(ParetoFrontDisplay(COST, BALANCE).plot().ax_.lines) == 1
+    assert len(ParetoFrontDisplay(POINTS).plot().ax_.lines) == 1
 
 
 def test_several_fronts_are_distinct_in_colour_and_in_grey(front):
@@ -98,10 +102,10 @@ def test_the_legend_stands_outside_the_axes(front):
 
 
 def test_nothing_to_name_needs_no_legend():
-    assert ParetoFrontDisplay(COST, BALANCE).plot().ax_.get_legend() is None
+    assert ParetoFrontDisplay(POINTS).plot().ax_.get_legend() is None
 
 
 def test_long_fronts_are_not_drowned_in_markers():
     points = np.linspace(0, 1, 1000)
-    display = ParetoFrontDisplay(points, points).plot()
+    display = ParetoFrontDisplay(pd.DataFrame({"cost": points, "balance": points})).plot()
     assert len(points) / display.line_.get_markevery() <= 26

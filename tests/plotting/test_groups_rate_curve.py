@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -115,11 +116,22 @@ def test_an_unfitted_estimator_is_refused():
 
 def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
-    display = GroupRateCurveDisplay([[0, 0.5, 1], [0, 0.2, 1]])
+    display = GroupRateCurveDisplay(pd.DataFrame({"a": [0, 0.5, 1], "b": [0, 0.2, 1]}))
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
     assert ax.get_legend() is None
-    assert ax.get_xlabel() == "share of group 0 above the threshold"
+    assert ax.get_xlabel() == "share of a above the threshold"
+
+
+def test_a_display_of_a_table_takes_the_same_reference_and_interval():
+    table = pd.DataFrame({"a": [0, 0.5, 1], "b": [0, 0.2, 1]})
+    settings = {"reference": "b", "interval": {"a": (0, 0.5), "b": (0.2, 0.4)}}
+    ax = GroupRateCurveDisplay(table, **settings).plot().ax_
+    assert ax.get_xlabel() == "share of b above the threshold"
+    (line,) = curves(ax)
+    np.testing.assert_array_equal(line.get_xydata(), table[["b", "a"]])
+    upright, flat = bands(ax)
+    np.testing.assert_allclose([*upright.intervalx, *flat.intervaly], [0.2, 0.4, 0, 0.5])
 
 
 def test_bad_input_is_refused():

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +27,11 @@ def marks(ax):
 def reaches(ax):
     """Ends of the bars, one row per group, each with (low, high) per rate."""
     return np.array([np.array(bars[2][0].get_segments())[:, :, 0] for bars in ax.containers])
+
+
+def table_of(n_groups):
+    rows = [*(f"group {k}" for k in range(n_groups)), "overall"]
+    return pd.DataFrame({"rate": 0.5, "rate_low": 0.4, "rate_high": 0.6, "rate_n": 10}, index=rows)
 
 
 @pytest.fixture
@@ -88,9 +94,7 @@ def test_marks_of_a_rate_stay_in_its_row(ax):
 
 
 def test_groups_are_distinct_in_colour_and_in_grey():
-    display = GroupRateDisplay(
-        np.full((5, 1), 0.5), np.tile([0.4, 0.6], (5, 1, 1)), [0.5], columns=["rate"]
-    ).plot()
+    display = GroupRateDisplay(table_of(n_groups=5)).plot()
     points = [bars[0] for bars in display.ax_.containers]
     assert len({point.get_color() for point in points}) == 5
     assert len({point.get_marker() for point in points}) == 5
@@ -125,7 +129,7 @@ def test_scores_of_an_estimator_are_those_of_its_predictions():
     predicted = GroupRateDisplay.from_predictions(
         y, model.predict(X[:, 1:]), y_proba=model.predict_proba(X[:, 1:])[:, 1], **settings
     )
-    np.testing.assert_array_equal(estimated.rates, predicted.rates)
+    pd.testing.assert_frame_equal(estimated.table, predicted.table)
 
 
 def test_unknown_rates_are_left_blank():
@@ -153,7 +157,28 @@ def test_an_unfitted_estimator_is_refused():
 
 def test_plot_draws_on_axes():
     figure, ax = plt.subplots()
-    display = GroupRateDisplay([[0.5]], [[[0.4, 0.6]]], [0.5], columns=["rate"])
+    display = GroupRateDisplay(table_of(n_groups=1))
     assert display.plot(ax=ax) is display
     assert display.ax_ is ax and display.figure_ is figure
     assert legend_of(ax) == ["group 0", "all samples"]
+    assert ax.get_xlabel() == "rate, with confidence interval"
+
+
+def test_the_axis_names_the_level_of_the_table():
+    report = group_report(TRUE, PREDICTED, sensitive_features=GROUP, confidence_level=0.8)
+    assert GroupRateDisplay(report).plot().ax_.get_xlabel() == "rate, with 80 % confidence interval"
+
+
+def test_a_table_without_intervals_or_of_several_strata_is_refused():
+    with pytest.raises(ValueError, match="table must have intervals; pass one of group_report"):
+        GroupRateDisplay(group_report(TRUE, PREDICTED, sensitive_features=GROUP)).plot()
+    strata = group_report(
+        *(TRUE, PREDICTED),
+        sensitive_features=GROUP,
+        control_features=["x", "y"] * 4,
+        confidence_level=0.95,
+    )
+    with pytest.raises(ValueError, match="pass the rows of one stratum"):
+        GroupRateDisplay(strata).plot()
+    ax = GroupRateDisplay(strata.loc["x"]).plot().ax_
+    assert legend_of(ax) == ["a", "b", "all samples"]

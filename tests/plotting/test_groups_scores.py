@@ -18,6 +18,10 @@ GROUP = np.repeat(["a", "b"], [300, 200])
 SCORE = RNG.normal(size=500) + (GROUP == "b")
 
 
+def scores_of(display):
+    return display.table.index.to_numpy()
+
+
 def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
@@ -30,7 +34,7 @@ def display():
 
 
 def test_each_curve_is_a_density(display):
-    width = np.diff(display.scores)[0]
+    width = np.diff(scores_of(display))[0]
     for line in display.ax_.lines:
         assert line.get_ydata().sum() * width == pytest.approx(1)
         assert line.get_ydata().min() >= 0
@@ -40,20 +44,20 @@ def test_a_curve_is_a_kernel_estimate_of_its_group(display):
     group = SCORE[GROUP == "a"]
     iqr = np.subtract(*np.quantile(group, [0.75, 0.25])) / 1.34
     bandwidth = 0.9 * min(group.std(), iqr) * len(group) ** -0.2
-    expected = gaussian_kde(group, bandwidth / group.std(ddof=1))(display.scores)
+    expected = gaussian_kde(group, bandwidth / group.std(ddof=1))(scores_of(display))
     # The grid moves every score by at most half a cell, and the ends are reflected.
     inner = slice(60, -60)
-    np.testing.assert_allclose(display.densities[0][inner], expected[inner], atol=0.006)
+    np.testing.assert_allclose(display.table.to_numpy().T[0][inner], expected[inner], atol=0.006)
 
 
 def test_the_shading_covers_the_samples_of_the_interval(display):
-    width = np.diff(display.scores)[0]
-    cells = np.clip(np.round((SCORE - display.scores[0]) / width).astype(int), 0, 511)
-    for group, inside, share in zip("ab", display.inside, [0.2, 0.6], strict=True):
+    width = np.diff(scores_of(display))[0]
+    cells = np.clip(np.round((SCORE - scores_of(display)[0]) / width).astype(int), 0, 511)
+    for group, inside, share in zip("ab", display.where.to_numpy().T, [0.2, 0.6], strict=True):
         # At each end the samples in the cell of the end may be shaded or not.
         assert inside[cells[GROUP == group]].mean() == pytest.approx(share, abs=0.02)
     edges = np.quantile(SCORE[GROUP == "a"], [0.7, 0.9])
-    shaded = display.scores[display.inside[0]]
+    shaded = scores_of(display)[display.where.to_numpy().T[0]]
     np.testing.assert_allclose([shaded.min(), shaded.max()], edges, atol=3 * width)
 
 
@@ -79,8 +83,8 @@ def test_equal_weights_change_nothing_and_weight_zero_is_absent():
         sensitive_features=np.r_[GROUP, np.repeat("c", 50)],
         sample_weight=np.repeat([0.5, 0], [500, 50]),
     )
-    np.testing.assert_allclose(weighted.scores, plain.scores)
-    np.testing.assert_allclose(weighted.densities, plain.densities)
+    np.testing.assert_allclose(scores_of(weighted), scores_of(plain))
+    np.testing.assert_allclose(weighted.table, plain.table)
 
 
 def test_weights_move_a_density():
@@ -88,20 +92,20 @@ def test_weights_move_a_density():
     display = ScoreDistributionDisplay.from_predictions(
         SCORE, sensitive_features=GROUP, sample_weight=weights
     )
-    width = np.diff(display.scores)[0]
-    for group, density in zip("ab", display.densities, strict=True):
+    width = np.diff(scores_of(display))[0]
+    for group, density in zip("ab", display.table.to_numpy().T, strict=True):
         inside = group == GROUP
         expected = np.average(SCORE[inside], weights=weights[inside])
-        assert density @ display.scores * width == pytest.approx(expected, abs=0.02)
+        assert density @ scores_of(display) * width == pytest.approx(expected, abs=0.02)
 
 
 def test_constant_scores_are_a_spike():
     display = ScoreDistributionDisplay.from_predictions(
         np.full(8, 3.0), sensitive_features=list("aabbaabb"), interval=(0, 0.5)
     )
-    peak = display.scores[np.argmax(display.densities, axis=1)]
+    peak = scores_of(display)[np.argmax(display.table.to_numpy().T, axis=1)]
     np.testing.assert_allclose(peak, 3.0, atol=0.01)
-    assert np.isfinite(display.densities).all()
+    assert np.isfinite(display.table.to_numpy().T).all()
 
 
 def test_several_attributes_are_named_together():
@@ -115,7 +119,7 @@ def test_from_estimator_draws_the_scores_of_the_estimator():
     svm = LinearSVC().fit(X, y)
     display = ScoreDistributionDisplay.from_estimator(svm, X, sensitive_features=GROUP)
     scores = svm.decision_function(X)
-    assert scores.min() < display.scores[0] < display.scores[-1] < scores.max()
+    assert scores.min() < scores_of(display)[0] < scores_of(display)[-1] < scores.max()
     assert "decision" in display.ax_.get_xlabel()
     assert "density" in display.ax_.get_ylabel()
 
@@ -140,9 +144,11 @@ def test_the_legend_stands_above_the_axes(display):
 
 
 def test_by_hand():
-    display = ScoreDistributionDisplay([0.0, 1.0], [[0.5, 0.5], [0.2, 0.8]]).plot()
+    display = ScoreDistributionDisplay(
+        pd.DataFrame({"a": [0.5, 0.5], "b": [0.2, 0.8]}, index=[0.0, 1.0])
+    ).plot()
     assert display.ax_.lines[1].get_ydata().tolist() == [0.2, 0.8]
-    assert legend_of(display.ax_) == ["group 0", "group 1"]
+    assert legend_of(display.ax_) == ["a", "b"]
 
 
 def test_bad_input_is_refused():
@@ -168,11 +174,7 @@ def test_scores_of_a_pipeline_are_those_of_its_last_step():
     model = ConstrainedERMClassifier(tolerance=0.2).fit(X, y, sensitive_features=GROUP)
     pipeline = make_pipeline("passthrough", model)
     groups = {"sensitive_features": GROUP}
-    for display, attribute in (
-        (ScoreDistributionDisplay, "densities"),
-        (GroupRateCurveDisplay, "rates"),
-    ):
+    for display in (ScoreDistributionDisplay, GroupRateCurveDisplay):
         drawn = display.from_estimator(pipeline, X, **groups)
         expected = display.from_predictions(model.decision_function(X), **groups)
-        for one, other in zip(getattr(drawn, attribute), getattr(expected, attribute), strict=True):
-            np.testing.assert_array_equal(one, other)
+        pd.testing.assert_frame_equal(drawn.table, expected.table)

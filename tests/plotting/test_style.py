@@ -2,6 +2,7 @@
 
 import sys
 
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -25,7 +26,7 @@ def test_colours_are_colours():
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda: ClusterCompositionDisplay([[3, 1], [2, 2]]).plot(),
+        lambda: ClusterCompositionDisplay(pd.DataFrame([[3, 1], [2, 2]])).plot(),
         lambda: GroupRateDisplay.from_predictions(
             [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb")
         ),

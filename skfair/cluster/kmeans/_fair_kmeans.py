@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.kmeans import nearest_centers, squared_distances
@@ -23,8 +23,8 @@ from skfair.cluster._base import (
     RoundReporter,
     balance_attributes,
     check_requirements,
+    check_rows,
     encode_and_summarize,
-    missing_groups_message,
     resolve_size,
     store_clusters,
     warn_if_one_group,
@@ -47,14 +47,12 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._starts import make_run_settings
-from skfair.groups._groups import GroupSummary, data_balance, refuse_continuous_attributes
+from skfair.groups._groups import GroupSummary, data_balance
 from skfair.groups._known import encode_known_groups, encode_known_values
-from skfair.groups._samples import check_alignment, check_samples, find_first_rows
+from skfair.groups._samples import check_alignment, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
-    check_finite_squares,
-    explain_conversion,
     resolve_name,
     validate_data,
 )
@@ -224,24 +222,9 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     """
     if is_partitioned(X, sensitive_features, sample_weight):
         return _check_partitioned(estimator, X, sensitive_features, sample_weight)
-    # Metadata are aligned with X as it was passed: an index of pandas is lost by the conversion.
-    passed = X
-    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
-    with explain_conversion(X, estimator):
-        X = check_array(X, **ACCEPTED, input_name="X", estimator=estimator)
-    X = canonical_rows(X) if sparse.issparse(X) else X
-    check_finite_squares(X, "X")
-    missing = missing_groups_message(estimator) if sensitive_features is None else None
-    samples, present = check_samples(sensitive_features, sample_weight, missing=missing, X=passed)
-    check_finite_squares(samples.weights, "sample_weight")
-    refuse_continuous_attributes(samples.groups)
-    n_samples, n_rows = len(present), X.shape[0]
-    if n_samples < estimator.n_clusters:
-        among = "" if n_samples == n_rows else " rows of positive sample_weight"
-        raise ValueError(
-            f"n_samples={n_samples}{among} should be >= n_clusters={estimator.n_clusters}; "
-            "ask for fewer clusters."
-        )
+    X, samples, present, missing = check_rows(
+        estimator, X, sensitive_features, sample_weight, **ACCEPTED
+    )
     # The groups that are compared, in an order that does not depend on their labels.
     groups, intersections, attributes = compared_groups(samples.groups, estimator.attributes)
     is_single = sensitive_features is not None and warn_if_one_group(estimator, groups, attributes)
@@ -250,18 +233,17 @@ def check_input(estimator, X, sensitive_features, sample_weight):
     codes, weights = np.argsort(order)[samples.groups.codes], samples.weights
     # Requirements, and limits in units of group weights.
     requirements = check_requirements(estimator, weights.sum(), bool((weights == 1).all()))
-    by_group = sum_by_group(codes, weights, intersections)
-    weight_range = weights.min(), weights.max()
-    requirements = requirements.bind_to_groups(groups, attributes, places, by_group, weight_range)
+    by_group, ends = sum_by_group(codes, weights, intersections), (weights.min(), weights.max())
+    requirements = requirements.bind_to_groups(groups, attributes, places, by_group, ends)
     limits = requirements.limits(by_group, intersections)
     # Centre at the weighted mean; rows without weight are needed for their labels only.
-    others = X[np.delete(np.arange(n_rows), present)] if n_samples < n_rows else None
+    n_rows = X.shape[0]
+    others = X[np.delete(np.arange(n_rows), present)] if len(present) < n_rows else None
     rows = X if others is None else X[present]
     problem = ClusteringProblem(rows, weights, codes, limits, estimator.n_jobs)
     mean = np.zeros(rows.shape[1]) if sparse.issparse(rows) else weighted_mean(problem)
-    centered = center_rows(rows, mean)
     return KMeansInput(
-        replace(problem, X=centered),
+        replace(problem, X=center_rows(rows, mean)),
         mean,
         groups,
         requirements,
@@ -278,14 +260,6 @@ def center_rows(X, mean):
     if sparse.issparse(X):
         return X
     return np.subtract(X, mean, out=np.empty_like(X), casting="same_kind")
-
-
-def canonical_rows(X):
-    """Sparse X as CSR without duplicate entries or stored zeros."""
-    X = sparse.csr_array(X, copy=not X.has_canonical_format or not X.data.all())
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
 
 
 def _complete_labels(others, present, labels, centers):

@@ -6,14 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_array
 
 from skfair._kernels.limits import balance_limits
 from skfair.cluster._base import (
     ClusterRequirements,
     balance_attributes,
+    check_rows,
     encode_and_summarize,
-    missing_groups_message,
     warn_if_one_group,
 )
 from skfair.cluster.kmeans._homotopy import Homotopy
@@ -35,11 +34,10 @@ from skfair.groups import Groups
 from skfair.groups._groups import (
     count_table,
     data_balance,
-    refuse_continuous_attributes,
 )
-from skfair.groups._samples import EncodedBlock, SampleSummary, check_samples, find_first_rows
+from skfair.groups._samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair.metrics import normalized_cut
-from skfair.partitions._collections import check_alignment, is_partitioned
+from skfair.partitions._collections import is_partitioned
 from skfair.partitions._partitions import (
     BLOCK,
     SUBSAMPLE_SIZES,
@@ -48,7 +46,7 @@ from skfair.partitions._partitions import (
     random_keys,
     sampling_rates,
 )
-from skfair.utils._checks import check_finite_squares, explain_conversion, warn
+from skfair.utils._checks import warn
 
 # Spectral clustering through landmarks, for partitioned data or many samples.
 #
@@ -553,29 +551,13 @@ def make_spectral_problem(estimator, X, sensitive_features):
     if on_partitions:
         return LandmarkProblem.from_partitions(estimator, X, sensitive_features, requirements)
     # Rows and groups in memory.
-    formats, passed = False if has_landmarks else "csr", X
-    check_alignment(sensitive_features=sensitive_features)  # no name, also if X has text
-    with explain_conversion(X, estimator):
-        X = check_array(
-            X, accept_sparse=formats, dtype=np.float64, input_name="X", estimator=estimator
-        )
-    check_finite_squares(X, "X", estimator)
-    n_samples = X.shape[0]
-    if n_samples < estimator.n_clusters:
-        raise ValueError(
-            f"n_samples={n_samples} should be >= n_clusters={estimator.n_clusters}. Use fewer "
-            "clusters."
-        )
+    accepted = {"accept_sparse": False if has_landmarks else "csr", "dtype": np.float64}
+    X, samples, _, missing = check_rows(estimator, X, sensitive_features, **accepted)
     _warn_of_graph(estimator, X)
-    missing = missing_groups_message(estimator)
-    samples, _ = check_samples(sensitive_features, None, missing=missing, X=passed)
-    refuse_continuous_attributes(samples.groups)
     groups = samples.groups
     requirements = requirements._replace(members=groups.counts)
-    if sensitive_features is None:
-        lacks_groups = missing is not None
-    else:
-        lacks_groups = warn_if_one_group(estimator, groups)
+    is_single = sensitive_features is not None and warn_if_one_group(estimator, groups)
+    lacks_groups = is_single or missing is not None
     if has_landmarks:
         return LandmarkProblem.from_memory(estimator, X, groups, requirements, lacks_groups)
     # Affinity K of the rows, and the operator M = D^-1/2 K D^-1/2.
