@@ -14,7 +14,7 @@ before the bin."""
 
 MAX_BINS = 4096
 
-_FLIPS_PER_BIN = 8
+_FLIPS_PER_BIN = 16
 
 _OUTER_LENGTH = 3.0
 """Length from the outermost flip of a line to the end of the interval beyond it."""

@@ -395,7 +395,9 @@ class _LineSearch:
         if len(problem.target) > _MAX_HESSIAN_SAMPLES:
             subsample = draw_subsample(problem, _MAX_HESSIAN_SAMPLES)
             on_subsample = subsample.evaluate(x, multipliers)
-        newton, effects = _newton_directions(evaluation, on_subsample.hessian(multipliers))
+        is_rough = getattr(self.fitter.solver, "hessian", None) == "secants"
+        hessian = on_subsample.hessian(multipliers, **({"is_rough": True} if is_rough else {}))
+        newton, effects = _newton_directions(evaluation, hessian)
         # The tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
         tightest = np.argsort(np.round(slack, 6), kind="stable")[:_MAX_DIRECTIONS]

@@ -491,16 +491,15 @@ _ROUGH_MARGIN = 0.05
 def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False):
     """`warn_of_cost` for the fitter of a linear model, with its fit without constraint.
 
-    Of many samples this is fitted to a subsample, and both are judged on all samples, or on the
-    subsample of the warm start where there are very many. Where the population is to keep the
-    tolerance, rare decisions are warned of, too.
+    Of many samples this is fitted to a subsample, unless the fit has it, and both are judged on
+    all samples, or on the subsample of the warm start where there are very many. Where the
+    population is to keep the tolerance, rare decisions are warned of, too.
     """
     if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
         return
     problem = fitter.problem.subsample
     free = replace(problem, constraint=ConstraintSystem(()))
-    is_fitted = "plain_fit" in vars(fitter) and problem is fitter.problem
-    if is_fitted and len(problem.target) <= _MAX_SAMPLES:
+    if "plain_fit" in vars(fitter) and problem is fitter.problem:
         plain = fitter.plain_fit.parameters
     elif not (is_real or is_guaranteed) and _is_clearly_cheap(
         problem, free, fitter.start, candidate

@@ -23,6 +23,7 @@ from skfair.models._model import (
     to_dense_or_csr,
     weighted_outer_sum,
 )
+from skfair.partitions._partitions import blocks
 from skfair.utils._api import MatrixLike, RandomState
 
 # Linear scores of standardised columns.
@@ -36,6 +37,9 @@ _MAX_KERNEL_COLUMNS = 64
 
 _MAX_REFERENCE_SAMPLES = 1 << 13
 """Samples that a reference for curvature is taken from."""
+
+_CACHED_ROWS = 256
+"""Rows that are centred at a time, in the cache of a processor."""
 
 _MIN_ROUGH_COLUMNS = 200
 """Columns from which Gram matrices take most of the time of a fit."""
@@ -388,10 +392,13 @@ class LinearModel:
         for sign in (1.0, -1.0):
             signed = np.flatnonzero(sign * weights > 0.0)
             for rows in np.array_split(signed, -(-len(signed) // _MAX_REFERENCE_SAMPLES) or 1):
-                # Centred before they are rounded, as the mean would take most of the digits.
                 factors = np.sqrt(np.abs(weights[rows, np.newaxis]))
-                columns = np.empty((len(rows), self.n_parameters), dtype=np.float32, order="F")
-                columns[:, : len(self.scale)] = (self.X[rows] - self.center) / self.scale * factors
+                columns = np.empty((len(rows), self.n_parameters), dtype=np.float32)
+                # Centred before they are rounded, as the mean would take most of the digits.
+                for block in blocks(len(rows), _CACHED_ROWS):
+                    centered = self.X[rows[block]] - self.center
+                    centered /= self.scale
+                    columns[block, : len(self.scale)] = centered * factors[block]
                 columns[:, len(self.scale) :] = factors
                 gram += sign * (columns.T @ columns)
         return gram

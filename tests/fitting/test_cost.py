@@ -108,6 +108,13 @@ def test_cheap_constraints_give_no_warning(data):
     assert cost_warning(model, X, noise, groups) is None
 
 
+def test_the_cost_is_that_of_the_plain_fit_where_there_is_one(data, monkeypatch):
+    X, y, groups = (np.tile(values.T, 5).T for values in data)
+    monkeypatch.setattr(_outcome, "_UNCONSTRAINED_SOLVER", None)  # of a fit of a subsample
+    model = ConstrainedERMClassifier(DemographicParity(min_group_size=1), tolerance=0.03)
+    assert COSTS in cost_warning(model, X, y, groups)
+
+
 def test_a_constant_prediction_is_warned_of_once():
     X, y = np.repeat([[0.0], [1.0]], 200, axis=0), np.repeat([0, 1], 200)
     model = ConstrainedERMClassifier(tolerance=0.0)

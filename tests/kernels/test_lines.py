@@ -143,7 +143,7 @@ def test_unknown_scores_do_no_harm():
 
 def test_bins_are_few_where_tables_would_be_large():
     assert choose_n_bins(100, 4, 1 << 18) == 16
-    assert choose_n_bins(10_000, 4, 1 << 18) == 1024
+    assert choose_n_bins(10_000, 4, 1 << 18) == 512
     assert choose_n_bins(10**6, 4, 1 << 18) == 4096
     assert choose_n_bins(10**6, 1000, 1 << 18) == 256
 
