@@ -182,8 +182,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         Gaps are those in outcomes and errors. The limits of subgroups hold for all of those that
         were searched together, at the same level as the gaps.
         """
-        departs = self.subgroups is not None and len(self.subgroups.subgroups) > 0
-        return departs or has_finding(self)
+        departs = self.subgroups is not None and self.subgroups.searches["n_flagged"].any()
+        return bool(departs or has_finding(self))
 
     @property
     def open_questions(self) -> list[str]:
