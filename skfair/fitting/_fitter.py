@@ -30,6 +30,9 @@ SUBSAMPLE_TOL = 1e-4
 _WARM_START_SOLVER = SQP(tol=1e-5)
 """Solver of warm starts."""
 
+_ROUGH_RESIDUAL, _CLEAR_VIOLATION = 5e-3, 0.05
+"""Residual at which a plain fit ends if its violation is larger: it would not keep the bound."""
+
 _ROUGH_SOLVER = SQP(tol=1e-3)
 """Solver of plain fits from which others start."""
 
@@ -112,8 +115,19 @@ class Fitter:
 
     @cached_property
     def plain_fit(self):
-        """The fit without constraint, from the start."""
-        return self.fit_unconstrained()
+        """The fit without constraint, from the start; a rough one if it is far from the bound."""
+        callback = self.options.get("callback")
+
+        def is_finished(progress):
+            if callback is not None and callback(progress):
+                return True
+            if not progress.residual <= _ROUGH_RESIDUAL:
+                return False
+            return self.evaluate(progress.evaluation.x, None).violation > _CLEAR_VIOLATION
+
+        if not isinstance(self.solver, SQP):  # others take many cheap steps
+            return self.fit_unconstrained()
+        return replace(self, options=self.options | {"callback": is_finished}).fit_unconstrained()
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
