@@ -19,7 +19,13 @@ from skfair.constraints import (
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting import _counting, _linear
 from skfair.fitting._enforce import STRATEGIES, enforce, fit_corrections, tighten_tolerances
-from skfair.fitting._fitter import Fitter, search_intercept, search_line, search_lines
+from skfair.fitting._fitter import (
+    Fitter,
+    _LineSearch,
+    search_intercept,
+    search_line,
+    search_lines,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models._linear import LinearModel
