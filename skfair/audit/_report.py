@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -169,7 +170,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         """Names of the groupings: every attribute, and all together."""
         return [name for name in self.frame["attribute"].unique().tolist() if name != OVERALL]
 
-    @property
+    @cached_property
     def findings(self) -> list[str]:
         """The main results, in two or three sentences."""
         return findings(self)
