@@ -13,10 +13,18 @@ BLOCKS = re.findall(r"^```pycon\n(.*?)^```$", README, flags=re.MULTILINE | re.DO
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[0].split()[-1])
-def test_an_example_runs_alone_and_prints_what_is_shown(block, tmp_path, monkeypatch):
+EXAMPLES = [
+    pytest.param(block, marks=pytest.mark.slow if "fetch_adult" in block else ())
+    for block in BLOCKS
+]
+
+
+@pytest.mark.parametrize("block", EXAMPLES, ids=lambda block: block.splitlines()[0].split()[-1])
+def test_an_example_runs_alone_and_prints_what_is_shown(block, tmp_path, monkeypatch, real_data):
     if "plotting" in block:
         pytest.importorskip("matplotlib")
+    if "fetch_adult" in block:
+        real_data("adult/adult.data")
     monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(block, {}, "README.md", "README.md", 0)
     printed = []

@@ -12,7 +12,7 @@ trap 'rm -rf "$place"' EXIT
 cp -R tests conftest.py setup.cfg pyproject.toml "$place"
 cd "$place"
 unset PYTHONPATH
-export PATH="$place/venv/bin:$PATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
+export PATH="$place/venv/bin:$place/venv/Scripts:$PATH" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MPLBACKEND=Agg
 
 python -m pip install --quiet --disable-pip-version-check "$wheel"
 python -c 'import skfair; print("tested:", skfair.__file__)'

@@ -245,6 +245,7 @@ class Audit(AuditData):
         confidence_level: float = CONFIDENCE_LEVEL,
         n_bins: int = N_BINS,
         max_listed: int = 10,
+        min_published: int | None = None,
     ) -> SubgroupReport:
         r"""Find the subgroups whose rates differ most from the rest, such as women below 30.
 
@@ -285,6 +286,10 @@ class Audit(AuditData):
             Number of bins of equally many samples that a column of numbers is divided into.
         max_listed : int, default=10
             Largest number of listed subgroups of each metric.
+        min_published : int, default=None
+            Smallest count that may be published. ``flagged`` has the listed subgroups alone,
+            without those with which others of fewer samples, or of fewer samples of an outcome,
+            could be computed as differences. Numbers of flagged subgroups are those of all.
 
         Returns
         -------
@@ -327,7 +332,7 @@ class Audit(AuditData):
         >>> report.subgroups["subgroup"].tolist(), bool(report.subgroups["high"].max() < -0.3)
         (['sex = f and age <= 29'], True)
         """
-        settings = max_conditions, direction, confidence_level, n_bins, max_listed
+        settings = max_conditions, direction, confidence_level, n_bins, max_listed, min_published
         return search_audit(self, metrics, *settings)
 
     def compare(

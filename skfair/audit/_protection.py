@@ -273,3 +273,27 @@ def _disclosing_equations(margins, counts, is_suppressed, min_published):
     is_weak = is_rest & (rests @ counts[:, is_suppressed].T < min_published).any(axis=2)
     is_open = (is_weak.any(axis=1) | is_weak.any(axis=0))[:-1]
     return is_open | (margins[:, is_determined] != 0).any(axis=1)
+
+
+# Subgroups that overlap.
+
+
+def select_published(members, outcome, counts, min_published):
+    """Mask of the subgroups whose counts are published, of masks of their samples, best first.
+
+    What follows from counts of subgroups are counts of regions, which their borders divide the
+    samples into, and of unions of regions. So each region must have no sample of an outcome, or
+    `min_published` at least. `counts` are the numbers of samples of each row.
+    """
+    region, is_published = np.unique(outcome, return_inverse=True)[1], []
+    if _is_small(np.bincount(region, counts), min_published).any():
+        raise ValueError(
+            f"min_published={min_published} allows no search: all samples together have an outcome "
+            f"from 1 to {min_published - 1} times. Pass more samples, or leave it out."
+        )
+    for is_member in members:
+        divided = 2 * region + is_member
+        is_published.append(not _is_small(np.bincount(divided, counts), min_published).any())
+        if is_published[-1]:
+            region = np.unique(divided, return_inverse=True)[1]
+    return np.array(is_published, dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -169,7 +170,7 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         """Names of the groupings: every attribute, and all together."""
         return [name for name in self.frame["attribute"].unique().tolist() if name != OVERALL]
 
-    @property
+    @cached_property
     def findings(self) -> list[str]:
         """The main results, in two or three sentences."""
         return findings(self)
@@ -181,8 +182,8 @@ class FairnessReport(PageReport, made_by=f"{AUDIT_CALL}.report()"):
         Gaps are those in outcomes and errors. The limits of subgroups hold for all of those that
         were searched together, at the same level as the gaps.
         """
-        departs = self.subgroups is not None and len(self.subgroups.subgroups) > 0
-        return departs or has_finding(self)
+        departs = self.subgroups is not None and self.subgroups.searches["n_flagged"].any()
+        return bool(departs or has_finding(self))
 
     @property
     def open_questions(self) -> list[str]:

@@ -404,9 +404,9 @@ def _impact_tables(report, metrics):
         name = "Impact ratios" if len(metrics) == 1 else f"Impact ratios of the {title.lower()}"
         note = (
             f"{title} ({meaning}) of a group over that of the group where it is largest, as in the "
-            "four-fifths (80 %) rule on adverse impact (disparate impact) and New York City's "
-            "Local Law 144. Kept: the whole interval is at least 0.8. Below: the whole interval is "
-            "less. Undecided: the interval contains 0.8."
+            "four-fifths (80 %) rule on adverse impact (disparate impact). Kept: the whole "
+            "interval is at least 0.8. Below: the whole interval is less. Undecided: the interval "
+            "contains 0.8."
         )
         titles = ("Group", "Samples", count_title(metric), title, "Impact ratio", "Four fifths")
         for attribute in report.attributes:
@@ -457,9 +457,9 @@ def _four_fifths_verdict(row):
 
 
 def _adverse_impact_tables(report):
-    """Tables of 29 CFR 1607.4(D): four fifths, significance and shortfall of each group."""
+    """Tables of adverse impact: four fifths, significance and shortfall of each group."""
     note = (
-        "29 CFR 1607.4(D), against the most selected group. Groups with less than "
+        "Each group against the most selected one. Groups with less than "
         f"{100 * report.min_share:g} % of all samples are left out. Standard deviations: "
         "difference of the rates in standard errors of the pooled rate, of which more than two are "
         "held to be significant. P-value: Fisher's exact test, two-sided. Shortfall: further "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +18,7 @@ from skfair.audit._estimators import (
     select_known_outcomes,
 )
 from skfair.audit._formats import Report, collect_facts
+from skfair.audit._protection import check_minimum, select_published
 from skfair.audit._reading import UNREAD, Reading
 from skfair.audit._sentences import (
     confidence_text,
@@ -347,7 +348,7 @@ _SIDES = {"both": (1.0, -1.0), "above": (1.0,), "below": (-1.0,)}
 
 
 def _search_metric(name, family, level, direction, max_listed, n_metrics):
-    """Table of the flagged subgroups of one metric, and a dict about the search."""
+    """Table of the flagged subgroups of one metric, numbers of the listed ones, and a summary."""
     # The limits of all metrics, depths that occur, sides and subgroups share the error.
     sides = _SIDES[direction]
     n_searched = np.bincount(family.n_conditions, minlength=_MAX_CONDITIONS + 1)
@@ -363,15 +364,19 @@ def _search_metric(name, family, level, direction, max_listed, n_metrics):
         np.arange(len(flagged)),
         _select_listed_subgroups(family, flagged, limits, errors, max_listed),
     )
-    return table, {
-        "metric": name,
-        "n": family.total[0],
-        "estimate": family.total[1] / family.total[0],
-        "n_searched": len(family.n),
-        "n_flagged": len(at),
-        "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
-        "left_out": family.left_out,
-    }
+    return (
+        table,
+        flagged[table["is_listed"]],
+        {
+            "metric": name,
+            "n": family.total[0],
+            "estimate": family.total[1] / family.total[0],
+            "n_searched": len(family.n),
+            "n_flagged": len(at),
+            "largest_possible": _largest_possible_departure(family, 1.0 - level, sides),
+            "left_out": family.left_out,
+        },
+    )
 
 
 def _tabulate_flagged(name, family, flagged, errors, n_limits):
@@ -486,7 +491,10 @@ class SubgroupReport(Report):
     @property
     def findings(self) -> list[str]:
         """Sentences on each metric: how many subgroups differ, which, and the largest possible."""
-        return [text for _, search in self.searches.iterrows() for text in self._describe(search)]
+        texts = [text for _, search in self.searches.iterrows() for text in self._describe(search)]
+        if hidden := self.source.get("suppressed"):
+            texts.insert(0, f"Not published, but part of what follows: {hidden}.")
+        return texts
 
     def _describe(self, search):
         """Yield the sentences on one metric."""
@@ -531,8 +539,9 @@ class SubgroupReport(Report):
         return f"<SubgroupReport of {n_searched:,} subgroups: {len(self.subgroups)} listed>"
 
 
-def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_bins, max_listed):
+def search_audit(audit, metrics, max_conditions, direction, *settings):
     """The subgroups of an audit, as :meth:`Audit.subgroups`."""
+    confidence_level, n_bins, max_listed, min_published = settings
     level, missing = check_level(confidence_level), audit.known.treatment
     _check_search_sizes(max_conditions, n_bins, max_listed)
     check_choice("direction", direction, _SIDES)
@@ -549,7 +558,7 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
     masks = {name: one == positive for name, one in outcomes.items()}
     metrics = binary_metrics(masks.get("y_true"), masks["y_pred"], None)
     metrics = select_known_outcomes(metrics, audit.columns)
-    searches = []
+    searches, members = [], []
     for name in names:
         values, mask = metrics[name]
         rows = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
@@ -558,17 +567,43 @@ def search_audit(audit, metrics, max_conditions, direction, confidence_level, n_
             restricted, values[rows], counts[rows], max_conditions, audit.min_group_size
         )
         _check_any_subgroup(family, name)
-        searches.append(_search_metric(name, family, level, direction, max_listed, len(names)))
-    tables, summaries = zip(*searches, strict=True)
+        search = _search_metric(name, family, level, direction, max_listed, len(names))
+        searches.append(search)
+        family = family._replace(columns=encoded)
+        members += [family.mask(subgroup) for subgroup in search[1]]
+    tables, _, summaries = zip(*searches, strict=True)
     flagged = pd.concat([table for table in tables if len(table)] or tables[:1], ignore_index=True)
     source = collect_facts(audit.source, positive_label=audit.pos_label)
-    return SubgroupReport(
+    report = SubgroupReport(
         flagged=flagged,
         searches=pd.DataFrame(summaries),
         confidence_level=level,
         direction=direction,
         source=source,
         reading=audit.reading,
+    )
+    if min_published is None:
+        return report
+    outcome = sum(2 * number * mask for number, mask in enumerate(masks.values(), 1))
+    if "has_outcome" in audit.columns:
+        outcome = np.where(audit.columns["has_outcome"], outcome, 1 + outcome)
+    is_shown = select_published(members, outcome, counts, check_minimum(min_published))
+    return _protect_search(report, is_shown, audit.n_samples)
+
+
+def _protect_search(report, is_shown, n_samples):
+    """The report of some listed subgroups, without numbers that show the others."""
+    listed, searches = report.flagged[report.flagged["is_listed"]], report.searches.copy()
+    # A limit of two decimals is that of many counts.
+    searches["largest_possible"] = np.ceil(100.0 * searches["largest_possible"]) / 100.0
+    source = {name: one for name, one in report.source.items() if name != "sha256"}
+    text = f"{len(listed) - sum(is_shown)} of {len(listed)} listed subgroups"
+    return replace(
+        report,
+        flagged=listed[is_shown].reset_index(drop=True),
+        searches=searches,
+        source=source | {"suppressed": f"{text}, and all that are not listed"},
+        reading=report.reading.protect(n_samples, {}),
     )
 
 

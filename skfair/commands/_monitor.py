@@ -724,7 +724,7 @@ def add_monitor_options(monitor):
     add("--late", action="store_true", help="count periods that come late, in windows alone")
     add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
-    add_published_option(monitor, "those of every batch, whose differences are counts too")
+    add_published_option(monitor, "what a page adds to the page before, such as late decisions")
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=_run)
 

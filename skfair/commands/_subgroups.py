@@ -28,7 +28,7 @@ def add_subgroups_options(command):
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
-    add_published_option(command, "those of subgroups by several columns")
+    add_published_option(command)
     add_output_options(command)
     command.set_defaults(run=_run_subgroups, probability=None)
 
@@ -44,6 +44,7 @@ def _run_subgroups(options):
         confidence_level=options.confidence,
         n_bins=options.bins,
         max_listed=options.max_listed,
+        min_published=options.min_published,
     )
     output_results(options, [report.reading, str(report)], report.to_json())
-    return FINDING_STATUS if len(report.subgroups) else 0
+    return FINDING_STATUS if report.searches["n_flagged"].any() else 0

@@ -15,7 +15,12 @@ from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
 from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope
+from skfair.losses import (
+    LogisticLoss,
+    as_pointwise,
+    evaluate_value_and_slope,
+    step_function,
+)
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.solvers._stochastic_constrained import ghost_direction
@@ -35,6 +40,7 @@ def constraint_values(
     *,
     tolerance: float | None = None,
     surrogate: str | Callable = "sigmoid",
+    count_decisions: bool = False,
 ) -> Any:
     r"""Excess of smooth gaps between groups over their tolerances, as a tensor.
 
@@ -67,6 +73,11 @@ def constraint_values(
         Tolerance of constraints that have none of their own; None is .05.
     surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
         Smooth surrogate of the decision, see :mod:`skfair.surrogates`.
+    count_decisions : bool, default=False
+        Whether values are those of decisions, with :math:`1[s_i > 0]` in place of
+        :math:`\sigma(s_i)`. Their gradient stays that of the surrogate. Multipliers then follow the
+        gaps that metrics count, as those of :class:`~skfair.solvers.AdamPrimalDual` do in fits.
+        Mean losses have no decisions and stay as they are.
 
     Returns
     -------
@@ -102,7 +113,7 @@ def constraint_values(
     >>> bool((scores.grad[:2] > 0).all()), bool((scores.grad[2:] < 0).all())
     (True, True)
     """
-    setting = _ConstraintSettings(constraint, tolerance, surrogate)
+    setting = _ConstraintSettings(constraint, tolerance, surrogate, count_decisions)
     is_compiling = require_torch().compiler.is_compiling()
     evaluate = _uncompiled_evaluate() if is_compiling else _evaluate_constraints
     return evaluate(setting, scores.reshape(-1), target, sensitive_features)
@@ -243,11 +254,11 @@ def _is_positive(target):
 class _ConstraintSettings:
     """Constraints with tolerance and surrogate: equal ones are bound once."""
 
-    def __init__(self, constraint, tolerance, surrogate):
-        self.arguments = constraint, tolerance, surrogate
+    def __init__(self, constraint, tolerance, surrogate, count_decisions):
+        self.arguments = constraint, tolerance, surrogate, count_decisions
         each = constraint if isinstance(constraint, list | tuple) else [constraint]
         # Constraints may be changed between two calls: they are compared by their parameters.
-        self.key = (tolerance, surrogate, *map(_constraint_key, each))
+        self.key = (tolerance, surrogate, count_decisions, *map(_constraint_key, each))
         self.needs_group_sizes = any(_needs_group_sizes(one) for one in each)
 
     def __eq__(self, other):
@@ -284,11 +295,22 @@ def _needs_group_sizes(constraint):
     return is_custom or getattr(constraint, "min_group_size", None) not in (None, 1)
 
 
+class _CountedDecisions(NamedTuple):
+    """Values of decisions, with the slopes of a smooth surrogate."""
+
+    surrogate: Callable
+
+    def __call__(self, scores):
+        """Decisions, and derivatives of the surrogate."""
+        smooth = as_pointwise(self.surrogate(scores), len(scores), "surrogate")
+        return smooth._replace(value=step_function(scores).value)
+
+
 @lru_cache(maxsize=256)
 def _bind_constraints(setting, labels, occupied):
     """The functions of `bind`; `occupied` are the bytes of a count per cell."""
     counts = np.frombuffer(occupied, dtype=np.intp)
-    constraint, tolerance, surrogate = setting.arguments
+    constraint, tolerance, surrogate, count_decisions = setting.arguments
     # One sample stands for those of a cell.
     present = np.flatnonzero(counts)
     names = [(group,) for group in range(labels)] if isinstance(labels, int) else labels
@@ -298,6 +320,7 @@ def _bind_constraints(setting, labels, occupied):
     if len(np.unique(present // 2)) < max(2, len(names)):
         _warn_of_small_batch()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
+    surrogate = _CountedDecisions(surrogate) if count_decisions else surrogate
     resolved = resolve_constraints(constraint, tolerance)
     for one in resolved:
         if one.uses_features:

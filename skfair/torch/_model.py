@@ -30,6 +30,7 @@ from skfair.torch._samples import (
     take_inputs,
 )
 from skfair.utils._api import MatrixLike, RandomState
+from skfair.utils._checks import warn
 
 # Modules of PyTorch that give one score per sample, linear in its last parameters.
 
@@ -367,6 +368,15 @@ class TorchModel:
             self._first_inputs = inputs
             module, output = _outputs().ensure_output_layer(module, inputs)
         self._set_network(module, output, modes, stream)
+        is_short = [one.is_floating_point() and one.itemsize < 4 for one in module.parameters()]
+        if self.is_compiled and any(is_short):
+            # Compilation rounds otherwise, by more than the distance of some scores to 0.
+            self.is_compiled = False
+            warn(
+                "module_ is not compiled, since a compiled module in half precision has other "
+                "scores, and near 0 other decisions, than those that keep the tolerance; call "
+                "module_.compile() if that does not matter, or pass the module in float32."
+            )
         self.is_training = self.has_new_layer = False
         self._frozen: list = []
         self._latest: Any = None
@@ -426,8 +436,8 @@ class TorchModel:
     def module_at(self, parameters: np.ndarray) -> Any:
         """A copy of the module with other parameters, in evaluation mode.
 
-        It is compiled in place, at its first call, if the module was. Frozen parameters require
-        gradients again, which no evaluation needs from then on.
+        It is compiled in place, at its first call, if the module was, and not in half precision.
+        Frozen parameters require gradients again, which no evaluation needs from then on.
         """
         network = self.network.copy()
         network.load(parameters)

@@ -87,11 +87,9 @@ def test_every_change_that_is_shown_has_a_sentence(compare):
     assert len(shown) == sum(pd.DataFrame(results["gaps"])["is_significant"]) > 0
 
 
-@pytest.mark.parametrize("command", ["subgroups", "monitor"])
-def test_commands_that_print_other_counts_refuse_their_protection(command, tmp_path, capsys):
+def test_monitors_refuse_the_protection_of_small_counts(tmp_path, capsys):
     path = str(tmp_path / "a.csv")
     TABLE.assign(d=OLD, date="2026-01-01").to_csv(path, index=False)
-    more = {"subgroups": [], "monitor": ["--time", "date"]}[command]
     with pytest.raises(SystemExit):
-        main([command, path, *more, *COLUMNS, "--min-published", "10"])
+        main(["monitor", path, "--time", "date", *COLUMNS, "--min-published", "10"])
     assert "--min-published protects counts of a report or certificate" in capsys.readouterr().err

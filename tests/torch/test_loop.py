@@ -112,6 +112,23 @@ def test_values_and_gradients_are_those_of_the_rows(name, dtype, samples):
     np.testing.assert_allclose(tensor.grad, slopes, rtol=rtol, atol=rtol * abs(slopes).max())
 
 
+@pytest.mark.parametrize("name", [name for name in CRITERIA if name in CONSTRAINTS])
+def test_counted_values_are_those_of_metrics_with_the_gradient_of_smooth_rates(name, samples):
+    scores, target, groups = samples
+    one = bound(name, target, groups, 0.01)
+    smooth, counted = (torch.tensor(scores, requires_grad=True) for _ in range(2))
+    value = constraint_values(name, counted, target, groups, tolerance=0.01, count_decisions=True)
+    if one.sums.metric_input == "decisions":
+        assert value.item() == pytest.approx(one.value(scores) - 0.01, abs=1e-12)
+    else:
+        assert value.item() == constraint_values(name, smooth, target, groups, tolerance=0.01)
+    in_two = groups < 2  # of two groups the same row is the largest
+    for tensor, counts in ((smooth, False), (counted, True)):
+        columns = tensor[in_two], target[in_two], groups[in_two]
+        constraint_values(name, *columns, tolerance=0.01, count_decisions=counts).backward()
+    np.testing.assert_allclose(counted.grad.abs(), smooth.grad.abs(), atol=1e-12)
+
+
 def test_several_constraints_have_one_value_each(samples):
     scores, target, groups = samples
     names = ["demographic_parity", "equal_opportunity"]

@@ -303,6 +303,14 @@ def test_a_compiled_module_is_fitted_as_it_is_and_compiled_again(name, data):
     assert plain.module_._compiled_call_impl is None
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_module_in_half_precision_is_not_compiled_again():
+    module = torch.compile(nn.Linear(2, 1).bfloat16(), backend="eager")
+    with pytest.warns(UserWarning, match="module_ is not compiled, since .* in half precision"):
+        module = TorchModel(module, np.ones((3, 2)))
+    assert module.module_at(module.initial())._compiled_call_impl is None
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_scripted_module_is_named():
     with pytest.raises(TypeError, match=r"but that is a .*of torch\.jit; pass the module that was"):
