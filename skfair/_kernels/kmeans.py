@@ -189,9 +189,7 @@ def _squared_distances(X, centers, result):
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
         _fill_block_distances(X, centers, start, block, features, distances)
-        for i in range(block):
-            for k in range(n_clusters):
-                result[start + i, k] = distances[k, i]
+        result[start : start + block] = distances[:, :block].T
 
 
 def squared_distances_by_cluster(X, centers):
@@ -276,13 +274,8 @@ def hartigan_pass(X, distances, masses, weights, codes, clustering, limits):
     checked = np.full((2, limits.intersections.shape[0], sizes.size), np.nan)
     cache = checked, np.empty(checked.shape, np.bool_)
     for p in range(labels.size):
-        if (
-            _has_cheaper_cluster(distances[p], sizes, labels[p], masses[p])
-            and _find_best_destination(
-                distances[p], masses, weights, codes, clustering, p, limits, cache
-            )
-            >= 0
-        ):
+        at = distances[p]
+        if _find_best_destination(at, masses, weights, codes, clustering, p, limits, cache) >= 0:
             # Check the candidate again at the current centres, which earlier moves have changed.
             x = row_of(X, p)
             for k in range(sizes.size):
@@ -311,13 +304,8 @@ def _find_improvable_samples(distances, masses, weights, codes, clustering, limi
     cache = checked, np.empty(checked.shape, np.bool_)
     n_movers = 0
     for p in range(labels.size):
-        if (
-            _has_cheaper_cluster(distances[p], sizes, labels[p], masses[p])
-            and _find_best_destination(
-                distances[p], masses, weights, codes, clustering, p, limits, cache
-            )
-            >= 0
-        ):
+        at = distances[p]
+        if _find_best_destination(at, masses, weights, codes, clustering, p, limits, cache) >= 0:
             movers[n_movers] = p
             n_movers += 1
     return n_movers
@@ -344,7 +332,7 @@ def _find_best_destination(distances, masses, weights, codes, clustering, p, lim
     """
     (labels, _, sizes, _, _), (checked, allowed) = clustering, cache
     a, g, w, weight = labels[p], codes[p], masses[p], weights[p]
-    if sizes[a] <= w:
+    if not _has_cheaper_cluster(distances, sizes, a, w):
         return -1
     # Destinations by cost; whether a cluster keeps the limits is checked for cheaper ones only.
     is_limited = limits.level > 0.0 or limits.bounds.size > 0

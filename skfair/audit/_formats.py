@@ -398,7 +398,6 @@ FACT_TITLES = {
     "salted_sha256": "Salted SHA-256 digest of the samples",
     "positive_label": "Positive label",
     "threshold": "Threshold",
-    "clusters": "Clusters of samples",
     "command": "Options of the command",
     "groups": "Recording of groups",
     "suppressed": "Groups not published",

@@ -108,7 +108,7 @@ def _count_clusters(estimators, clusters, metrics):
     others = [name for name, one in further.items() if not isinstance(one, Rate | MeanMetric)]
     if others:
         refuse_clusters(clusters, join_names(others))
-    estimators = {name: one for name, one in estimators.items() if name != "roc_auc"}
+    estimators.pop("roc_auc", None)
     return {name: partial(one, clusters=clusters) for name, one in estimators.items()}
 
 

@@ -119,8 +119,7 @@ def add_column_options(command, kinds):
     add("--group-probability", help=about, **several)
     add("--features", help="columns that --missing at_random models the groups by", **several)
     add_row_options(command)
-    about = "column of what samples belong to, such as a person or prompt: limits count clusters"
-    add("--cluster", metavar="COLUMN", help=about)
+    add("--cluster", help="column of what samples belong to, such as a person or a prompt")
     add("--task", choices=kinds, help="what predictions are (default regression with decimals)")
     add(
         "--missing",

@@ -70,8 +70,7 @@ def _read_file(options):
     """All columns of the file that the options name, as they are written and as they are read."""
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
-    lists.append(getattr(options, "control", None) or [])
-    single += [options.count, options.id, options.cluster]
+    lists += [getattr(options, "control", None) or [], [options.count, options.id, options.cluster]]
     names = [*single, *(name for one in lists for name in one)]
     return read_table(options, [name for name in names if name is not None])
 

@@ -88,8 +88,7 @@ class Sums:
 
     def estimates(self, gap, scores):
         """Estimates of the population's rates, and the linear forms whose largest is the gap."""
-        counted = _sample_values(self, scores, self.cells.clusters)
-        value_range = self.value_range
+        counted, value_range = _sample_values(self, scores, self.cells.clusters), self.value_range
         if counted.clusters is not None and counted.known is not None:
             value_range = min(counted.known), max(counted.known)
         if value_range is None:
@@ -118,9 +117,7 @@ class Sums:
     def take(self, rows):
         """The same sums over a subset of the samples, which may repeat."""
         events = self.events.take(rows)  # weights within events add up to 1 again
-        clusters = None if self.cells.clusters is None else self.cells.clusters[rows]
-        counts = events.count_samples()
-        cells = self.cells._replace(events=events, counts=counts, clusters=clusters)
+        cells = self.cells._replace(events=events, counts=events.count_samples())
         return replace(self, cells=cells, target=self.target[rows])
 
     def contribution(self, rows, factors=1.0, target=None):

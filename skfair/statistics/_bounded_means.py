@@ -52,11 +52,6 @@ class BoundedMeans(_EventMeans):
             self._shares = sparse.csr_array((shares, places))
             self._totals = sparse.csr_array((shares * self._x, places))
 
-    @property
-    def standard_errors(self):
-        """Root of the variance of each mean."""
-        return np.sqrt(self._error_variances)
-
     def limits(self, level):
         """Limits of each mean, as in `Estimates.limits`."""
         ends = np.empty((2, len(self.values)))

@@ -224,6 +224,11 @@ class _EventMeans(Estimates):
                 "often than stated. Trim the largest weights, or pass a higher confidence_level."
             )
 
+    @property
+    def standard_errors(self):
+        """Root of the variance of each mean."""
+        return np.sqrt(self._error_variances)
+
     @cached_property
     def correlation(self):
         """Correlation of the means; None if the events share no samples."""
@@ -523,11 +528,6 @@ class OutcomeMeans(_EventMeans):
         has_spread = np.minimum(binomial, linearised) > _TINY
         sizes = np.divide(binomial, linearised, out=kish + 0.0 * binomial, where=has_spread)
         return np.minimum(kish, sizes.min(axis=0))
-
-    @property
-    def standard_errors(self):
-        """Root of the variance of each mean."""
-        return np.sqrt(self._error_variances)
 
     def _squared_margins(self, level, sizes):
         """Squared distances of lower and upper limits, by value, each (n_values, n_events)."""

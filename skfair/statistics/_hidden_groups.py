@@ -185,16 +185,9 @@ class RecordedGroups(HiddenGroups):
 
         chosen, possible = interval(self.odds_ratio), interval(np.inf)
         rates = self.rates(values, within, compared).values
-        return HiddenGap(
-            estimate=float(np.ptp(rates)),
-            low=chosen.low,
-            high=chosen.high,
-            possible_low=possible.low,
-            possible_high=possible.high,
-            assumption=describe_missing_assumption(self.odds_ratio, "X and the value"),
-            confidence_level=level,
-            largest_odds_ratio=_largest_odds_ratio(interval),
-        )
+        assumption = describe_missing_assumption(self.odds_ratio, "X and the value")
+        bounds = *chosen._replace(estimate=float(np.ptp(rates))), possible.low, possible.high
+        return HiddenGap(*bounds, assumption, level, _largest_odds_ratio(interval))
 
     def _extreme_means(self, values, within, sign):
         # The odds of samples of value 1 are multiplied by the odds ratio, and those of value 0
