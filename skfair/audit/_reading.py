@@ -52,12 +52,11 @@ def read_outcomes(table, name, y_pred):
     if name is None:
         return None
     predicted = set() if y_pred is None else set(y_pred.unique())
-    is_known = ~table[name].astype(object).map(
-        lambda one: (
-            pd.isna(one) or (isinstance(one, str) and is_missing_mark(one) and one not in predicted)
-        )
-    ).to_numpy(dtype=bool)
-    y_true = check_complete_column(table[is_known], name) if is_known.any() else None
+    codes, entries = pd.factorize(table[name], use_na_sentinel=False)
+    is_mark = [isinstance(one, str) and is_missing_mark(one) for one in entries]
+    is_other = np.array([one not in predicted for one in entries], dtype=bool)
+    is_known = ~(pd.isna(entries) | (is_mark & is_other))[codes]
+    y_true = check_complete_column(table.loc[is_known, [name]], name) if is_known.any() else None
     check_missing_marks(y_true, y_pred)
     return y_true
 
@@ -73,8 +72,11 @@ def write_labels(column):
     """Labels of groups as text, None where they are missing; each distinct one is written once."""
     codes, labels = pd.factorize(column)
     _refuse_two_notations_of_groups(column.name, sorted(map(str, labels)))
-    texts = np.array([*map(str, labels), None], dtype=object)
-    return pd.Series(texts[codes], index=column.index, name=column.name)
+    positions, texts = pd.factorize(pd.Series([*map(str, labels)], dtype=object))
+    codes = np.append(positions, -1)[codes]
+    # Few labels of many rows are stored once each.
+    written = pd.Categorical.from_codes(codes, texts)
+    return pd.Series(written, index=column.index, name=column.name)
 
 
 def parse_column(column):
@@ -359,10 +361,10 @@ def refuse_headings_and_totals(table, path):
 
 def _describe_entry(column, row):
     """Whether an entry is "empty", "foreign" to the others of its column, or "usual"."""
-    entry, others = column.iloc[row], column.drop(column.index[row]).dropna()
+    entry, others = column.iloc[row], column.iloc[1:] if row == 0 else column.iloc[:-1]
     if pd.isna(entry):
         return "empty"
-    if not len(others) or (others == entry).any():
+    if (others == entry).any() or not len(others := others.dropna()):
         return "usual"
     if others.nunique() <= _MAX_REPEATED_LABELS and others.value_counts().min() > 1:
         return "foreign"
