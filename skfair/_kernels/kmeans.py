@@ -45,7 +45,10 @@ class Clustering(NamedTuple):
 
 
 def clustering_from_sums(labels, summed):
-    """The clustering of labels and their `cluster_sums`, summed over all partitions."""
+    """The clustering of labels and their `cluster_sums`, summed over all partitions.
+
+    The centre of an empty cluster is nan.
+    """
     sums, sizes, counts, members = summed
     occupied = np.where(sizes == 0, np.nan, sizes)
     return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
@@ -177,19 +180,8 @@ def squared_distances(X, centers):
     if sparse.issparse(X):
         return sparse_distances(X, centers)
     distances = np.empty((len(X), len(centers)))
-    _squared_distances(X, centers, distances)
+    _squared_distances(X, centers, distances.T)
     return distances
-
-
-@jit
-def _squared_distances(X, centers, result):
-    n_samples, n_clusters = result.shape
-    features = np.zeros((X.shape[1], BLOCK))
-    distances = np.empty((n_clusters, BLOCK))
-    for start in range(0, n_samples, BLOCK):
-        block = min(BLOCK, n_samples - start)
-        _fill_block_distances(X, centers, start, block, features, distances)
-        result[start : start + block] = distances[:, :block].T
 
 
 def squared_distances_by_cluster(X, centers):
@@ -198,8 +190,21 @@ def squared_distances_by_cluster(X, centers):
     if sparse.issparse(X):
         return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
-    _squared_distances(X, centers, distances.T)
+    _squared_distances(X, centers, distances)
     return distances
+
+
+@jit
+def _squared_distances(X, centers, result):
+    n_clusters, n_samples = result.shape
+    features = np.zeros((X.shape[1], BLOCK))
+    distances = np.empty((n_clusters, BLOCK))
+    for start in range(0, n_samples, BLOCK):
+        block = min(BLOCK, n_samples - start)
+        _fill_block_distances(X, centers, start, block, features, distances)
+        for k in range(n_clusters):
+            for i in range(block):
+                result[k, start + i] = distances[k, i]
 
 
 def nearest_centers(X, centers):

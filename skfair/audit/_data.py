@@ -219,8 +219,6 @@ class AuditData:
                     known = np.where(labels == MISSING, -1, np.arange(len(labels)))
                     column = pd.Categorical.from_codes(known[codes][groups.codes], labels)
                     yield role, pd.Series(column, name=attribute_name(name, place))
-        if self.clusters is not None:
-            yield "cluster", self.clusters
         if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
             role = "weight" if self.samples.groups.multiplicity is None else "count"
             yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
@@ -601,8 +599,7 @@ class AuditData:
         table = read_columns(path, list(names))
         refuse_headings_and_totals(table, path)
         outcome, *others = roles.values()
-        others = [check_complete_column(table, one) for one in others]
-        y_pred, y_score, weights, counts, clusters = others
+        y_pred, y_score, weights, counts, ids = (check_complete_column(table, x) for x in others)
         y_true = read_outcomes(table, outcome, y_pred)
         check_numbers_of_file(y_true, y_score if y_pred is None else y_pred, y_score)
         if y_pred is not None:
@@ -617,7 +614,7 @@ class AuditData:
             known.replace_labels(table[sensitive].apply(write_labels)),
             sample_weight=weights if counts is None else check_counts(counts, counts.name),
             control_features=table[control_features] if control_features else None,
-            groups=clusters,
+            groups=ids,
             pos_label=pos_label,
             min_group_size=min_group_size,
             source=facts | (source or {}),

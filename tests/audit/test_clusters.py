@@ -252,4 +252,4 @@ def test_models_are_not_warned_of_where_groups_are_passed(recwarn):
         model, X, y, sensitive_features=group, groups=pd.Series(np.arange(300) // 3, name="home")
     )
     assert not len(recwarn) and audit.clusters.name == "home"
-    assert "cluster home" in str(audit.reading)
+    assert audit.source["clusters"] == "100 by home"

@@ -40,7 +40,7 @@ def test_a_claim_about_clusters_is_that_of_the_audit_and_is_verified(run, capsys
     claim = json.loads(Path("claim.json").read_text())
     audit = Audit.from_file("answers.csv", FILE | {"groups": "prompt"})
     assert status == 0 and claim["high"] == pytest.approx(audit.certify(tolerance=0.1).high)
-    assert "cluster prompt" in output and claim["source"]["clusters"] == "200 by prompt"
+    assert "clusters of samples" in output and claim["source"]["clusters"] == "200 by prompt"
     assert main(["verify", "claim.json", "answers.csv"]) == 0
     capsys.readouterr()
     status, output, _ = run("report", *COLUMNS, *options[2:], "--json", "-")
