@@ -399,7 +399,10 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
         frame=frame,
         gaps=gaps,
         n_missing=n_missing,
-        hidden={name: [len(one), sum(one.values())] for name, one in protection.hidden.items()},
+        hidden={
+            name: [sum(n > 0 for n in one.values()), sum(one.values())]
+            for name, one in protection.hidden.items()
+        },
         unpublished=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,
