@@ -672,7 +672,7 @@ def step_function(scores: ArrayLike) -> Pointwise:
     array([0., 0., 1.])
     """
     value = (np.asarray(scores) > 0).astype(np.float64)
-    nothing = np.broadcast_to(0.0, value.shape)
+    nothing = np.zeros(value.shape)
     return Pointwise(value, nothing, nothing)
 
 

@@ -30,6 +30,9 @@ SUBSAMPLE_TOL = 1e-4
 _WARM_START_SOLVER = SQP(tol=1e-5)
 """Solver of warm starts."""
 
+_ROUGH_RESIDUAL, _CLEAR_VIOLATION = 5e-3, 0.05
+"""Residual at which a plain fit ends if its violation is larger: it would not keep the bound."""
+
 _ROUGH_SOLVER = SQP(tol=1e-3)
 """Solver of plain fits from which others start."""
 
@@ -112,8 +115,19 @@ class Fitter:
 
     @cached_property
     def plain_fit(self):
-        """The fit without constraint, from the start."""
-        return self.fit_unconstrained()
+        """The fit without constraint, from the start; a rough one if it is far from the bound."""
+        callback = self.options.get("callback")
+
+        def is_finished(progress):
+            if callback is not None and callback(progress):
+                return True
+            if not progress.residual <= _ROUGH_RESIDUAL:
+                return False
+            return self.evaluate(progress.evaluation.x, None).violation > _CLEAR_VIOLATION
+
+        if not isinstance(self.solver, SQP):  # others take many cheap steps
+            return self.fit_unconstrained()
+        return replace(self, options=self.options | {"callback": is_finished}).fit_unconstrained()
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
@@ -235,8 +249,10 @@ _MAX_PARTITIONED_POINTS = 2
 """Points of a round that are tried on partitioned samples, all in one pass."""
 
 _MAX_SINGLE_SEARCH_SAMPLES = 1 << 14
-"""Samples up to which single ones count for much: coefficients are searched one by one, and the
-next round starts from several points."""
+"""Samples up to which single ones count for much: coefficients are searched one by one."""
+
+_MAX_STARTING_SAMPLES = 24_576
+"""Samples of all points from which a round starts, if these are several."""
 
 _MAX_PLANE_SAMPLES = 512
 """Samples up to which the intercept is also searched beside the best point."""
@@ -265,7 +281,7 @@ def search_line(fitter, candidate, direction):
     """The best point on the line through a candidate, by decisions; ties stay near it."""
     lines = _LineSearch(fitter, candidate)
     points = lines.better_points([(candidate, lines.scale([direction]))])
-    return next(lines.improvements(points), candidate)
+    return next(lines.improvements(points), (candidate, None))[0]
 
 
 def search_lines(
@@ -285,18 +301,20 @@ def search_lines(
     is_partitioned = fitter.counter.scored is not fitter.problem
     min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
     lines = _LineSearch(fitter, candidate, max_coefficients)
-    breadth = min(max(1, 2 * _MAX_SINGLE_SEARCH_SAMPLES // lines.n_in_memory), max_breadth)
+    breadth = min(max(1, _MAX_STARTING_SAMPLES // lines.n_in_memory), max_breadth)
     best = fitter.evaluate(
         lines.join(round_to_bits(lines.parameters, _POINT_BITS)), candidate.result
     )
-    starts = [best]
+    starts = [(best, None)]
     for _ in range(max_rounds):
-        points = lines.better_points([(one, lines.find_lines(one)) for one in starts])
-        starts = sorted(itertools.islice(lines.improvements(points), breadth), key=sort_key)
-        if not starts or not starts[0].sort_key < best.sort_key:
+        points = lines.better_points(
+            [(one, lines.find_lines(one, latest)) for one, latest in starts]
+        )
+        starts = sorted(itertools.islice(lines.improvements(points), breadth), key=_start_key)
+        if not starts or not starts[0][0].sort_key < best.sort_key:
             break
-        is_slow = best.keeps_bound and best.error - starts[0].error < min_gain
-        best = starts[0]
+        is_slow = best.keeps_bound and best.error - starts[0][0].error < min_gain
+        best = starts[0][0]
         if is_slow:
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
@@ -304,6 +322,11 @@ def search_lines(
     if max_rounds > 1 and lines.n_in_memory <= _MAX_PLANE_SAMPLES:
         best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
+
+
+def _start_key(start):
+    """Key by which points, each with the direction that led to it, are compared."""
+    return start[0].sort_key
 
 
 def _search_planes(lines, best):
@@ -325,7 +348,7 @@ def _search_planes(lines, best):
         if not starts:  # all lines are along single coefficients
             break
         points = lines.better_points(starts)
-        latest = next(lines.improvements(points), best)
+        latest, _ = next(lines.improvements(points), (best, None))
         if latest is best:
             break
         best = latest
@@ -367,11 +390,15 @@ class _LineSearch:
                 lines.append((direction * unit, slopes * unit))
         return lines
 
-    def find_lines(self, candidate):
-        """Lines to search through a candidate: those found at the start, and one to the bounds."""
+    def find_lines(self, candidate, latest=None):
+        """Lines to search through a candidate: those found at the start, and one to the bounds.
+
+        That of the latest direction, whose best point the candidate is, is left out.
+        """
         if self.directions is None:
             self.directions = self._find_directions()
         lines, newton, effects = self.directions
+        lines = [line for line in lines if line[0] is not latest]
         if candidate.keeps_bound:
             return lines
         # Change that leads each row, counted by decisions, to its bounds; 0 within them.
@@ -390,9 +417,10 @@ class _LineSearch:
         x, multipliers = problem.initial_point(self.parameters), np.zeros(len(problem.lower))
         evaluation = problem.evaluate(x, multipliers)
         # Without multipliers the Hessian is that of loss and penalty. A subsample has nearly the
-        # same, in a small share of the time.
+        # same, in a small share of the time, unless one pass has all.
         on_subsample = evaluation
-        if len(problem.target) > _MAX_HESSIAN_SAMPLES:
+        is_one_pass = getattr(problem.model, "kernel_columns", None) is not None
+        if len(problem.target) > _MAX_HESSIAN_SAMPLES and not is_one_pass:
             subsample = draw_subsample(problem, _MAX_HESSIAN_SAMPLES)
             on_subsample = subsample.evaluate(x, multipliers)
         is_rough = getattr(self.fitter.solver, "hessian", None) == "secants"
@@ -451,7 +479,7 @@ class _LineSearch:
         return _sort_points(*(values[is_better] for values in points), steps)
 
     def improvements(self, points):
-        """Yield the first point of each line that is better than its start."""
+        """Yield the first point of each line that is better than its start, and its direction."""
         n_at_once = 1
         if self.scored is not self.fitter.problem:
             n_at_once = _MAX_PARTITIONED_POINTS
@@ -468,7 +496,7 @@ class _LineSearch:
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
             evaluated = zip(batch, candidates, strict=True)
-            for (start, line, *_), candidate in sorted(
+            for (start, line, direction, _), candidate in sorted(
                 evaluated, key=lambda pair: pair[1].sort_key
             ):
                 if (
@@ -477,7 +505,7 @@ class _LineSearch:
                     and candidate.sort_key < start.sort_key
                 ):
                     lines.add(line)
-                    yield candidate
+                    yield candidate, direction
 
 
 def _sort_points(violations, errors, numbers, lengths, steps):

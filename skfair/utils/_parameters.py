@@ -96,7 +96,8 @@ def validate_params(estimator: Any) -> None:
     """Validate constructor parameters by the hints of the class; errors suggest names meant."""
     cls: Any = type(estimator)
     constraints = parameter_constraints(cls)
-    for name, value in estimator.get_params(deep=False).items():
+    for name in constraints:  # get_params would inspect the constructor
+        value = getattr(estimator, name)
         try:
             validate_parameter_constraints(constraints, {name: value}, cls.__name__)
         except InvalidParameterError as error:

@@ -19,7 +19,13 @@ from skfair.constraints import (
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting import _counting, _linear
 from skfair.fitting._enforce import STRATEGIES, enforce, fit_corrections, tighten_tolerances
-from skfair.fitting._fitter import Fitter, search_intercept, search_line, search_lines
+from skfair.fitting._fitter import (
+    Fitter,
+    _LineSearch,
+    search_intercept,
+    search_line,
+    search_lines,
+)
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models._linear import LinearModel
@@ -157,6 +163,24 @@ def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
     np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
     assert best.result.status == "optimal"
     assert not best.result.multipliers.any()
+
+
+def test_the_plain_fit_is_rough_where_it_is_far_from_the_bound():
+    far = make_fitter(*draw(0), [DemographicParity()], tolerance=0.0).plain_fit
+    assert far.violation > 0.1 and 1e-6 < far.result.residual <= 5e-3
+    tolerance = far.violation - 1e-3
+    near = make_fitter(*draw(0), [DemographicParity()], tolerance=tolerance).plain_fit
+    assert 0.0 < near.violation < 0.05 and near.result.residual <= 1e-6
+
+
+def test_the_line_to_a_point_is_not_searched_from_there():
+    fitter = make_fitter(*draw(0), [DemographicParity()])
+    lines = _LineSearch(fitter, fitter.plain_fit)
+    points = lines.better_points([(fitter.plain_fit, lines.find_lines(fitter.plain_fit))])
+    candidate, direction = next(lines.improvements(points))
+    after = lines.find_lines(candidate, direction)
+    assert [line[0] is direction for line in lines.directions[0]].count(True) == 1
+    assert not any(line[0] is direction for line in after)
 
 
 def test_scores_of_0_by_rounding_are_moved_away_from_0():

@@ -122,10 +122,10 @@ def test_counted_values_are_those_of_metrics_with_the_gradient_of_smooth_rates(n
         assert value.item() == pytest.approx(one.value(scores) - 0.01, abs=1e-12)
     else:
         assert value.item() == constraint_values(name, smooth, target, groups, tolerance=0.01)
-    kept = groups < 2  # of two groups the same row is the largest
+    in_two = groups < 2  # of two groups the same row is the largest
     for tensor, counts in ((smooth, False), (counted, True)):
-        samples = tensor[kept], target[kept], groups[kept]
-        constraint_values(name, *samples, tolerance=0.01, count_decisions=counts).backward()
+        columns = tensor[in_two], target[in_two], groups[in_two]
+        constraint_values(name, *columns, tolerance=0.01, count_decisions=counts).backward()
     np.testing.assert_allclose(counted.grad.abs(), smooth.grad.abs(), atol=1e-12)
 
 
