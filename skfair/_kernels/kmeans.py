@@ -44,19 +44,11 @@ class Clustering(NamedTuple):
     members: np.ndarray  # (n_clusters, n_groups) int64, number of the members
 
 
-def build_clustering(X, masses, weights, codes, labels, n_clusters, limits):
-    """Build the clustering that ``labels`` (copied) describes, by one sequential sum.
+def clustering_from_sums(labels, summed):
+    """The clustering of labels and their `cluster_sums`, summed over all partitions.
 
     The centre of an empty cluster is nan.
     """
-    labels = np.array(labels, dtype=np.int32)
-    return clustering_from_sums(
-        labels, cluster_sums(X, masses, weights, codes, labels, n_clusters, limits)
-    )
-
-
-def clustering_from_sums(labels, summed):
-    """The clustering of labels and their `cluster_sums`, summed over all partitions."""
     sums, sizes, counts, members = summed
     occupied = np.where(sizes == 0, np.nan, sizes)
     return Clustering(labels, sums / occupied[:, np.newaxis], sizes, counts, members)
@@ -188,21 +180,8 @@ def squared_distances(X, centers):
     if sparse.issparse(X):
         return sparse_distances(X, centers)
     distances = np.empty((len(X), len(centers)))
-    _squared_distances(X, centers, distances)
+    _squared_distances(X, centers, distances.T)
     return distances
-
-
-@jit
-def _squared_distances(X, centers, result):
-    n_samples, n_clusters = result.shape
-    features = np.zeros((X.shape[1], BLOCK))
-    distances = np.empty((n_clusters, BLOCK))
-    for start in range(0, n_samples, BLOCK):
-        block = min(BLOCK, n_samples - start)
-        _fill_block_distances(X, centers, start, block, features, distances)
-        for i in range(block):
-            for k in range(n_clusters):
-                result[start + i, k] = distances[k, i]
 
 
 def squared_distances_by_cluster(X, centers):
@@ -211,12 +190,12 @@ def squared_distances_by_cluster(X, centers):
     if sparse.issparse(X):
         return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
-    _squared_distances_by_cluster(X, centers, distances)
+    _squared_distances(X, centers, distances)
     return distances
 
 
 @jit
-def _squared_distances_by_cluster(X, centers, result):
+def _squared_distances(X, centers, result):
     n_clusters, n_samples = result.shape
     features = np.zeros((X.shape[1], BLOCK))
     distances = np.empty((n_clusters, BLOCK))

@@ -341,6 +341,9 @@ _SPARSE_BELOW = 0.3
 _CHUNK_SIZE = 8192
 """Rows of a dense matrix that are centred or weighted at a time."""
 
+_CACHED_ENTRIES = 1 << 18
+"""Entries of a dense matrix of more than 32 columns that are centred at a time for moments."""
+
 _MAX_DENSE_ROWS = 16
 """Sparse rows that are made dense for a product with dense columns."""
 
@@ -470,7 +473,7 @@ def _sum_deviations(block, mean):
     """Sums of deviations from the means and of their squares, by column."""
     X, weights = block
     residual, squares = np.zeros_like(mean), np.zeros_like(mean)
-    for rows in blocks(len(weights), _CHUNK_SIZE):
+    for rows in blocks(len(weights), max(1, _CACHED_ENTRIES // max(32, len(mean)))):
         deviation = X[rows] - mean
         residual += weights[rows].dot(deviation)
         squares += weights[rows].dot(deviation**2)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from skfair._kernels.kmeans import build_clustering
+from skfair._kernels.kmeans import cluster_sums, clustering_from_sums
 from skfair._kernels.limits import balance_limits
 
 
@@ -27,7 +27,9 @@ class Problem(NamedTuple):
         """A new one, which kernels may change."""
         X, weights, codes, labels, n_clusters, n_groups, _ = self
         limits = balance_limits(n_groups)
-        return build_clustering(X, self.masses, weights, codes, labels, n_clusters, limits)
+        labels = np.array(labels, dtype=np.int32)
+        sums = cluster_sums(X, self.masses, weights, codes, labels, n_clusters, limits)
+        return clustering_from_sums(labels, sums)
 
     def replace_labels(self, labels):
         return self._replace(labels=np.array(labels))
