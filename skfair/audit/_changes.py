@@ -215,11 +215,10 @@ def _protect_changes(every, audits, periods, metrics, min_published):
         for table in (frame, gaps):
             table[["change_low", "change_high"]] = np.nan
         unpublished.append("numbers of changed decisions, with the limits of changes")
-    hidden, readings = protection.hidden, []
-    for number, audit in enumerate(audits):
-        rows = counted.period == number
-        n_samples = int((counted.samples.groups.row_counts * rows).sum())
-        readings.append(audit.reading.protect(n_samples, hidden))
+    hidden, counts = protection.hidden, counted.samples.groups.row_counts
+    n_samples = np.bincount(counted.period, counts, 2).astype(int).tolist()
+    pairs = zip(audits, n_samples, strict=False)
+    readings = [one.reading.protect(n, hidden) for one, n in pairs]
     for name, groups in hidden.items():
         listed = report.uncompared.pop(name, {})
         if listed := {group: sizes for group, sizes in listed.items() if group not in groups}:

@@ -597,8 +597,9 @@ def read_as(role, read, written=None, positive=None, weights=None):
         entries, after, sizes = [None], [None], [int(written.isna().sum())]
     for old, new, n in zip(entries, after, sizes, strict=True):
         if not pd.isna(new):
-            labels[str(new)] = labels.get(str(new), 0) + n
-            named |= {str(new)} if positive is not None and new == positive else set()
+            text = str(new).removesuffix(" 00:00:00")
+            labels[text] = labels.get(text, 0) + n
+            named |= {text} if positive is not None and new == positive else set()
         if n and (rule := _find_rule(old, new)) is not None:
             changed[rule] = changed.get(rule, 0) + n
     notation = _find_notation(known)

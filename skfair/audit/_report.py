@@ -391,7 +391,8 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
     if counted is not audit:
         report = _report_samples(counted, metrics, reference, *settings, **stated)
     # A number of missing values is a sum of counts, all of which must be published.
-    unknown = [name for name, one in protection.hidden.items() if any(map(is_missing_group, one))]
+    by_name = protection.hidden.items()
+    unknown = [name for name, one in by_name if any(map(is_missing_group, one))]
     n_missing = {name: n for name, n in report.n_missing.items() if name not in unknown}
     facts = {name: one for name, one in report.provenance.items() if name != "sha256"}
     frame, gaps = _hide(report, every, protection)
@@ -400,7 +401,7 @@ def report_audit(audit, min_published, metrics, reference, *settings, **stated):
         frame=frame,
         gaps=gaps,
         n_missing=n_missing,
-        hidden={name: [len(one), sum(one.values())] for name, one in protection.hidden.items()},
+        hidden={name: [sum(map(bool, one.values())), sum(one.values())] for name, one in by_name},
         unpublished=protection.clause,
         provenance=facts | {"suppressed": protection.fact},
         reliability=None,

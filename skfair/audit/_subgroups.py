@@ -503,8 +503,8 @@ class SubgroupReport(Report):
         title = describe_metric(search["metric"])[0]
         yield (
             f"{search['n_flagged']:,} of {search['n_searched']:,} subgroups searched are shown to "
-            f"differ from the rest in the {noun}, with {level} for all together"
-            f"{left_out_clause(search['left_out'])}."
+            f"differ from the rest in the {noun}, with {level} for all together; listed are those "
+            f"that overlap little{left_out_clause(search['left_out'])}."
         )
         listed = self.subgroups[self.subgroups["metric"] == search["metric"]]
         for row in listed.itertuples():
@@ -516,7 +516,7 @@ class SubgroupReport(Report):
         side = {"both": "differs", "above": "is higher", "below": "is lower"}[self.direction]
         yield (
             f"The {noun} of no subgroup searched {side} by more than "
-            f"{quantity.limit(search['largest_possible'])}, with {level}."
+            f"{quantity.limit(search['largest_possible'])}, with {level} in this sentence alone."
         )
 
     def to_frame(self, *, all: bool = False) -> pd.DataFrame:
@@ -598,12 +598,13 @@ def _protect_search(report, is_shown, n_samples):
     # A limit of two decimals is that of many counts.
     searches["largest_possible"] = np.ceil(100.0 * searches["largest_possible"]) / 100.0
     source = {name: one for name, one in report.source.items() if name != "sha256"}
-    text = f"{len(listed) - sum(is_shown)} of {len(listed)} listed subgroups"
+    n_hidden = len(listed) - sum(is_shown)
+    text = f"{n_hidden} of {len(listed)} listed subgroups, and " * bool(n_hidden)
     return replace(
         report,
         flagged=listed[is_shown].reset_index(drop=True),
         searches=searches,
-        source=source | {"suppressed": f"{text}, and all that are not listed"},
+        source=source | {"suppressed": f"{text}the subgroups that are not listed"},
         reading=report.reading.protect(n_samples, {}),
     )
 

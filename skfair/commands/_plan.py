@@ -97,8 +97,8 @@ def _describe_plan(plan, n, n_samples):
         "text": f"{n:,} samples of each of {plan['n_groups']} groups are required, {n_samples:,} "
         f"in all, so that {_TEXTS[name]} {plan[name]} is {result} with "
         f"{100 * plan['confidence_level']:g} % confidence.",
-        "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of samples "
-        "succeed." + (_ADVICE if expected is None else ""),
+        "assumption": f"It assumes that {assumption}; then {100 * plan['power']:g} % of all "
+        "samples of this size suffice." + (_ADVICE if expected is None else ""),
     }
 
 
