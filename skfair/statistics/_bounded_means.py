@@ -39,10 +39,6 @@ class BoundedMeans(_EventMeans):
         samples, self._event, shares = joined.memberships
         low, self._width = value_range[0], value_range[1] - value_range[0]
         self._low, self._x = low, (x[samples] - low) / self._width
-        if self.is_weighted:  # the variance by linearisation may be larger than Kish's
-            spreads = np.maximum(joined.means(x**2) - joined.means(x) ** 2, _TINY)
-            sizes = spreads / np.maximum(self._error_variances, _TINY)
-            self.sizes = np.where(spreads > _TINY, np.minimum(self.sizes, sizes), self.sizes)
         self._numbers = shares * self.sizes[self._event]
         self.are_rates, self._shares = units is not None and value_range == (0.0, 1.0), None
         if units is not None and self.correlation is not None:
