@@ -740,13 +740,9 @@ def _run(options):
     _check_state(options)
     # What was read is written before another process reads: no batch is lost.
     with lock_file(options.state) if options.state is not None else nullcontext():
-        monitor, reading, bins, n_left_out = _feed_file(options)
+        monitor, reading, bins = _feed_file(options)
         _write(monitor, options, reading, bins)
     sentences = [reading, *monitor_findings(monitor, options.by)]
-    if n_left_out:
-        sentences.append(
-            f"{n_left_out:,} decisions of periods that were read before are not read again."
-        )
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
@@ -769,7 +765,7 @@ def _check_state(options):
 
 
 def _feed_file(options):
-    """Feed the file to a monitor; return it, the reading, and the number of samples left out."""
+    """Feed the file to a monitor; return it, the reading and bins of numbers."""
     check_level(options.confidence, "--confidence")
     if options.constraint is not None:
         check_choice("--constraint", options.constraint, applicable_constraint_names("decisions"))
@@ -778,7 +774,10 @@ def _feed_file(options):
         stored = _read_state(options.state)
     log, reading, bins = read_log(options, None if stored is None else stored["bins"])
     monitor = _start(options, log) if stored is None else _resume(options, log, stored)
-    return monitor, reading, bins, feed(monitor, log, options.by, options.late)
+    if n_read_before := feed(monitor, log, options.by, options.late):
+        reason = "decisions of periods that were read before are not read again"
+        reading = replace(reading, left_out=reading.left_out | {reason: n_read_before})
+    return monitor, reading, bins
 
 
 _STORED_OPTIONS = ("by", "missing", "threshold")

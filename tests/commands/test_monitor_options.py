@@ -172,3 +172,11 @@ def test_a_certificate_that_lapses_says_why(monitor):
     (sentence,) = [one for one in results["findings"] if "Not shown any more" in one]
     assert "since 'x' became large enough to be compared" in sentence
     assert "recent batches differ" not in sentence
+
+
+def test_decisions_of_periods_that_were_read_before_are_in_the_reading(monitor):
+    first, second = (draw_month(month, n=80) for month in (1, 2))
+    assert monitor(first, "--state", "s.json")["reading"]["left_out"] == {}
+    reading = monitor(pd.concat([first, second]), "--state", "s.json")["reading"]
+    reason = "decisions of periods that were read before are not read again"
+    assert reading["left_out"] == {reason: 80} and reading["n_rows"] == 160
