@@ -71,7 +71,7 @@ PERCENT = {
     ),
     "make_scorer": lambda: make_limit_metric(DemographicParity(tolerance=3), 0.95)(Y, Y, **GROUPED),
     "fairness_front": lambda: fairness_front(
-        ConstrainedERMClassifier(), X, Y, tolerances=[3], **GROUPED
+        ConstrainedERMClassifier(), X, Y, values=[3], **GROUPED
     ),
     "linear fit": lambda: ConstrainedERMClassifier(tolerance=3).fit(X, Y, **GROUPED),
     "linear fit of areas": lambda: ConstrainedERMClassifier(PartialGroupAUC(), tolerance=3).fit(
