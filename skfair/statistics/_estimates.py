@@ -582,7 +582,7 @@ def pairwise_contrasts(n_events):
 
 
 _SCREEN_ERROR_SHARE = 0.1
-"""Share of an error that each of two screens of pairs takes."""
+"""Share of an error that each of two screens of pairs takes, and each limit of a single gap."""
 
 
 def change_upper_limit(estimates, before, after, level):
@@ -598,10 +598,18 @@ def change_upper_limit(estimates, before, after, level):
     it. A second one selects which of the three terms to subtract, by the sign of
     :math:`D_1(i, j)`, or by the smallest margin where the sign is not known. Each takes a tenth of
     the error. The largest limit of the pairs that are left bounds the change at the rest of the
-    error: only the pair that attains the gap has to be covered. Both arrays of forms, csr_arrays,
-    have the same pairs in the same order.
+    error: only the pair that attains the gap has to be covered.
+
+    Of three groups or more, a pair that does not change may attain the second gap, and another one
+    the first. Then the upper limit of the second gap less the lower limit of the first one may be
+    the smaller limit of the change. Each of the two takes a tenth of the error, too. Both arrays of
+    forms, csr_arrays, have the same pairs in the same order.
     """
-    error = 1.0 - level
+    error, apart = 1.0 - level, np.inf
+    if before.shape[0] > 2:
+        each, error = _SCREEN_ERROR_SHARE * error, (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
+        lows = -estimates.upper(-before, 1.0 - each / before.shape[0])
+        apart = estimates.upper(after, 1.0 - each).max() - max(lows.max(), 0.0)
     screen = 1.0 - _SCREEN_ERROR_SHARE * error / 2.0
     # First screen: the pairs that may attain the second gap.
     lows = -estimates.upper(-after, 1.0 - (1.0 - screen) / after.shape[0])
@@ -610,14 +618,12 @@ def change_upper_limit(estimates, before, after, level):
     is_above = -estimates.upper(-before, screen) > 0.0
     is_below = estimates.upper(before, screen) < 0.0
     # Limits and margins with each of the three terms.
-    forms = [after - before, after, after + before]
-    limits = [
-        estimates.upper(form, 1.0 - (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error) for form in forms
-    ]
+    forms, rest = [after - before, after, after + before], (1.0 - 2.0 * _SCREEN_ERROR_SHARE) * error
+    limits = [estimates.upper(form, 1.0 - rest) for form in forms]
     margins = [limit - form @ estimates.values for limit, form in zip(limits, forms, strict=True)]
     chosen = np.where(is_above, 0, np.where(is_below, 2, np.argmin(margins, axis=0)))
     limits = np.take_along_axis(np.array(limits), chosen[np.newaxis], axis=0)[0]
-    return float(limits[may_attain].max())
+    return float(min(limits[may_attain].max(), apart))
 
 
 # Areas under the ROC curves of groups, with confidence limits.

@@ -139,6 +139,24 @@ def test_a_large_change_is_shown_and_none_is_not(paired_report):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("later", "is_shown"), [(410, False), (700, True)])
+def test_a_gap_of_three_groups_is_shown_where_another_pair_attained_the_earlier_one(
+    later, is_shown
+):
+    groups = np.repeat(["a", "b", "c"], 1000)
+
+    def audit(*selected):
+        decisions = np.concatenate([np.arange(1000) < n for n in selected]).astype(int)
+        return Audit.from_predictions(None, decisions, sensitive_features=groups)
+
+    report = audit(401, 400, 399).compare(audit(401, 400, later))
+    (gap,) = report.gaps.to_dict("records")
+    assert gap["before"] == pytest.approx(0.002)
+    assert gap["change"] == pytest.approx((later - 400) / 1000 - 0.002)
+    assert gap["change_low"] <= gap["change"] <= gap["change_high"]
+    assert report.has_finding == is_shown and (gap["change_low"] > 0.1) == is_shown
+
+
 def test_numbers_and_several_attributes_can_be_compared():
     target = UNIFORM + RNG.normal(size=N)
     groups = pd.DataFrame({"sex": SEX, "age": RNG.choice(["old", "young"], N)})
