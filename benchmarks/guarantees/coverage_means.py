@@ -29,7 +29,7 @@ class DrawnMeans(Means):
     correlation, is_weighted = None, False
 
     def __init__(self, drawn):
-        self.counts = np.full(len(drawn), drawn.shape[1])
+        self.counts = self.n_units = np.full(len(drawn), drawn.shape[1])
         self.sizes = self.counts.astype(float)
         self.values = drawn.mean(axis=1)
         shares = (drawn - self.values[:, np.newaxis]) / drawn.shape[1]
@@ -42,6 +42,7 @@ class DrawnMeans(Means):
         """Append the means of other groups."""
         for name in ("counts", "sizes", "values", "_error_variances", "_error_third_moments"):
             setattr(self, name, np.concatenate((getattr(self, name), getattr(other, name))))
+        self.n_units = self.counts
         return self
 
 

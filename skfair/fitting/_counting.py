@@ -122,7 +122,7 @@ def evaluate_lines(problem, effects, starts):
         dtype=np.intp,
     ).reshape(-1, 2)
     if not len(lines):
-        return np.empty((4, 0))
+        return np.empty(0, dtype=np.intp), *np.empty((3, 0))
     scores, slopes = np.array([one.scores for one in starts]), [one for _, one in rows.values()]
     slopes = np.array(slopes)
     limits = np.array([one.max_error for one in starts])[lines[:, 0]]

@@ -66,6 +66,15 @@ def test_points_of_several_classes():
     check_lines(problem, model, max_error=np.inf)
 
 
+def test_a_start_without_lines_has_no_points():
+    X, target, groups = draw_samples(0, n_samples=60, n_groups=2)
+    problem = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1).problem
+    start = LineStart(np.zeros(problem.model.n_parameters), np.zeros(60), [], np.inf)
+    points = DecisionCounter(problem).evaluate_along_lines(problem.model, [start])
+    assert [len(one) for one in points] == [0] * 4
+    assert np.arange(3)[points[0]].tolist() == []  # numbers of lines are indices
+
+
 def make_uncertain_groups(share):
     """Two groups that each sample is in with a probability."""
     return make_probable_groups(pd.DataFrame({"a": share, "b": 1.0 - share}))
