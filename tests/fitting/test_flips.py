@@ -68,7 +68,7 @@ def test_points_of_several_classes():
 
 def test_a_start_without_lines_has_no_points():
     X, target, groups = draw_samples(0, n_samples=60, n_groups=2)
-    problem = make_fitter(X, target, groups, DemographicParity(), tolerance=0.1).problem
+    problem = make_fitter(X, target, groups, [DemographicParity()], tolerance=0.1).problem
     start = LineStart(np.zeros(problem.model.n_parameters), np.zeros(60), [], np.inf)
     points = DecisionCounter(problem).evaluate_along_lines(problem.model, [start])
     assert [len(one) for one in points] == [0] * 4
