@@ -214,6 +214,7 @@ def test_changes_count_clusters():
         before.compare(audit_clusters(later, group, family, groups=None))
 
 
+@pytest.mark.slow
 def test_clusters_are_refused_where_limits_count_samples():
     decisions, group, family = draw_families(60, np.random.default_rng(6))
     settings = {"sensitive_features": group, "y_score": np.linspace(0.1, 0.9, 240)}

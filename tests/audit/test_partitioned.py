@@ -108,6 +108,7 @@ class Threshold(ClassifierMixin, BaseEstimator):
         return self.classes_[(raised > 0.7).astype(int)]
 
 
+@pytest.mark.slow
 def test_predictions_of_a_model_are_counted_where_the_rows_are(table, monkeypatch):
     model = Threshold().fit(None, np.array(["no", "yes"]))
     age = np.random.default_rng(1).random(len(table))

@@ -84,6 +84,7 @@ def test_late_months_count_in_windows_and_are_named_where_they_do_not(monitor, c
     assert "if they are not before the first one" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_enough_evidence_without_a_certificate_says_why(monitor):
     """The window has a late month with a large gap, which evidence since the start has not."""
     early, late = (
