@@ -1,6 +1,7 @@
 """Collection of tests: what is left out where an optional package is not installed, and speed."""
 
 import gc
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,19 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown():
+    """Let Dask compute by itself again, where clients were closed in another order than opened."""
+    try:
+        return (yield)
+    finally:
+        if distributed := sys.modules.get("distributed"):
+            try:
+                distributed.default_client()
+            except ValueError:  # there is none, but each client restores the scheduler it found
+                sys.modules["dask"].config.set(scheduler=None)
 
 
 def pytest_collection_modifyitems(items):
