@@ -47,6 +47,7 @@ CASES = (
     Case("two groups, no gaps", (0.4, 0.4), (0.4, 0.4)),
     Case("two groups, the gap falls", (0.2, 0.4), (0.3, 0.4)),
     Case("two groups, the gap turns", (0.3, 0.4), (0.4, 0.3)),
+    Case("three groups, a gap comes", (0.4, 0.4, 0.4), (0.4, 0.4, 0.6)),
     Case("five groups, equal gaps", (0.2, 0.25, 0.3, 0.35, 0.4), (0.2, 0.25, 0.3, 0.35, 0.4)),
     Case("five groups, the gap falls", (0.2, 0.25, 0.3, 0.35, 0.5), (0.3, 0.3, 0.3, 0.35, 0.4)),
 )
