@@ -23,13 +23,7 @@ from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._parameters import Array, Share, make_constructor, validate_params
 from skfair.utils._sklearn import StrOptions
 
-__all__ = [
-    "LOSSES",
-    "AUCLoss",
-    "AbsoluteLoss",
-    "HingeLoss",
-    "Pointwise",
-]
+__all__ = ["LOSSES", "AUCLoss", "AbsoluteLoss", "HingeLoss", "Pointwise"]
 
 __getattr__ = refuse_unknown_names(__name__)
 
