@@ -232,6 +232,8 @@ def main(arguments):
         if not options.smallest:  # so few samples keep no bounds
             checks += report.checks
         print(f"\n== {name} ({seconds:.0f} s)\n{show(report)}", flush=True)
+        if budget.recorded_only and not report.records:
+            print("No runs are stored. Without --recorded they are made.", flush=True)
     failed = [check for check in checks if check.outcome in ("no", "median")]
     print(f"\n== {len(checks) - len(failed)} of {len(checks)} checks passed or not measurable")
     if failed:
