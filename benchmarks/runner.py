@@ -66,6 +66,7 @@ from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
+from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
@@ -147,6 +148,7 @@ BENCHMARKS = {
     "embedding": embedding,
     "spectral-quality": spectral_quality,
     "spectral-fit": spectral_fit,
+    "link-pairs": link_pairs,
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
     "spectral-full": spectral_full,

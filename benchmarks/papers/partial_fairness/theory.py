@@ -53,8 +53,8 @@ def partial_theory(budget):
     """Theorems 6.5, F.1, F.2 and Definition 6.2 on partial fairness: bounds and runs.
 
     For Definition 6.2 the nearby point is the minimum of the convex problem at an iterate of IDCA.
-    A picture in benchmarks/figures has the distance and the residuals by convex problems. The run
-    on law school is kept in benchmarks/papers/recorded; the others take hours.
+    A picture in benchmarks/figures has the distance and the residuals by convex problems. These
+    runs are stored, and take an hour; --quick has a tenth of the convex problems.
     """
     report = definition_6_2(budget)
     return report if budget.recorded_only else join_reports([report, theorems()])

@@ -184,6 +184,11 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     """The fair embedding of a checked affinity and encoded groups."""
     # Orthonormal group matrix C: C'H = 0 means that all groups have the same mean.
     C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
+    return embed_within(operator, C, n_components, eigen_solver, tol, random_state)
+
+
+def embed_within(operator, C, n_components, eigen_solver, tol, random_state):
+    """The embedding orthogonal to the orthonormal columns of C."""
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(
