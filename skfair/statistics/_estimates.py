@@ -172,6 +172,15 @@ def _quadratic_form(rows, correlation):
     return np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0))
 
 
+def correlation_of(covariance):
+    """The correlation matrix of a covariance matrix; 0 where a variance is."""
+    errors = np.sqrt(np.diag(covariance))
+    scale = np.outer(errors, errors)
+    correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
 class _EventMeans(Estimates):
     """Weighted means of the values `x` of the samples over `events`.
 
@@ -234,12 +243,7 @@ class _EventMeans(Estimates):
         """Correlation of the means; None if the events share no samples."""
         if self._unit_contributions is None:
             return None
-        covariance = (self._unit_contributions @ self._unit_contributions.T).toarray()
-        errors = np.sqrt(np.diag(covariance))
-        scale = np.outer(errors, errors)
-        correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
-        np.fill_diagonal(correlation, 1.0)
-        return correlation
+        return correlation_of((self._unit_contributions @ self._unit_contributions.T).toarray())
 
     def _quantile(self, level):
         """Quantile of the normal distribution, of Student's for weighted samples."""
