@@ -457,7 +457,7 @@ class BoundedGroupLoss(ConstraintOnLoss):
     min_group_size: MinGroupSize | None = None
 
     @property
-    def tolerance(self) -> float:
+    def tolerance(self) -> float:  # type: ignore[misc]
         """The bound, under the name that all constraints share."""
         return self.upper_bound
 
