@@ -456,8 +456,8 @@ class BoundedGroupLoss(ConstraintOnLoss):
     attributes: Literal["intersections", "each"] = "intersections"
     min_group_size: MinGroupSize | None = None
 
-    @property
-    def tolerance(self) -> float:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def tolerance(self) -> float:
         """The bound, under the name that all constraints share."""
         return self.upper_bound
 

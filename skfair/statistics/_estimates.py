@@ -219,12 +219,6 @@ class _EventMeans(Estimates):
         self.sizes = self.n_units.astype(np.float64)
         if self.is_weighted:
             self.sizes = self._effective_sizes(kish)
-        self._warn_of_design_effect()
-
-    def _effective_sizes(self, kish):
-        return kish
-
-    def _warn_of_design_effect(self):
         effect = float(np.max(self.n_units / self.sizes))
         if effect > _LARGE_DESIGN_EFFECT:
             warn(
@@ -232,6 +226,9 @@ class _EventMeans(Estimates):
                 f"weight (a design effect above {_LARGE_DESIGN_EFFECT:g}): limits then hold less "
                 "often than stated. Trim the largest weights, or pass a higher confidence_level."
             )
+
+    def _effective_sizes(self, kish):
+        return kish
 
     @property
     def standard_errors(self):
