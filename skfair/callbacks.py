@@ -105,11 +105,7 @@ class FitMonitor:
         return frame.sort_values(["run", "iteration"], ignore_index=True)
 
     def plot(
-        self,
-        *,
-        quantities: Sequence[str] | None = None,
-        against: str = "iteration",
-        ax: Any = None,
+        self, *, quantities: Sequence[str] | None = None, against: str = "iteration", ax: Any = None
     ) -> ConvergenceDisplay:
         """Draw the runs, each as one line.
 
@@ -204,7 +200,4 @@ def _lineage(context):
 
 def _outermost_fit_task(lineage):
     """Outermost task of the estimator's own fit: a search's tasks may stand above it."""
-    return next(
-        (task for task in lineage if task.source_estimator_name is not None),
-        lineage[-1],
-    )
+    return next((task for task in lineage if task.source_estimator_name is not None), lineage[-1])

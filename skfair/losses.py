@@ -23,13 +23,7 @@ from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 from skfair.utils._parameters import Array, Share, make_constructor, validate_params
 from skfair.utils._sklearn import StrOptions
 
-__all__ = [
-    "LOSSES",
-    "AUCLoss",
-    "AbsoluteLoss",
-    "HingeLoss",
-    "Pointwise",
-]
+__all__ = ["LOSSES", "AUCLoss", "AbsoluteLoss", "HingeLoss", "Pointwise"]
 
 __getattr__ = refuse_unknown_names(__name__)
 
@@ -412,8 +406,9 @@ class AUCLoss(BaseEstimator):
         are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with the number of pairs.
     taper : float in [0, 1], default=0.1
         Length over which the weights of negatives decrease to 0 at the ends of the interval,
-        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83) as
-        printed, which is not differentiable there.
+        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83),
+        but with shares of negatives at the ends and not rounded up to whole ones. It is not
+        differentiable there.
 
     References
     ----------

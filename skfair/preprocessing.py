@@ -26,10 +26,7 @@ from skfair.groups._state import PlainStateMixin
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import check_column, join_names, validate_data, warn
 from skfair.utils._parameters import NonNegativeInt, Share, make_constructor, validate_params
-from skfair.utils._sklearn import (
-    check_sample_weight,
-    safe_indexing,
-)
+from skfair.utils._sklearn import check_sample_weight, safe_indexing
 
 __all__ = ["CorrelationRemover", "ScoreColumn", "reweighing_weights"]
 
@@ -37,10 +34,7 @@ __getattr__ = refuse_unknown_names(__name__)
 
 
 def reweighing_weights(
-    y: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    sample_weight: ArrayLike | None = None,
+    y: ArrayLike, *, sensitive_features: MatrixLike, sample_weight: ArrayLike | None = None
 ) -> np.ndarray:
     r"""Sample weights that make the class independent of the group: reweighing.
 

@@ -54,11 +54,7 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import (
-    HasMethods,
-    StrOptions,
-    with_callbacks,
-)
+from skfair.utils._sklearn import HasMethods, StrOptions, with_callbacks
 
 # The base of linear regressors: training and predictions.
 

@@ -62,7 +62,7 @@ from skfair.groups._groups import check_groups
 from skfair.groups._known import MISSING
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
-from skfair.statistics import check_level
+from skfair.statistics._estimates import check_level
 from skfair.utils._checks import check_choice, join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
 from skfair.utils._numbers import number_text

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skfair.audit._files import file_digest, read_columns
 from skfair.audit._reading import parse_numbers, refuse_headings_and_totals, unify_spelling
-from skfair.statistics import check_level
+from skfair.statistics._estimates import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP

@@ -4,11 +4,7 @@ from typing import Annotated
 
 from skfair._names import refuse_unknown_names
 from skfair.constraints import _held_out  # with it `make_scorer` takes constraints
-from skfair.constraints._constraint import (
-    Constraint,
-    check_whose_tolerance,
-    constraint_hint,
-)
+from skfair.constraints._constraint import Constraint, check_whose_tolerance, constraint_hint
 from skfair.constraints._criteria import (
     BoundedGroupLoss,
     DemographicParity,

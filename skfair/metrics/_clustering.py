@@ -10,11 +10,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from skfair.groups import check_groups
 from skfair.groups._duplicates import merge_duplicate_rows
-from skfair.groups._groups import (
-    balances_and_data_balance,
-    count_table,
-    smallest_share_ratios,
-)
+from skfair.groups._groups import balances_and_data_balance, count_table, smallest_share_ratios
 from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate

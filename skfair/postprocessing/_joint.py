@@ -30,10 +30,7 @@ from skfair.postprocessing._events import (
     make_fitters,
     sums_and_changes,
 )
-from skfair.postprocessing._group_models import (
-    default_model_names,
-    fit_classifier,
-)
+from skfair.postprocessing._group_models import default_model_names, fit_classifier
 from skfair.postprocessing._logistic import fit_standardized_logistic
 from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
 from skfair.solvers._solver import Progress, Result

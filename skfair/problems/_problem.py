@@ -30,14 +30,7 @@ MAX_WITHOUT_SUBSAMPLE = 1 << 17
 
 
 OPTIONAL_PROBLEM_MEMBERS = frozenset(
-    {
-        "batches",
-        "loss",
-        "losses",
-        "mean_weights",
-        "single",
-        "target",
-    }
+    {"batches", "loss", "losses", "mean_weights", "single", "target"}
 )
 """Members of a problem with samples in memory that only some solvers read: those on mini-batches
 (``batches``), on one row per gap (``single``), on convex majorants, and those that estimate step

@@ -2,12 +2,7 @@
 
 from skfair._names import refuse_unknown_names
 from skfair.torch._classifier import ConstrainedTorchClassifier
-from skfair.torch._loop import (
-    ConstrainedObjective,
-    RecentScores,
-    constraint_values,
-    gather_samples,
-)
+from skfair.torch._loop import ConstrainedObjective, RecentScores, constraint_values, gather_samples
 from skfair.torch._model import TorchModel
 
 __all__ = [

@@ -14,10 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skfair.classification._linear import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.fitting._input import (
-    check_classification_data,
-    warn_if_revealed,
-)
+from skfair.fitting._input import check_classification_data, warn_if_revealed
 from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs
 from skfair.fitting._network import (
     fit_network,

@@ -15,12 +15,7 @@ from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
 from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
-from skfair.losses import (
-    LogisticLoss,
-    as_pointwise,
-    evaluate_value_and_slope,
-    step_function,
-)
+from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope, step_function
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
 from skfair.solvers._stochastic_constrained import ghost_direction
@@ -203,10 +198,7 @@ _MAX_CODE = 1 << 10
 
 def _encode_cells(target, sensitive_features):
     """The `_Cells` of samples."""
-    is_positive, groups = (
-        _is_positive(to_array(target)),
-        to_array(sensitive_features),
-    )
+    is_positive, groups = _is_positive(to_array(target)), to_array(sensitive_features)
     codes = _integer_group_codes(groups, len(is_positive))
     if codes is not None:
         n_groups = labels = int(np.maximum.reduce(codes)) + 1

@@ -52,10 +52,7 @@ from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows
 from skfair.partitions._collections import is_partitioned, row_by_row
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import (
-    resolve_name,
-    validate_data,
-)
+from skfair.utils._checks import resolve_name, validate_data
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Array,

@@ -5,11 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair._kernels.kmeans import (
-    assign_nearest,
-    nearest_centers,
-    squared_distances_by_cluster,
-)
+from skfair._kernels.kmeans import assign_nearest, nearest_centers, squared_distances_by_cluster
 from skfair._kernels.limits import has_rows
 from skfair._kernels.sparse_samples import dense_rows
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE, ROUND_COUNT_TOLERANCE
