@@ -16,7 +16,8 @@ from skfair.groups import Samples, check_groups
 from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
-from skfair.statistics import Means, make_estimates
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import Means
 from skfair.surrogates import Sigmoid
 
 LEVEL = 0.95

@@ -20,7 +20,7 @@ from benchmarks.tables import Check, Report
 from skfair.audit import SensitiveFeatures
 from skfair.classification import ConstrainedERMClassifier
 from skfair.metrics import demographic_parity_difference
-from skfair.statistics import interval_from_bounds, make_recorded_groups
+from skfair.statistics._hidden_groups import interval_from_bounds, make_recorded_groups
 
 N_REDRAWS = {5: 500, 1: 20}
 """Redraws of each cell, by the runs of the budget."""

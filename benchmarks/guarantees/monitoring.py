@@ -25,7 +25,7 @@ from skfair.monitoring._state import (
     log_evidence_against,
     log_mean,
 )
-from skfair.statistics import wilson_limits
+from skfair.statistics._estimates import wilson_limits
 
 LEVEL = 0.95
 THRESHOLD = -np.log(1.0 - LEVEL)

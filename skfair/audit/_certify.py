@@ -38,7 +38,7 @@ from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
 from skfair.partitions._collections import load_rows
-from skfair.statistics import (
+from skfair.statistics._estimates import (
     ComplementEstimates,
     LogRates,
     Rates,
@@ -46,10 +46,9 @@ from skfair.statistics import (
     check_level,
     clopper_pearson_limits,
     exact_difference_test,
-    gap_lower_limit,
-    gap_upper_limit,
-    required_sample_size,
 )
+from skfair.statistics._gaps import gap_lower_limit, gap_upper_limit
+from skfair.statistics._planning import required_sample_size
 from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
 from skfair.utils._numbers import number_text
 from skfair.utils._verdicts import find_verdict

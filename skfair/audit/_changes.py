@@ -41,7 +41,8 @@ from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._samples import Samples, check_metric_input
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
-from skfair.statistics import change_upper_limit, check_level, estimate_means
+from skfair.statistics._estimates import change_upper_limit, check_level
+from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names, refuse_clusters
 
 # The report of two models or two periods.

@@ -20,7 +20,7 @@ from skfair.metrics._group_metrics import (
     to_numbers,
 )
 from skfair.metrics._rates import find_positive_multiclass
-from skfair.statistics import estimate_means
+from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names
 
 # Metrics that a report shows of classifiers, regressors and clusterings.

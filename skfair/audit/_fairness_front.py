@@ -23,7 +23,9 @@ from skfair.constraints._held_out import bind_constraint
 from skfair.exceptions import ConstraintCostWarning
 from skfair.groups._events import Events
 from skfair.groups._samples import check_alignment
-from skfair.statistics import check_level, interval_of_largest_contrast, make_estimates
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import check_level
+from skfair.statistics._gaps import interval_of_largest_contrast
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL

@@ -18,7 +18,7 @@ import pandas as pd
 
 from skfair import __version__
 from skfair.audit._reading import Reading
-from skfair.statistics import Interval
+from skfair.statistics._gaps import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text

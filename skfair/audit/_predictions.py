@@ -31,7 +31,7 @@ from skfair.losses import (
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
-from skfair.statistics import MIN_RECORDED, HiddenGroups, extreme_contrasts
+from skfair.statistics._hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
 from skfair.utils._copies import warn_of_clustered_samples
 

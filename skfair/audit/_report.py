@@ -43,12 +43,12 @@ from skfair.audit._sections import (
 )
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, is_missing_group, stratify_groupings
-from skfair.statistics import check_level
+from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
 
 if TYPE_CHECKING:
-    from skfair.statistics import Interval
+    from skfair.statistics._gaps import Interval
 
 
 @dataclass(eq=False, repr=False, init=False)

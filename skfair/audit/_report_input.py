@@ -25,7 +25,9 @@ from skfair.audit._tables import (
 )
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import MeanMetric, find_group_metrics, to_numbers
-from skfair.statistics import MIN_RECORDED, balance_limit, estimate_means
+from skfair.statistics._gaps import balance_limit
+from skfair.statistics._group_estimates import estimate_means
+from skfair.statistics._hidden_groups import MIN_RECORDED
 from skfair.utils._checks import argument_error, is_int, join_names, refuse_clusters, warn
 
 

@@ -18,13 +18,13 @@ from skfair.groups._known import (
     fill_missing,
     make_probable_groups,
 )
-from skfair.statistics import (
+from skfair.statistics._estimates import check_level
+from skfair.statistics._hidden_groups import (
     HiddenGap,
     HiddenGroups,
     ProbabilisticGroups,
     RecordedGroups,
     check_hidden_values,
-    check_level,
     check_odds_ratio,
     describe_missing_assumption,
     describe_probability_assumption,

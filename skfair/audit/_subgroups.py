@@ -31,7 +31,7 @@ from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._known import MISSING
 from skfair.metrics import find_positive
 from skfair.plotting._groups import SubgroupDisplay
-from skfair.statistics import check_level, clopper_pearson_limits, combine_margins
+from skfair.statistics._estimates import check_level, clopper_pearson_limits, combine_margins
 from skfair.utils._checks import argument_error, check_choice, is_int, refuse_clusters
 
 if TYPE_CHECKING:

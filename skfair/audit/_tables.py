@@ -6,7 +6,8 @@ from scipy import sparse
 
 from skfair.groups import Groups
 from skfair.groups._known import MISSING, is_like_unknown
-from skfair.statistics import Interval, LogRates, interval_of_largest_contrast, pairwise_contrasts
+from skfair.statistics._estimates import LogRates, pairwise_contrasts
+from skfair.statistics._gaps import Interval, interval_of_largest_contrast
 from skfair.utils._checks import argument_error
 
 # Tables of a report: every metric of every group, with limits, and the gaps.

@@ -9,7 +9,7 @@ from skfair.commands._options import (
     output_results,
     resolve_output,
 )
-from skfair.statistics import required_sample_size
+from skfair.statistics._planning import required_sample_size
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.statistics import (
+from skfair.statistics._estimates import (
     ComplementEstimates,
     LogMeans,
     LogRates,

@@ -12,7 +12,8 @@ from skfair.metrics import METRICS, find_positive
 from skfair.metrics._group_metrics import to_numbers
 from skfair.metrics._registry import Metric
 from skfair.metrics._scoring import make_limit_metric
-from skfair.statistics import check_level, gap_upper_limit
+from skfair.statistics._estimates import check_level
+from skfair.statistics._gaps import gap_upper_limit
 from skfair.utils._checks import join_names, warn
 from skfair.utils._sklearn import safe_indexing
 

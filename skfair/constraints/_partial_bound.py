@@ -15,14 +15,8 @@ from skfair.constraints._units import USER_UNIT
 from skfair.groups import Groups, Samples
 from skfair.groups._events import Events, is_in_intervals
 from skfair.groups._groups import count_table
-from skfair.statistics import (
-    AUCs,
-    CurvePosterior,
-    ShareCurves,
-    cluster_effects_and_correlation,
-    curve_contrasts,
-    kish_sizes,
-)
+from skfair.statistics._estimates import AUCs, ShareCurves, curve_contrasts
+from skfair.statistics._gaps import CurvePosterior, cluster_effects_and_correlation, kish_sizes
 from skfair.utils._checks import join_names, refuse_clusters
 
 # Intervals of percentiles.

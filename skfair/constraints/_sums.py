@@ -11,8 +11,8 @@ from skfair.constraints._rows import RateRows, evaluate_terms
 from skfair.constraints._units import USER_UNIT, Unit
 from skfair.groups._events import Events
 from skfair.metrics._rates import counted_values, is_share, known_values
-from skfair.statistics import UnknownPosterior, gap_posterior, make_estimates
-from skfair.statistics._bounded_means import BoundedMeans
+from skfair.statistics._bounded_means import BoundedMeans, make_estimates
+from skfair.statistics._gaps import UnknownPosterior, gap_posterior
 
 
 @dataclass(frozen=True, eq=False)

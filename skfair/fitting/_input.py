@@ -21,7 +21,7 @@ from skfair.partitions._partitions import SUBSAMPLE_SIZES, blocks, make_partitio
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem
 from skfair.problems._problem import draw_subsample, needs_subsample
 from skfair.solvers import SQP
-from skfair.statistics import (
+from skfair.statistics._hidden_groups import (
     ASSUMPTIONS,
     describe_missing_assumption,
     describe_probability_assumption,

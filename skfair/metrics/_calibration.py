@@ -13,7 +13,7 @@ from skfair.groups._events import Events
 from skfair.groups._samples import check_metric_input, to_pandas_index
 from skfair.metrics._docstrings import classification_docs
 from skfair.metrics._rates import find_positive
-from skfair.statistics import Rates, check_level
+from skfair.statistics._estimates import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_choice
 from skfair.utils._parameters import CONFIDENCE_LEVEL

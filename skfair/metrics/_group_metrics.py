@@ -28,8 +28,8 @@ from skfair.metrics._rates import (
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
-from skfair.statistics import (
-    Estimates,
+from skfair.statistics._estimates import Estimates
+from skfair.statistics._group_estimates import (
     GroupFunction,
     estimate_areas,
     estimate_averages,

@@ -30,7 +30,7 @@ from skfair.metrics._group_metrics import (
     needs_raw_labels,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
-from skfair.statistics import Rates, check_level
+from skfair.statistics._estimates import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names, refuse_devices
 from skfair.utils._sklearn import count_samples

@@ -16,7 +16,9 @@ from skfair.groups._duplicates import merge_duplicate_rows
 from skfair.groups._groups import unique_values
 from skfair.groups._samples import check_metric_input
 from skfair.losses import ERROR_RATE_TABLE, SELECTION_RATE_TABLE
-from skfair.statistics import Estimates, estimate_means, estimate_quotients, make_estimates
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import Estimates
+from skfair.statistics._group_estimates import estimate_means, estimate_quotients
 from skfair.utils._api import Comparison
 from skfair.utils._checks import (
     argument_error,
@@ -234,7 +236,7 @@ class Rate:
         Returns
         -------
         hits, misses : ndarray of shape (n_groups, 3)
-            For :meth:`skfair.statistics.Rates.from_sums`.
+            For :meth:`Rates.from_sums`.
         """
         share = to_confusion_matrix(self.denominator) / max(self.denominator)
         factors = np.stack((share > 0, share, share**2), axis=-1)

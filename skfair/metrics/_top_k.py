@@ -10,7 +10,8 @@ import numpy as np
 
 from skfair.groups import Groups
 from skfair.metrics._rates import Rate, to_confusion_matrix
-from skfair.statistics import Estimates, FixedTotalRates, Rates, estimate_quotients
+from skfair.statistics._estimates import Estimates, Rates
+from skfair.statistics._group_estimates import FixedTotalRates, estimate_quotients
 from skfair.utils._checks import argument_error, is_int
 
 
@@ -73,7 +74,7 @@ class TopRate:
     """A rate of decisions about the k highest scores, of which samples at the cut have a share.
 
     Shares of selected samples in sets that do not depend on decisions, such as true positive rates,
-    have exact intervals given k (`skfair.statistics.FixedTotalRates`). Others have their own, which
+    have exact intervals given k (`FixedTotalRates`). Others have their own, which
     do not condition on k.
     """
 

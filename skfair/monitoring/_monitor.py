@@ -50,7 +50,7 @@ from skfair.monitoring._state import (
 )
 from skfair.partitions._collections import load_rows
 from skfair.plotting._progress import GapMonitorDisplay
-from skfair.statistics import Interval
+from skfair.statistics._gaps import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
 from skfair.utils._json import add_header, load_content

@@ -9,7 +9,7 @@ from scipy import special
 
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import unscale_mean
-from skfair.statistics import rate_limits
+from skfair.statistics._estimates import rate_limits
 from skfair.utils._verdicts import Verdict, find_verdict
 
 _ALARM_SHARE = 0.75

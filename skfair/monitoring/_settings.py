@@ -22,7 +22,7 @@ from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share
 from skfair.monitoring._state import DifferenceHypotheses, MeanHypotheses
-from skfair.statistics import check_level
+from skfair.statistics._estimates import check_level
 from skfair.utils._checks import argument_error, check_tolerance, is_int
 
 _HYPOTHESES = (

@@ -29,7 +29,7 @@ from skfair.monitoring._recent import (
     judge_windows,
     pool_tables,
 )
-from skfair.statistics import combine_margins, constrained_rate
+from skfair.statistics._estimates import combine_margins, constrained_rate
 from skfair.utils._checks import join_names, warn
 from skfair.utils._verdicts import Verdict, find_verdict
 

@@ -345,6 +345,26 @@ class StochasticGhost(StochasticSolver):
     lambda_: Share = 0.5
     batch_size: PositiveInt = 8
 
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        """The settings of the paper [1]_, which are the defaults.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticGhost
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 and Table 3 (StGh).
+        """
+        return cls(**changes)
+
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
         one_sided = OneSidedRows(problem.lower, problem.upper)
@@ -457,7 +477,9 @@ class StochasticSwitching(LoopSolver):
     def from_paper(cls, **changes: Any) -> Self:
         """The settings of the paper with a drawn iterate [1]_, and the public code's batches of 8.
 
-        Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.
+        The paper lets epsilon decay "for every k >= 500 at each epoch". Here k counts epochs, so
+        that epsilon is constant in a fit of up to 500. Its appendix B has equal steps:
+        ``objective_step=0.02, constraint_step=0.02``.
 
         Parameters
         ----------

@@ -878,13 +878,13 @@ def _critical_counts(x1, n1, x2, n2, difference, seconds):
 def _score_statistic(x1, n1, x2, n2, difference):
     """Excess of the observed difference over the hypothesis, in standard errors under it."""
     p1, p2 = x1 / n1, x2 / n2
-    second = _constrained_rate(x1, n1, x2, n2, difference)
+    second = constrained_rate(x1, n1, x2, n2, difference)
     first = second + difference
     variance = first * (1.0 - first) / n1 + second * (1.0 - second) / n2
     return (p1 - p2 - difference) / np.sqrt(np.maximum(variance, 1e-300))
 
 
-def _constrained_rate(x1, n1, x2, n2, difference):
+def constrained_rate(x1, n1, x2, n2, difference):
     """Maximum likelihood second rate if the first is larger by the difference: a cubic's root."""
     n, x = n1 + n2, x1 + x2
     cubic = 1.0 * n

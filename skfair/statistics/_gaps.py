@@ -42,7 +42,7 @@ class Interval(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.statistics import Interval
+    >>> from skfair.statistics._gaps import Interval
     >>> Interval(0.1, 0.05, 0.15).high
     0.15
     """

@@ -430,7 +430,7 @@ class HiddenGap(NamedTuple):
 
     Examples
     --------
-    >>> from skfair.statistics import HiddenGap
+    >>> from skfair.statistics._hidden_groups import HiddenGap
     >>> print(HiddenGap(0.2, 0.16, 0.23, 0.0, 0.72, "if groups are missing at random", 0.95, 2.7))
     The gap is 0.20 (0.16 to 0.23, 95 %), if groups are missing at random. It is above 0 unless \
 the odds of a group differ between samples with and without a record by a factor above 2.7. \

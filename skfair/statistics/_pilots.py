@@ -52,7 +52,7 @@ class DrawnFits(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from skfair.statistics import DrawnFits
+    >>> from skfair.statistics._pilots import DrawnFits
     >>> fits = DrawnFits(np.array([True, False]), np.array([0.8, 0.7]), np.array([0.01, 0.1]))
     >>> float((fits.is_guaranteed & (fits.accuracy_lost <= 0.02)).mean())
     0.5

@@ -36,12 +36,8 @@ from skfair.losses import SquaredLoss, step_function
 from skfair.metrics import METRICS, get_scorer, make_scorer
 from skfair.metrics._scoring import make_limit_metric
 from skfair.regression import ConstrainedERMRegressor
-from skfair.statistics import (
-    gap_interval,
-    gap_upper_limit,
-    ratio_interval,
-    required_sample_size,
-)
+from skfair.statistics import gap_interval, ratio_interval, required_sample_size
+from skfair.statistics._gaps import gap_upper_limit
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 from tests.gap_clients import LossRatio, SquareParity
 

@@ -10,7 +10,8 @@ from scipy import stats
 from skfair.audit import Audit
 from skfair.groups._events import Events
 from skfair.metrics import Rate, demographic_parity_difference, equal_opportunity_difference
-from skfair.statistics import change_upper_limit, make_estimates, pairwise_contrasts, rate_limits
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import change_upper_limit, pairwise_contrasts, rate_limits
 from tests.audit.doors import compare_models, compare_periods
 
 RNG = np.random.default_rng(0)

@@ -15,8 +15,8 @@ from skfair.constraints import (
 )
 from skfair.groups._events import Events
 from skfair.monitoring import GapMonitor
-from skfair.statistics import clopper_pearson_limits, make_estimates, pairwise_contrasts
-from skfair.statistics._bounded_means import BoundedMeans
+from skfair.statistics._bounded_means import BoundedMeans, make_estimates
+from skfair.statistics._estimates import clopper_pearson_limits, pairwise_contrasts
 
 
 def draw_pairs(n, gains, losses, n_both):

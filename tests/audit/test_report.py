@@ -18,14 +18,9 @@ from benchmarks.guarantees.false_claims import claims_a_gap, draw_report, exclud
 from skfair.audit import Audit, SensitiveFeatures
 from skfair.audit._tables import group_text, significance_mask
 from skfair.metrics import group_report
-from skfair.statistics import (
-    Rates,
-    balance_limit,
-    gap_interval,
-    interval_of_largest_contrast,
-    pairwise_contrasts,
-    ratio_interval,
-)
+from skfair.statistics import balance_limit, gap_interval, ratio_interval
+from skfair.statistics._estimates import Rates, pairwise_contrasts
+from skfair.statistics._gaps import interval_of_largest_contrast
 from tests.audit.doors import report_model, report_predictions
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from scipy import sparse, stats
 
 from skfair.__main__ import main
 from skfair.audit import _subgroups as search
-from skfair.statistics import clopper_pearson_limits
+from skfair.statistics._estimates import clopper_pearson_limits
 from tests.audit.doors import report_predictions, search_predictions
 
 

@@ -22,7 +22,8 @@ from skfair.constraints import (
     RateParity,
 )
 from skfair.metrics import Rate
-from skfair.statistics import gap_lower_limit, required_sample_size
+from skfair.statistics import required_sample_size
+from skfair.statistics._gaps import gap_lower_limit
 from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
@@ -174,7 +175,7 @@ def test_an_excess_is_seldom_false(monkeypatch):
 
 
 def test_the_lower_limit_divides_the_error_among_forms():
-    from skfair.statistics import Rates, pairwise_contrasts
+    from skfair.statistics._estimates import Rates, pairwise_contrasts
 
     hits = np.array([[60.0] * 3, [30.0] * 3, [45.0] * 3])
     rates, pairs = Rates.from_sums(hits, 100.0 - hits), pairwise_contrasts(3)

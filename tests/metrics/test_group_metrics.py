@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from skfair.groups import Groups
 from skfair.metrics import GroupMetric, Rate, group_report
 from skfair.metrics._group_metrics import GROUP_METRICS, GroupComparison, find_group_metric
-from skfair.statistics import rate_limits
+from skfair.statistics._estimates import rate_limits
 
 HAS_FAIRLEARN = find_spec("fairlearn") is not None
 

@@ -9,7 +9,7 @@ from skfair.groups._events import Events
 from skfair.metrics import METRICS, class_report, group_report
 from skfair.metrics._group_report import _DEFAULT_METRICS
 from skfair.partitions._partitions import BLOCK
-from skfair.statistics import make_estimates
+from skfair.statistics._bounded_means import make_estimates
 
 # True class, predicted class, group.
 ROWS = np.array(

@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.statistics import clopper_pearson_limits, exact_difference_test
-from skfair.statistics._estimates import _constrained_rate
+from skfair.statistics._estimates import (
+    clopper_pearson_limits,
+    constrained_rate,
+    exact_difference_test,
+)
 
 
 @pytest.mark.parametrize("n1, n2, difference", [(8, 8, 0.2), (14, 5, 0.1), (9, 12, 0.5)])
@@ -53,7 +56,7 @@ def test_constrained_rates_maximise_the_likelihood():
         likelihood = stats.binom.logpmf(x1, n1, grid + difference) + stats.binom.logpmf(
             x2, n2, grid
         )
-        result = _constrained_rate(np.array([x1]), n1, np.array([x2]), n2, difference)
+        result = constrained_rate(np.array([x1]), n1, np.array([x2]), n2, difference)
         assert result == pytest.approx([grid[likelihood.argmax()]], abs=2e-5)
 
 

@@ -18,7 +18,7 @@ from skfair.constraints import (
 from skfair.constraints._bound import make_posterior
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
-from skfair.statistics import make_estimates
+from skfair.statistics._bounded_means import make_estimates
 from skfair.statistics._gaps import (
     MonteCarloPosterior,
     cluster_effects_and_correlation,

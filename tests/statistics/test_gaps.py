@@ -7,18 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from skfair.groups._events import Events
-from skfair.statistics import (
-    Interval,
-    Means,
-    Rates,
-    gap_interval,
-    gap_upper_limit,
-    interval_of_largest_contrast,
-    make_estimates,
-    pairwise_contrasts,
-    ratio_interval,
-)
-from skfair.statistics._estimates import _hall_quantile
+from skfair.statistics import gap_interval, ratio_interval
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import Means, Rates, _hall_quantile, pairwise_contrasts
+from skfair.statistics._gaps import Interval, gap_upper_limit, interval_of_largest_contrast
 
 
 def zeros_and_ones(hits, n):

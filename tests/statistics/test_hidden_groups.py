@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from skfair.audit import SensitiveFeatures
-from skfair.statistics import HiddenGap, gap_interval
 from skfair.statistics import _hidden_groups as hidden
+from skfair.statistics import gap_interval
+from skfair.statistics._hidden_groups import HiddenGap
 
 
 def draw(n, rng, n_groups=2):

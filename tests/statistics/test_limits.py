@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skfair.statistics import ShareCurves, clopper_pearson_limits, curve_contrasts, rate_limits
+from skfair.statistics._estimates import (
+    ShareCurves,
+    clopper_pearson_limits,
+    curve_contrasts,
+    rate_limits,
+)
 
 
 def error_of_differences(sizes, rate, error):

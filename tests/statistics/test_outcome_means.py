@@ -11,7 +11,9 @@ from skfair.groups import Samples, check_groups
 from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
 from skfair.metrics import Rate, group_report
-from skfair.statistics import Means, OutcomeMeans, Rates, gap_posterior, make_estimates
+from skfair.statistics._bounded_means import make_estimates
+from skfair.statistics._estimates import Means, OutcomeMeans, Rates
+from skfair.statistics._gaps import gap_posterior
 from skfair.surrogates import Sigmoid
 from tests.audit.doors import certify_predictions, skip_unexamined_numbers
 

@@ -6,17 +6,9 @@ from scipy import stats
 
 from benchmarks.guarantees.sample_size import certified_share, guaranteed_share
 from skfair.constraints import DemographicParity, MaximumRate, MinimumRate
-from skfair.statistics import (
-    AUCs,
-    balance_limit,
-    gap_interval,
-    gap_upper_limit,
-    pairwise_contrasts,
-    ratio_interval,
-    required_sample_size,
-)
-from skfair.statistics._estimates import rate_limits
-from skfair.statistics._gaps import range_probability
+from skfair.statistics import balance_limit, gap_interval, ratio_interval, required_sample_size
+from skfair.statistics._estimates import AUCs, pairwise_contrasts, rate_limits
+from skfair.statistics._gaps import gap_upper_limit, range_probability
 from skfair.statistics._planning import (
     certificate_power,
     minimum_rate_power,
