@@ -20,12 +20,10 @@ from skfair.metrics._clustering import (
     cluster_composition,
     cluster_share_ratios,
     coverage,
-    group_constraint_residual,
     hypervolume,
     non_dominated_mask,
     normalized_cut,
     share_ratio_score,
-    spectral_objective,
 )
 from skfair.metrics._group_metrics import GroupMetric, get_metric_names
 from skfair.metrics._group_report import class_report, group_report

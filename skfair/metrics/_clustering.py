@@ -1,4 +1,4 @@
-"""Metrics of clusterings, of spectral objectives, and of Pareto fronts."""
+"""Metrics of clusterings and of Pareto fronts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import check_groups
 from skfair.groups._duplicates import merge_duplicate_rows
 from skfair.groups._groups import balances_and_data_balance, count_table, smallest_share_ratios
 from skfair.groups._samples import check_metric_input, to_pandas_index
@@ -16,7 +15,7 @@ from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Agg, MatrixLike
-from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
+from skfair.utils._arrays import cluster_links
 from skfair.utils._checks import check_choice
 
 if TYPE_CHECKING:
@@ -371,35 +370,6 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def spectral_objective(embedding, affinity):
-    r"""Tr(H' M H) of an embedding H with M = D^-1/2 K D^-1/2: what spectral clustering maximises.
-
-    Of a clustering, h_ik = sqrt(d_i / vol(C_k)) for node i in cluster k and 0 elsewhere, it is the
-    number of clusters minus their normalised cut (Tonin et al., ICML 2025).
-    """
-    affinity = _check_square(affinity)
-    H = _check_embedding(embedding, affinity)
-    degrees, _ = filled_node_degrees(affinity)
-    # Tr(H' M H) = sum of T * (K T), with T = D^-1/2 H.
-    T = H / np.sqrt(degrees)[:, None]
-    return float(np.sum(T * (affinity @ T)))
-
-
-def group_constraint_residual(embedding, affinity, *, sensitive_features):
-    r"""Norm of C'H: residual of the constraint of equal group means in an embedding H.
-
-    C is an orthonormal basis of the columns of :math:`F = D^{-1/2} (G - 1 z')`, with D the degrees,
-    G the 0-1 membership in the groups and z their shares: H is group-fair if :math:`F'H = 0`
-    (Kleindessner et al., ICML 2019, Lemma 1). A node without edges counts as of median degree.
-    """
-    affinity = _check_square(affinity)
-    H = _check_embedding(embedding, affinity)
-    groups = check_groups(sensitive_features, len(H))
-    degrees, _ = filled_node_degrees(affinity)
-    C = group_constraint_basis(groups.codes, len(groups.labels), degrees)
-    return float(np.linalg.norm(C.T @ H))
-
-
 def _check_square(affinity):
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
@@ -410,13 +380,6 @@ def _check_square(affinity):
             "Pass a square array, or a kernel's matrix instead of the features."
         )
     return affinity
-
-
-def _check_embedding(embedding, affinity):
-    """Check that an embedding has a row for every node of the affinity."""
-    embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
-    check_consistent_length(embedding, affinity)
-    return embedding
 
 
 # Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
