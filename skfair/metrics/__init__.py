@@ -19,7 +19,6 @@ from skfair.metrics._clustering import (
     balance_score,
     cluster_composition,
     cluster_share_ratios,
-    coverage,
     hypervolume,
     non_dominated_mask,
     normalized_cut,

@@ -385,11 +385,10 @@ def _check_square(affinity):
 # Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
 
 
-def hypervolume(cost, balance, *, reference, ideal=None):
+def hypervolume(cost, balance, *, reference):
     """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
 
-    With an `ideal` pair, the share of the box between reference and ideal; points beyond the ideal
-    are clipped to it. (E. Zitzler and L. Thiele, PPSN 1998.)
+    See E. Zitzler and L. Thiele, PPSN 1998.
     """
     if np.shape(cost) != np.shape(balance):
         raise ValueError(
@@ -398,40 +397,12 @@ def hypervolume(cost, balance, *, reference, ideal=None):
         )
     cost, balance = _check_points(np.column_stack((cost, balance)), "cost and balance")
     worst_cost, worst_balance = reference
-    # Points beyond the ideal are clipped to it.
-    if ideal is not None:
-        best_cost, best_balance = ideal
-        if not (best_cost < worst_cost and best_balance > worst_balance):
-            raise ValueError(
-                "ideal must have less cost and more balance than reference; got "
-                f"ideal={tuple(ideal)} and reference={tuple(reference)}."
-            )
-        cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
-        box = (worst_cost - best_cost) * (best_balance - worst_balance)
     # Steps of the front by ascending cost, clipped at the reference: between two neighbouring costs
     # the area is as high as the best balance so far.
     order = np.argsort(cost)
     edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
     heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance
-    area = float(np.diff(edges) @ heights)
-    return area if ideal is None else area / box
-
-
-def coverage(front_a, front_b, *, tolerance=0.0):
-    """Share of the points of `front_b` that some point of `front_a` dominates or equals.
-
-    Fronts have the columns cost and balance; `tolerance` is by how much a covering point may be
-    worse. The measure is not symmetric. (E. Zitzler and L. Thiele, PPSN 1998.)
-    """
-    cost_a, balance_a = _check_points(front_a, "front_a")
-    cost_b, balance_b = _check_points(front_b, "front_b")
-    if len(cost_b) == 0:
-        raise ValueError("front_b must have at least one point; got an empty front.")
-    # The best balance of front_a at each cost of front_b.
-    order = np.argsort(cost_a)
-    best = np.maximum.accumulate(np.append(-np.inf, balance_a[order]))
-    reached = best[np.searchsorted(cost_a[order], cost_b + tolerance, side="right")]
-    return float(np.mean(reached >= balance_b - tolerance))
+    return float(np.diff(edges) @ heights)
 
 
 def _check_points(points, name):
