@@ -83,6 +83,37 @@ regression_docs = make_docstring_decorator(
 
 score_docs = make_docstring_decorator(_COMMON_ENTRIES)
 
+ranking_docs = make_docstring_decorator(
+    _COMMON_ENTRIES,
+    """
+    y_score : array-like of shape (n_documents,)
+        Scores by which documents are ranked: the higher, the earlier.
+    sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
+        Group of each document.
+    query_id : array-like of shape (n_documents,), default=None
+        Query of each document. None: all belong to one query.
+    merit : array-like of shape (n_documents,), default=None
+        Merit of each document, not negative, such as its relevance. None: that of all is the same.
+    k : int, default=None
+        Ranks that get attention; None for all.
+    discount : "log" or callable, default="log"
+        Attention of ranks: 1 / log2(1 + rank), or a function of an array of ranks, of which the
+        first is 1, that returns numbers from 0 to 1.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Non-negative weights of documents in means of exposure. Ranks count documents; those of
+        weight zero are absent.
+    ratio : float
+        In [0, 1], 1 is fair. 1 with a single group; nan with a warning where no document gets
+        attention.
+    ValueError
+        If the inputs differ in length or hold missing values, the merit of a group is 0, or k or
+        the discount is none.
+    """,
+    singh2018="""
+        .. [1] A. Singh and T. Joachims, "Fairness of exposure in rankings", KDD 2018.
+    """,
+)
+
 partial_docs = make_docstring_decorator(
     _COMMON_ENTRIES,
     """
