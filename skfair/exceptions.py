@@ -30,6 +30,9 @@ class MissingSensitiveFeaturesWarning(UserWarning):
 class ConstraintCostWarning(UserWarning):
     """The constraint costs more than half of what the model improves on a constant prediction.
 
+    Where constraints compare ranks alone, it is what the model improves on random ranks, by the
+    area under the ROC curve or, of a real target, by the rank correlation with it.
+
     :func:`skfair.audit.fairness_front` fits without this warning, since its table states the
     accuracy of every tolerance.
 

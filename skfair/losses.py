@@ -406,8 +406,9 @@ class AUCLoss(BaseEstimator):
         are bounded; or :math:`\log(1 + e^{-d})`, whose time grows with the number of pairs.
     taper : float in [0, 1], default=0.1
         Length over which the weights of negatives decrease to 0 at the ends of the interval,
-        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83) as
-        printed, which is not differentiable there.
+        relative to it, so that a swap of two ranks there changes the loss by little. 0 is (83),
+        but with shares of negatives at the ends and not rounded up to whole ones. It is not
+        differentiable there.
 
     References
     ----------

@@ -163,6 +163,11 @@ class ConstraintSystem(tuple):
         return {one.sums.metric_input for one in self}
 
     @cached_property
+    def is_on_ranks_alone(self):
+        """Whether the public metrics depend on ranks alone, not on the scale or sign of scores."""
+        return self.metric_inputs == {"ranks"} and not any(one.gap.is_correctable for one in self)
+
+    @cached_property
     def adds_up(self):
         """Whether rows of partitions add up, and are all of means or all of ranks."""
         # Means are summed and ranks are counted in bins of scores: partitions do one or the other.

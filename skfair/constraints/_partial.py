@@ -55,7 +55,7 @@ Percentiles = Annotated[Sequence | dict, "no_validation"]
 
 @partial_docs
 class PartialParity(Constraint):
-    """Base of the criteria on an interval of percentiles ([1]_, Definitions 4.2 to A.3)."""
+    """Base of criteria on an interval of percentiles ([1]_, Definitions 4.2, 4.3, A.1 to A.3)."""
 
     reference, aggregate, attributes = "groups", "max", "intersections"
     gap = IntervalGap
@@ -201,10 +201,11 @@ class PartialStatisticalParity(PartialParity):
 
     .. math::
 
-        p \le S_k(\theta_p) \le p + \tau, \qquad
+        p \le S_k(\theta_p) \le p + \tau (\beta - \alpha), \qquad
         S_k(\theta) = \operatorname{mean}_{i \in k} \, ramp((h_i - \theta) / width),
 
-    with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns.
+    with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns, and :math:`\tau`
+    in place of :math:`\tau (\beta - \alpha)` if the scale is "raw".
 
     Parameters
     ----------
@@ -213,12 +214,12 @@ class PartialStatisticalParity(PartialParity):
         Whether the tolerance is in units of the width of the interval, or of the whole group; the
         published experiments agree with "raw".
     n_percentiles : int, default=10
-        Number of percentiles p, evenly spaced from one end of the interval to the other. (Lemma 5.1
-        of [1]_ leaves out those within the tolerance of its end, where the gap is then unbounded.)
+        Number of percentiles p, evenly spaced from one end of the interval to the other. (By Lemma
+        5.1 of [1]_ those within the tolerance of its end can be left out if all others are there.)
     {wide_ramp}
     surrogate : {"ramp", "sigmoid"}, default="ramp"
-        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
-        Examples D.3 and D.4).
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle. With a
+        ``width`` of 4 the latter is that of [1]_ (Examples D.3 and D.4).
     {min_group_size}
 
     {idca_paper}
@@ -402,8 +403,8 @@ class PartialDemographicParity(ThresholdParity):
     ----------
     {interval, tolerance, scale, threshold, narrow_ramp}
     surrogate : {"ramp", "sigmoid"}, default="ramp"
-        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle ([1]_,
-        Examples D.5 and D.6).
+        What stands for decisions: a ramp, or a logistic sigmoid as steep in the middle. With a
+        ``width`` of 4 the latter is that of [1]_ (Examples D.5 and D.6).
     {min_group_size}
 
     {idca_paper}

@@ -595,3 +595,25 @@ def _sum_above_thresholds(block, parameters, thresholds):
     scores = predict_block(block, parameters)
     moments = tuple(share_moments(one, scores, of_one) for one, of_one in pairs)
     return float(block.mean_weights @ block.losses(scores).value), moments
+
+
+# Ranks of scores, compared with the target.
+
+
+def rank_correlations(problem, scores):
+    """Correlations of ranks of scores with those of the target, and the deviation of random ones.
+
+    Of two classes it is 2 AUC - 1, with AUC the area under the ROC curve. Ties have mean ranks.
+    """
+    weights = problem.mean_weights
+    target, *ranks = (_mean_ranks(one, weights) - 0.5 for one in (problem.target, *scores))
+    variance = max(weights @ target**2, np.finfo(np.float64).tiny)
+    deviation = np.sqrt((weights**2).sum() / (12.0 * variance))  # 1 / 12: variance of ranks
+    return np.array([(weights * target) @ one / variance for one in ranks]), deviation
+
+
+def _mean_ranks(values, weights):
+    """Weighted share of the samples that have lower values, and half of those with equal ones."""
+    _, codes = np.unique(values, return_inverse=True)
+    sizes = np.bincount(codes, weights)
+    return (np.cumsum(sizes) - sizes / 2.0)[codes]

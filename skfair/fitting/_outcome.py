@@ -14,6 +14,7 @@ from skfair.exceptions import (
     InfeasibleConstraintWarning,
     MissingSensitiveFeaturesWarning,
 )
+from skfair.fitting._counting import rank_correlations
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
@@ -495,13 +496,15 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     all samples, or on the subsample of the warm start where there are very many. Where the
     population is to keep the tolerance, rare decisions are warned of, too.
     """
-    if candidate.is_unconstrained or not len(fitter.constraint) or is_pairwise(fitter.problem.loss):
+    if candidate.is_unconstrained or not len(fitter.constraint):
         return
-    problem = fitter.problem.subsample
+    problem, is_ranked = fitter.problem.subsample, fitter.constraint.is_on_ranks_alone
+    if is_pairwise(problem.loss) and not is_ranked:
+        return
     free = replace(problem, constraint=ConstraintSystem(()))
     if "plain_fit" in vars(fitter) and problem is fitter.problem:
         plain = fitter.plain_fit.parameters
-    elif not (is_real or is_guaranteed) and _is_clearly_cheap(
+    elif not (is_real or is_guaranteed or is_ranked) and _is_clearly_cheap(
         problem, free, fitter.start, candidate
     ):
         return
@@ -578,37 +581,69 @@ def warn_of_cost(problem, parameters, plain, is_real=False):
     """Warn if a model is nearer to a constant prediction than to the fit without constraint.
 
     A constant prediction is not warned of, nor a fit without constraint that is better than one by
-    less than two standard errors. With ``is_real`` losses are compared, as for real targets, and
-    not accuracies.
+    less than two standard errors. With ``is_real`` losses are compared, as for real targets. Where
+    constraints are on ranks alone, ranks are compared with random ones, and not accuracies.
     """
-    # Error or loss of the model, of the fit without constraint, and of the best constant.
     scores, free = problem.predict_scores(parameters), problem.predict_scores(plain)
+    is_ranked = problem.constraint.is_on_ranks_alone
+    cost = "" if is_ranked and not is_real else _describe_cost(problem, scores, free, is_real)
+    cost = cost or (_describe_cost_of_ranks(problem, scores, free) if is_ranked else "")
+    if cost:
+        warn(
+            f"The constraint costs more than half of what the model improves on {cost}. "
+            f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave "
+            "small ones out (min_group_size).",
+            ConstraintCostWarning,
+        )
+
+
+def _is_costly(taken, unconstrained, useless, noise):
+    """Whether half of what is clearly better than a useless model is lost, by measures of error."""
+    is_useful = useless - unconstrained > 2.0 * noise
+    return is_useful and taken - unconstrained > (useless - unconstrained) / 2.0
+
+
+def _describe_cost(problem, scores, free, is_real):
+    """Accuracies or losses of scores with and without constraint; empty if they are near."""
+    # Error or loss of the model, of the fit without constraint, and of the best constant.
     measure = _loss if is_real else _error_rate
     taken, unconstrained = measure(problem, scores), measure(problem, free)
     constant = min(measure(problem, one) for one in _constant_scores(problem, is_real))
     # Standard deviation of the constant's errors; that of losses is about their mean.
     spread = constant if is_real else np.sqrt(constant * max(0.0, 1.0 - constant))
-    noise = 2.0 * spread * np.sqrt((problem.mean_weights**2).sum())
+    noise = spread * np.sqrt((problem.mean_weights**2).sum())
     is_constant = np.ptp(scores) == 0 if is_real else taken == constant
-    if is_constant or constant - unconstrained <= noise:
-        return
-    # Half of the improvement on a constant is left: not worth a warning.
-    if taken - unconstrained <= (constant - unconstrained) / 2:
-        return
+    if is_constant or not _is_costly(taken, unconstrained, constant, noise):
+        return ""
+    if not is_real:
+        return (
+            f"a constant: its accuracy is {1.0 - taken:.3g} on the training data, that without "
+            f"constraint {1.0 - unconstrained:.3g}, that of the best constant prediction "
+            f"{1.0 - constant:.3g}"
+        )
     # A loss is compared with the constant's, since it has the unit of the fit.
-    named = (
-        f"mean loss is {taken / constant:.0%} of that of the best constant prediction on the "
-        f"training data, that without constraint {unconstrained / constant:.0%}"
-        if is_real
-        else f"accuracy is {1.0 - taken:.3g} on the training data, that without constraint "
-        f"{1.0 - unconstrained:.3g}, that of the best constant prediction {1.0 - constant:.3g}"
+    return (
+        f"a constant: its mean loss is {taken / constant:.0%} of that of the best constant "
+        f"prediction on the training data, that without constraint {unconstrained / constant:.0%}"
     )
-    warn(
-        "The constraint costs more than half of what the model improves on a constant: its "
-        f"{named}. "
-        f"{_describe_largest_violation(problem.constraint, free)}, merge groups, or leave small "
-        "ones out (min_group_size).",
-        ConstraintCostWarning,
+
+
+def _describe_cost_of_ranks(problem, scores, free):
+    """How well scores rank the target with and without constraint; empty if they are near.
+
+    Vanishing scores with random ranks have the loss and the decisions of a constant.
+    """
+    (taken, unconstrained), noise = rank_correlations(problem, [scores, free])
+    if np.ptp(scores) == 0 or not _is_costly(-taken, -unconstrained, 0.0, noise):
+        return ""
+    if len(np.unique(problem.target)) > 2:
+        name = "rank correlation with the target"
+    else:  # of two classes the correlation is 2 AUC - 1
+        name = "area under the ROC curve"
+        taken, unconstrained = (1.0 + taken) / 2.0, (1.0 + unconstrained) / 2.0
+    return (
+        f"random ranks: its {name} is {taken:.3g} on the training data, that without constraint "
+        f"{unconstrained:.3g}"
     )
 
 

@@ -450,12 +450,7 @@ def mean_score_difference(
     """
     samples, (scores,) = check_metric_input(sensitive_features, sample_weight, y_score=y_score)
     scores = to_floats("y_score", scores)
-    means = [
-        np.average(scores[members], weights=samples.weights[members])
-        for members in samples.groups.members()
-    ]
-    overall = float(np.average(scores, weights=samples.weights))
-    return gap([(np.array(means), overall)], method)
+    return gap([mean_losses(samples, scores, np.ones(len(scores)))], method)
 
 
 @score_docs

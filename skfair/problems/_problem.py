@@ -29,14 +29,6 @@ MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
 
 
-OPTIONAL_PROBLEM_MEMBERS = frozenset(
-    {"batches", "loss", "losses", "mean_weights", "single", "target"}
-)
-"""Members of a problem with samples in memory that only some solvers read: those on mini-batches
-(``batches``), on one row per gap (``single``), on convex majorants, and those that estimate step
-sizes or weigh samples."""
-
-
 def needs_subsample(problem):
     """Whether fits of a problem in memory start from a subsample."""
     return len(problem.target) > MAX_WITHOUT_SUBSAMPLE
@@ -44,6 +36,10 @@ def needs_subsample(problem):
 
 class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
+
+    Some solvers read further members of a problem with samples in memory: ``batches`` of those on
+    mini-batches, ``single`` of those on one row per gap, and ``loss``, ``losses``, ``mean_weights``
+    and ``target`` of those that majorise rows, estimate step sizes or weigh samples.
 
     Attributes
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from numbers import Real
 from typing import Annotated, Any, Literal, Self
@@ -163,9 +164,8 @@ class SSLALM(LoopSolver):
         return np.zeros_like(y) if self.beyond == "reset" else y * (self.u_max / length)
 
 
-def make_alm(**settings):
-    """The stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
-    return SSLALM(**({"mu": 0.0} | settings))
+make_alm = partial(SSLALM, mu=0.0)
+"""Make the stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
 
 
 # The direction of the ghost method, a quadratic program solved in the dual.
@@ -345,6 +345,26 @@ class StochasticGhost(StochasticSolver):
     lambda_: Share = 0.5
     batch_size: PositiveInt = 8
 
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        """The settings of the paper [1]_, which are the defaults.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticGhost
+
+        References
+        ----------
+        .. [1] "Benchmarking stochastic approximation algorithms for fairness-constrained training
+           of deep neural networks", section 4.2 and Table 3 (StGh).
+        """
+        return cls(**changes)
+
     def _steps(self, problem, x, random_state):
         alpha, multipliers = self.alpha0, np.zeros(len(problem.lower))
         one_sided = OneSidedRows(problem.lower, problem.upper)
@@ -457,7 +477,9 @@ class StochasticSwitching(LoopSolver):
     def from_paper(cls, **changes: Any) -> Self:
         """The settings of the paper with a drawn iterate [1]_, and the public code's batches of 8.
 
-        Its appendix B has equal steps: ``objective_step=0.02, constraint_step=0.02``.
+        The paper lets epsilon decay "for every k >= 500 at each epoch". Here k counts epochs, so
+        that epsilon is constant in a fit of up to 500. Its appendix B has equal steps:
+        ``objective_step=0.02, constraint_step=0.02``.
 
         Parameters
         ----------

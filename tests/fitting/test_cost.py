@@ -2,25 +2,35 @@
 
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_auc_score
 
+from skfair import regression
 from skfair.audit import fairness_front
 from skfair.classification import (
     ConstrainedClassifierCV,
     ConstrainedERMClassifier,
     ConstrainedMLPClassifier,
+    PartialParityClassifier,
     PartialParityPostprocessor,
     _constrained_cv,
 )
-from skfair.constraints import DemographicParity, MeanParity
+from skfair.constraints import DemographicParity, MeanParity, PartialStatisticalParity
 from skfair.exceptions import ConstraintCostWarning
 from skfair.fitting import _outcome
-from skfair.fitting._outcome import warn_of_moved_decisions
-from skfair.regression import ConstrainedERMRegressor
+from skfair.fitting._counting import rank_correlations
+from skfair.fitting._outcome import warn_of_cost, warn_of_moved_decisions
+from skfair.regression import (
+    ConstrainedERMRegressor,
+    ConstrainedRegressorCV,
+    PartialParityRegressor,
+)
 
 COSTS, RARE = "The constraint costs more than half", "Decisions are nearly constant"
 MOVED = "constraint and confidence_level move the decisions"
@@ -134,6 +144,79 @@ def test_regressors_compare_losses(data):
     assert "MeanParity is farthest from its tolerance of 0.5" in message
     assert cost_warning(ConstrainedERMRegressor(tolerance=0.5), X, target, groups) is None
     assert cost_warning(ConstrainedERMRegressor(None), X, target, groups) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [
+        (_outcome, PartialParityClassifier(tolerance=0.1)),
+        (_outcome, PartialParityClassifier(tolerance=0.1, loss="auc")),
+        (_outcome, PartialParityRegressor(tolerance=0.1)),
+        (
+            _constrained_cv,
+            ConstrainedClassifierCV(LogisticRegression(), PartialStatisticalParity(tolerance=0.1)),
+        ),
+        (
+            regression,
+            ConstrainedRegressorCV(LinearRegression(), PartialStatisticalParity(tolerance=0.1)),
+        ),
+    ],
+    ids=["linear", "auc", "linear regressor", "any", "any regressor"],
+)
+def test_random_ranks_are_warned_of(module, model, monkeypatch):
+    """The losses and accuracies of vanishing scores hardly differ from those without constraint."""
+    calls = []
+    monkeypatch.setattr(
+        module, "warn_of_cost", lambda *args, **kwargs: calls.append((args, kwargs))
+    )
+    rng = np.random.default_rng(3)
+    groups, X = rng.integers(2, size=400), rng.normal(size=(400, 2))
+    X[:, 0] += 0.5 * groups
+    signal = 0.4 * X[:, 0] + rng.logistic(size=400)
+    target = signal if "Regressor" in type(model).__name__ else (signal > 2.5).astype(int)
+    model.fit(X, target, sensitive_features=groups)
+    (((problem, _, plain, *is_real), options),) = calls
+    with pytest.warns(
+        ConstraintCostWarning, match="improves on random ranks: its (.*) is"
+    ) as caught:
+        warn_of_cost(problem, -1e-3 * plain, plain, *is_real, **options)
+    message = str(caught[0].message)
+    if target.dtype == float:
+        assert "its rank correlation with the target is -0." in message
+    else:
+        area = roc_auc_score(target, problem.predict_scores(plain))
+        numbers = re.findall(r"is (0\.\d+) .* constraint (0\.\d+)", message)[0]
+        assert [*map(float, numbers)] == pytest.approx([1.0 - area, area], abs=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_cost(problem, 0.5 * plain, plain, *is_real, **options)
+        warn_of_cost(problem, 0.0 * plain, plain, *is_real, **options)  # has another warning
+
+
+def test_correlations_of_ranks_agree_with_areas_and_spearman():
+    rng = np.random.default_rng(0)
+    target, scores = rng.normal(size=200), np.round(rng.normal(size=200), 1)
+    weights = rng.integers(1, 4, size=200)
+
+    def correlations(target, scores):
+        problem = SimpleNamespace(target=target, mean_weights=weights / weights.sum())
+        return rank_correlations(problem, scores)[0]
+
+    labels = np.where(target > 0.5, 1.0, -1.0)
+    area = roc_auc_score(labels, scores, sample_weight=weights)
+    reached = correlations(labels, [scores, -scores, np.zeros(200)])
+    np.testing.assert_allclose(reached, [2 * area - 1, 1 - 2 * area, 0.0], atol=1e-12)
+    distinct = rng.normal(size=200)
+    repeated = spearmanr(np.repeat(target, weights), np.repeat(distinct, weights)).statistic
+    assert correlations(target, [distinct])[0] == pytest.approx(repeated, abs=1e-3)
+
+
+def test_deviation_of_random_ranks():
+    rng = np.random.default_rng(0)
+    labels, weights = np.where(np.arange(200) < 40, 1.0, -1.0), rng.uniform(0.5, 2.0, size=200)
+    problem = SimpleNamespace(target=labels, mean_weights=weights / weights.sum())
+    values, deviation = rank_correlations(problem, rng.normal(size=(500, 200)))
+    assert deviation == pytest.approx(values.std(), rel=0.1)
 
 
 def test_the_postprocessor_does_not_compare_tiny_groups(data):

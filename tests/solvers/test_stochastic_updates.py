@@ -185,7 +185,7 @@ def test_presets_are_the_published_settings():
     assert (switching.objective_step, switching.constraint_step) == (0.5, 0.05)
     assert isinstance(switching.epsilon, GeometricDecay)
     assert switching.output == "drawn"
-    ghost = StochasticGhost()
+    ghost = StochasticGhost.from_paper()
     assert (ghost.p0, ghost.alpha0, ghost.alpha_hat, ghost.rho) == (0.4, 0.05, 0.05, 0.8)
     assert (ghost.tau, ghost.beta, ghost.lambda_) == (1.0, 10.0, 0.5)
     plada = StochasticPLADA.from_paper()

@@ -14,7 +14,9 @@ with :math:`n_k^\gamma` the number of samples of group k whose surrogate has an 
 excess of the held-out loss over that of the best fair model by a complexity and the term that is
 here. Theorem 6.5 counts oracle calls to a nearly :math:`\epsilon`-KKT point w by Definition 6.2:
 at a point no further than :math:`\epsilon` from w the optimality conditions hold up to
-:math:`\epsilon`, with the subgradients of the concave parts taken at w.
+:math:`\epsilon`, with the subgradients of the concave parts taken at w. The count here is without
+the theorem's factor :math:`\ln(1 + \mu |w_k - \hat w_{k+1}|^2 / \epsilon_k)`, which depends on the
+minima of the convex problems.
 """
 
 from functools import partial
@@ -145,8 +147,9 @@ def theorems():
     title = (
         "Theorems F.1, F.2 and 6.5, with unspecified constants 1. F.1: held-out difference by "
         "Definition 4.2\n(a bound above 1 is vacuous). F.2: its term without the complexity, and "
-        "the test loss less the training\nloss. 6.5: its number of oracle calls, and that of the "
-        "compiled method until it stops at the same\ninfeasibility."
+        "the test loss less the training\nloss. 6.5: its number of oracle calls without its "
+        "logarithmic factor, and that of\nthe compiled method until it stops at the same "
+        "infeasibility."
     )
     return Report(title, records, [check])
 
