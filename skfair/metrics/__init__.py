@@ -38,7 +38,6 @@ from skfair.metrics._partial import (
     partial_statistical_parity_difference,
 )
 from skfair.metrics._ranking import (
-    document_exposure,
     exposure_difference,
     exposure_ratio,
     ranking_parity_difference,
@@ -73,7 +72,6 @@ __all__ = [
     "equal_opportunity_ratio",
     "equalized_odds_difference",
     "equalized_odds_ratio",
-    "document_exposure",
     "error_rate_ratio",
     "expected_calibration_error",
     "exposure_difference",

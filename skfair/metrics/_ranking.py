@@ -133,53 +133,6 @@ def _sum_pairs(pairs, query, samples, scores):
 
 
 @ranking_docs
-def document_exposure(
-    y_score: ArrayLike,
-    *,
-    query_id: ArrayLike | None = None,
-    k: int | None = None,
-    discount: str | Callable = "log",
-) -> np.ndarray:
-    r"""Attention that each document gets at its rank in its query.
-
-    .. math:: v(\operatorname{rank}_i), \qquad v(r) = 1 / \log_2(1 + r)
-
-    Documents of equal score share the attention of their ranks equally, as if their order were
-    drawn. An audit of these values, with the queries as `groups`, states and certifies the exposure
-    of groups in the population of queries.
-
-    Parameters
-    ----------
-    {y_score, query_id, k, discount}
-
-    Returns
-    -------
-    exposure : ndarray of shape (n_documents,)
-        In [0, 1].
-
-    Raises
-    ------
-    {ValueError}
-
-    See Also
-    --------
-    exposure_difference : Largest minus smallest mean exposure of a group.
-    skfair.audit.Audit.from_predictions : An audit of numbers, such as these.
-
-    Examples
-    --------
-    >>> from skfair.metrics import document_exposure
-    >>> document_exposure([0.9, 0.4, 0.4], query_id=["a", "a", "a"]).round(3)  # 1, 0.631 and 0.5
-    array([1.   , 0.565, 0.565])
-    """
-    query_id = np.zeros(len(y_score)) if query_id is None else query_id  # type: ignore[arg-type]
-    _, (scores, query) = check_metric_input(
-        np.zeros(len(query_id)), None, y_score=y_score, query_id=query_id
-    )
-    return _attention(to_floats("y_score", scores), query, k, discount)
-
-
-@ranking_docs
 def exposure_difference(
     y_score: ArrayLike,
     *,
@@ -198,9 +151,11 @@ def exposure_difference(
         \max_{g, g'} (e_g - e_{g'}), \qquad
         e_g = \frac{E[v \mid g]}{E[m \mid g] \, / \, E[m]},
 
-    where v is the attention that a document gets (:func:`document_exposure`) and m its merit. The
-    merit of all documents is the same by default, so that :math:`e_g` is the mean exposure of the
-    documents of a group ([1]_). With a merit exposure should be in proportion to it.
+    where m is the merit of a document and v the attention that it gets at its rank in its query,
+    :math:`1 / \log_2(1 + \operatorname{rank})`. Documents of equal score share the attention of
+    their ranks, as if their order were drawn. The merit of all documents is the same by default, so
+    that :math:`e_g` is the mean exposure of the documents of a group ([1]_). With a merit exposure
+    should be in proportion to it.
 
     Parameters
     ----------
@@ -299,11 +254,11 @@ def _group_exposures(columns, k, discount):
             f"exposure is compared in proportion to it; the mean merits of the groups are "
             f"{by_group.round(6).tolist()}, the smallest of a document is {merit.min():g}."
         )
-    means, mean = mean_losses(samples, _attention(scores, query, k, discount), everywhere)
+    means, mean = mean_losses(samples, document_exposure(scores, query, k, discount), everywhere)
     return means / (by_group / overall), mean
 
 
-def _attention(scores, query, k, discount):
+def document_exposure(scores, query, k, discount):
     """Attention of each document at its rank in its query, of ties that of their mean."""
     if k is not None and not is_int(k, 1):
         raise argument_error(f"k must be a number of ranks of at least 1, or None; got {k!r}.")

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
-from skfair.metrics import document_exposure, exposure_difference, exposure_ratio
+from skfair.metrics import exposure_difference, exposure_ratio
+from skfair.metrics._ranking import document_exposure
 
 LOG = 1 / np.log2(np.arange(2, 8))
 GROUP = ["m", "m", "m", "f", "f", "f"]
@@ -42,7 +43,7 @@ def test_alternating_groups_of_two_queries_by_hand():
     assert exposure_ratio(scores, sensitive_features=[*"abab"], query_id=query) == 1.0
     # One query of four: a has ranks 1 and 3.5 at most.
     shared = (LOG[0] + LOG[1]) / 2, (LOG[2] + LOG[3]) / 2
-    assert document_exposure(scores).tolist() == pytest.approx(
+    assert document_exposure(np.array(scores), np.zeros(4), None, "log").tolist() == pytest.approx(
         [shared[0], shared[1], shared[1], shared[0]], abs=1e-12
     )
 
@@ -51,8 +52,11 @@ def test_ties_share_the_attention_of_all_orders():
     scores = np.array([3.0, 1.0, 1.0, 1.0, 0.0])
     orders = [(0, *middle, 4) for middle in permutations((1, 2, 3))]
     expected = np.mean([LOG[np.argsort(order)] for order in orders], axis=0)
-    assert document_exposure(scores) == pytest.approx(expected, abs=1e-12)
-    assert document_exposure(scores, k=2)[1:4] == pytest.approx(LOG[1] / 3, abs=1e-12)
+    of_all = np.zeros(5), None, "log"
+    assert document_exposure(scores, *of_all) == pytest.approx(expected, abs=1e-12)
+    assert document_exposure(scores, np.zeros(5), 2, "log")[1:4] == pytest.approx(
+        LOG[1] / 3, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -65,7 +69,7 @@ def test_exposures_are_those_of_pandas(seed):
         np.mean([1 / np.log2(1 + r) * (r <= 7) for r in np.arange(row.low, row.high + 1)])
         for row in table.itertuples()
     ]
-    exposed = document_exposure(scores, query_id=query, k=7)
+    exposed = document_exposure(scores, query, 7, "log")
     assert exposed == pytest.approx(np.array(mean), abs=1e-12)
     means = pd.Series(exposed).groupby(group).mean()
     merits = table.groupby("group")["merit"].mean() / merit.mean()
@@ -130,4 +134,4 @@ def test_what_cannot_be_exposure_is_refused(argument, message):
 
 def test_scores_must_be_numbers():
     with pytest.raises(ValueError, match="y_score"):
-        document_exposure(["high", "low"])
+        exposure_difference(["high", "low"], sensitive_features=["a", "b"])
