@@ -1,6 +1,7 @@
 """Protocols declare every member that other subpackages read, in fits of all kinds."""
 
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -17,22 +18,17 @@ from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, ShareRows
-from skfair.constraints._protocols import OPTIONAL_ROWS_MEMBERS, SmoothConstraint
+from skfair.constraints._protocols import SmoothConstraint
 from skfair.constraints._rows import RateRows
 from skfair.constraints._sums import Sums
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models._linear import ArgmaxModel, GroupwiseModel, LinearModel
 from skfair.models._mlp import MLPModel
-from skfair.models._model import (
-    OPTIONAL_LINEAR_MEMBERS,
-    OPTIONAL_MODEL_MEMBERS,
-    LinearInParameters,
-    Model,
-)
+from skfair.models._model import LinearInParameters, Model
 from skfair.partitions._partitions import blocks, make_partitions
 from skfair.problems._partitioned import PartitionedProblem
-from skfair.problems._problem import OPTIONAL_PROBLEM_MEMBERS, ConstrainedProblem, Problem
+from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.regression import ConstrainedERMRegressor
 from skfair.solvers import SOLVERS, SQP
 from skfair.surrogates import Sigmoid
@@ -51,6 +47,18 @@ def members(protocol):
     }
 
 
+# Members that the docstrings of the protocols describe, which only some clients need.
+OPTIONAL_ROWS_MEMBERS = {
+    *("components", "correct", "events", "has_batch_majorant", "majorant", "n_events"),
+    *("original_multipliers", "split_by_constraint", "take", "take_batch"),
+}
+OPTIONAL_MODEL_MEMBERS = {
+    *("X", "astype", "batch", "finish", "kernel_columns", "original", "predict"),
+    *("reference_gram", "rough_gram"),
+}
+OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
+OPTIONAL_PROBLEM_MEMBERS = {"batches", "loss", "losses", "mean_weights", "single", "target"}
+
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS
 DECLARED = {
@@ -68,6 +76,19 @@ DECLARED = {
     ArgmaxModel: LINEAR,
     MLPModel: members(Model) | OPTIONAL_MODEL_MEMBERS | {"coefficients", "parameters"},
 }
+
+
+@pytest.mark.parametrize(
+    "protocol, names",
+    [
+        (SmoothConstraint, OPTIONAL_ROWS_MEMBERS),
+        (Model, OPTIONAL_MODEL_MEMBERS),
+        (LinearInParameters, OPTIONAL_LINEAR_MEMBERS - OPTIONAL_MODEL_MEMBERS),
+        (Problem, OPTIONAL_PROBLEM_MEMBERS),
+    ],
+)
+def test_docstrings_describe_optional_members(protocol, names):
+    assert names <= {*re.findall(r"``(\w+)", protocol.__doc__)}
 
 
 def draw(n_samples=300):

@@ -478,10 +478,10 @@ class Reading:
     ----------
     columns : tuple of ColumnReading
         The columns that were read.
-    n_rows : int
-        Number of rows.
-    n_samples : int
-        Number of samples that count: rows, or what they stand for.
+    n_rows : int or None
+        Number of rows; None where it is not published.
+    n_samples : int or None
+        Number of samples that count: rows, or what they stand for; None as for rows.
     left_out : dict of str to int
         Rows that do not count, by reason, and samples of unknown group or outcome that some numbers
         leave out.
@@ -494,18 +494,18 @@ class Reading:
     """
 
     columns: tuple[ColumnReading, ...]
-    n_rows: int
-    n_samples: int
+    n_rows: int | None
+    n_samples: int | None
     left_out: dict[str, int]
     n_repeated: int | None = None
     n_shared_ids: int = 0
     is_file: bool = False
 
     def __str__(self):
-        size = f"{self.n_rows:,} rows"
-        if any(one.role == "count" for one in self.columns):
-            size += f" for {self.n_samples:,} samples"
-        texts = [f"Read: {size}, {join_names((one.describe() for one in self.columns), 12)}"]
+        size = "" if self.n_rows is None else f"{self.n_rows:,} rows, "
+        if size and any(one.role == "count" for one in self.columns):
+            size = f"{self.n_rows:,} rows for {self.n_samples:,} samples, "
+        texts = [f"Read: {size}{join_names((one.describe() for one in self.columns), 12)}"]
         texts += [f"{n:,} {reason}" for reason, n in self.left_out.items()]
         if self.n_repeated:
             texts.append(f"{self.n_repeated:,} rows repeat an earlier row in all columns")
@@ -528,7 +528,7 @@ class Reading:
         ]
         return both[0] == both[1]
 
-    def protect(self, n_samples: int, hidden: dict[str, Any]) -> Reading:
+    def protect(self, n_samples: int | None, hidden: dict[str, Any]) -> Reading:
         """The reading without counts, of so many samples that printed numbers count.
 
         Labels are those of two classes, and of groups that are not hidden, by column.

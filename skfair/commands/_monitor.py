@@ -1,6 +1,7 @@
 """The command ``python -m skfair monitor``: decisions over time from a file, and its page."""
 
 import json
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
@@ -14,6 +15,7 @@ import pandas as pd
 from skfair import __version__
 from skfair.audit._bins import Bins, bin_groups, find_group_bins, read_bins
 from skfair.audit._formats import Markup, render_page, tabulate_facts, titled_facts
+from skfair.audit._protection import check_minimum
 from skfair.audit._reading import (
     Reading,
     check_are_numbers,
@@ -63,6 +65,7 @@ from skfair.monitoring._monitor import seal
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import check_choice, join_names, resolve_name
 from skfair.utils._fit import lock_file, write_text
+from skfair.utils._numbers import number_text
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 
@@ -397,18 +400,26 @@ def _feed_decisions(update, log, rows, time):
 # A monitor of a gap as one page of HTML, and its findings as sentences.
 
 
-def render_monitor(monitor, title, period="batch", facts=MappingProxyType({}), reading=None):
+def render_monitor(
+    monitor, title, period="batch", facts=MappingProxyType({}), reading=None, min_published=None
+):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
-    `period` is the length of its batches, such as "month", facts and reading are of the data.
+    `period` is the length of its batches, such as "month", facts and reading are of the data. With
+    `min_published` verdicts alone are shown.
     """
-    tables = _batch_table(monitor, period), *_alarm_table(monitor, period), _rate_table(monitor)
+    heading, batches = "The gap over time", _batch_table(monitor, period)
+    over_time = [*_alarm_table(monitor, period)]
+    if min_published is None:
+        picture = Markup(draw_gaps(monitor, _find_quantity(monitor), period))
+        over_time = [picture, batches, *over_time, _rate_table(monitor)]
+    else:
+        heading, (name, _, titles, rows) = "The verdict over time", batches
+        rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
+        over_time.insert(0, (name, "", (titles[0], titles[-1]), rows))
     sections = [
-        ("Findings", monitor_findings(monitor, period)),
-        (
-            "The gap over time",
-            [Markup(draw_gaps(monitor, _find_quantity(monitor), period)), *tables],
-        ),
+        ("Findings", monitor_findings(monitor, period, min_published)),
+        (heading, over_time),
         ("How to read this", [_describe_method(monitor, period)]),
     ]
     if reading is not None:
@@ -421,10 +432,11 @@ def render_monitor(monitor, title, period="batch", facts=MappingProxyType({}), r
 def monitor_results(monitor, options, reading):
     """The figures of the page, as what JSON can hold."""
     tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
-    return {
+    minimum = options.min_published
+    results = {
         "title": options.title,
         "reading": reading.to_dict(),
-        "findings": list(monitor_findings(monitor, options.by)),
+        "findings": list(monitor_findings(monitor, options.by, minimum)),
         "by": options.by,
         "constraint": str(monitor.constraint),
         "tolerance": monitor.tolerance,
@@ -438,6 +450,17 @@ def monitor_results(monitor, options, reading):
         "batches_to_alarm": monitor.batches_to_alarm_,
         "source": describe_file(options, date=date.today().isoformat(), version=__version__),
     } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
+    if minimum is None:
+        return results
+    for name in ("windows", "batches", "alarms"):
+        rows = [{k: v for k, v in row.items() if k in _PUBLISHED} for row in results[name]]
+        results[name] = rows
+    counted = ("left_out", "n_outstanding", "batches_to_alarm", "rates")
+    return results | dict.fromkeys(counted) | {"min_published": minimum}
+
+
+_PUBLISHED = {"batch", "time", "since", "n_batches", "start", "verdict"}
+"""Columns of tables that are shown where counts are not."""
 
 
 def _records_to_json(table):
@@ -445,9 +468,21 @@ def _records_to_json(table):
     return table.to_json(orient="records", date_format="iso", double_precision=15)
 
 
-def monitor_findings(monitor, period="batch"):
-    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing."""
+def monitor_findings(monitor, period="batch", min_published=None):
+    """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing.
+
+    With `min_published` they are the verdicts alone: successive pages add up, so that differences
+    of any numbers in them would show small counts of a period.
+    """
     summary, rates = monitor.summary(), monitor.to_frame()
+    if min_published is not None:
+        yield (
+            "Verdicts alone are published, without counts, rates and e-values: as differences of "
+            f"two pages these could show counts from 1 to {min_published - 1}."
+        )
+        verdicts = *_describe_windows(monitor, summary, period), _describe_verdict(monitor, summary)
+        yield from (f"{verdict}." for verdict, _ in verdicts)
+        return
     first, last = (time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
     batches = f"{_count_batches(len(summary), 'batch')}, from {first} to {last}"
@@ -457,7 +492,7 @@ def monitor_findings(monitor, period="batch"):
         read = f"{samples_clause(summary['n'].sum(), groups)} were counted in {batches}"
         yield f"{read}{left_out_clause(monitor.left_out_)}."
         yield from _describe_absent_periods(monitor, period)
-        yield from _describe_windows(monitor, summary, period)
+        yield from map("".join, _describe_windows(monitor, summary, period))
         yield from _describe_gap_so_far(monitor, summary)
         yield from _describe_delay(monitor, period)
     if monitor.n_outstanding_:
@@ -476,7 +511,7 @@ def _describe_absent_periods(monitor, period):
 
 
 def _describe_windows(monitor, summary, period):
-    """Sentence on the shortest window that is not open, or on all."""
+    """Yield the verdict on the shortest window that is not open, or on all, and its numbers."""
     windows, quantity = monitor.windows_, _find_quantity(monitor)
     if not len(windows):
         return
@@ -484,7 +519,7 @@ def _describe_windows(monitor, summary, period):
     judged = windows[windows["verdict"] != "open"]
     if not len(judged):
         when = f" in the last {join_names(map(str, windows['n_batches']))} {_plural(period)}"
-        yield f"{verdict_text('open', quantity, bound, attributes, when)}."
+        yield verdict_text("open", quantity, bound, attributes, when), "."
         return
     window, last = judged.iloc[0], time_text(summary, summary["time"].iloc[-1])
     verdict = window["verdict"]
@@ -500,9 +535,9 @@ def _describe_windows(monitor, summary, period):
         )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
     yield (
-        f"{verdict_text(verdict, quantity, bound, attributes, when)}. Observed: "
-        f"{quantity.values(rates, groups, sizes)}, "
-        f"{quantity.size(window['gap'], window['low'], window['high'])}. {falsely}."
+        verdict_text(verdict, quantity, bound, attributes, when),
+        f". Observed: {quantity.values(rates, groups, sizes)}, "
+        f"{quantity.size(window['gap'], window['low'], window['high'])}. {falsely}.",
     )
 
 
@@ -530,7 +565,7 @@ def _describe_gap_so_far(monitor, summary):
         f"{confidence_text(monitor.confidence_level)} at this and all other looks, if rates do not "
         f"change; the tolerance is {quantity.bound(monitor.tolerance)}."
     )
-    yield _describe_verdict(monitor, summary)
+    yield "".join(_describe_verdict(monitor, summary))
 
 
 def _describe_delay(monitor, period):
@@ -549,57 +584,48 @@ def _describe_delay(monitor, period):
 
 
 def _describe_verdict(monitor, summary):
-    """Sentence on what is known since the start or the last alarm."""
+    """What is known since the start or the last alarm, and the rest of the sentence: evidence."""
     alarms, shown = monitor.alarms_, summary[summary["verdict"] == "shown"]
     without = ", without the samples that came late" * bool(monitor.late_times_)
+    evidence, threshold = map(number_text, (monitor.evidence_for_, monitor.evidence_needed_))
+    needed = f"the e-value for the tolerance is {evidence}, of which {threshold} is needed"
     if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
         first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
-        return (
-            f"Shown on average since the {start}{without}: the tolerance is kept, first shown in "
-            f"{first}, with an e-value of {monitor.evidence_for_:.3g} now."
-        )
-    if not len(alarms) and len(shown):
-        return _describe_lapse(monitor, summary, shown.iloc[-1], without)
-    if not len(alarms) and monitor.evidence_for_ >= monitor.evidence_needed_:
-        return (
-            f"Not shown yet{without}: the e-value for the tolerance is "
-            f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed, but "
-            "recent batches differ from the mean since the start."
-        )
-    if not len(alarms):
-        return (
-            f"Neither is shown yet{without}: the e-values are {monitor.evidence_for_:.3g} for the "
-            f"tolerance, of which {monitor.evidence_needed_:.3g} is needed, and "
-            f"{monitor.evidence_against_:.3g} against it; more batches decide."
-        )
-    # The alarms since the last certificate are about one excess.
-    alarms = alarms[alarms["since"] >= monitor.since_]
-    first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
-    again = f" There were {len(alarms)} alarms, the last in {last}." if len(alarms) > 1 else ""
-    return (
-        f"Contradicted since {first}{without}: the gap exceeds the tolerance, most likely since "
-        f"{time_text(summary, monitor.since_)}.{again} Look at the groups' rates below."
-    )
-
-
-def _describe_lapse(monitor, summary, last, without):
-    """Sentence on why a certificate lapsed, of which this is the last batch."""
-    until = f"it was until {time_text(summary, last['time'])}, of the mean since the start"
+        when = f"the tolerance is kept, first shown in {first}"
+        verdict = f"Shown on average since the {start}{without}: {when}"
+        return verdict, f", with an e-value of {evidence} now."
+    if len(alarms):
+        # The alarms since the last certificate are about one excess.
+        alarms = alarms[alarms["since"] >= monitor.since_]
+        first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
+        since = f"most likely since {time_text(summary, monitor.since_)}"
+        again = f". There were {len(alarms)} alarms, the last in {last}" if len(alarms) > 1 else ""
+        verdict = f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
+        return f"{verdict}{again}", ". Look at the groups' rates below."
+    if len(shown):
+        until = time_text(summary, shown["time"].iloc[-1])
+        verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
+        return verdict, _describe_lapse(monitor, shown["batch"].iloc[-1], needed)
+    verdict = f"Not shown yet on average since the start, nor contradicted{without}"
     if monitor.evidence_for_ >= monitor.evidence_needed_:
-        return f"Not shown any more{without}: {until}, and recent batches differ from it."
+        return verdict, f": {needed}, but recent batches differ from the mean since the start."
+    against = f"{number_text(monitor.evidence_against_)} is the one against it"
+    return verdict, f": {needed}, and {against}; more batches decide."
+
+
+def _describe_lapse(monitor, batch, needed):
+    """Why a certificate lapsed, of which this is the last batch."""
+    if monitor.evidence_for_ >= monitor.evidence_needed_:
+        return ", and recent batches differ from it."
     rates = monitor.to_frame()
     sizes = rates.groupby("group")["n"].sum()
-    early = rates[rates["batch"] <= last["batch"]].groupby("group")["n"].sum()
+    early = rates[rates["batch"] <= batch].groupby("group")["n"].sum()
     was_small = early.reindex(sizes.index, fill_value=0) < monitor.min_group_size
     joined = sizes.index[was_small & (sizes >= monitor.min_group_size)]
     why = f" since {join_names(map(repr, joined))} became large enough to be compared"
-    return (
-        f"Not shown any more{without}: {until}. The e-value for the tolerance is now "
-        f"{monitor.evidence_for_:.3g}, of which {monitor.evidence_needed_:.3g} is needed"
-        f"{why * bool(len(joined))}."
-    )
+    return f". Now {needed}{why * bool(len(joined))}."
 
 
 def _batch_time_text(summary, batch):
@@ -620,13 +646,14 @@ def _batch_table(monitor, period):
     rows = []
     for row in summary.itertuples():
         gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
-        evidence = (f"{row.evidence_for:.3g}", f"{row.evidence_against:.3g}")
+        evidence = number_text(row.evidence_for), number_text(row.evidence_against)
         cells = (time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
         rows.append((cells, row.verdict == "contradicted"))
+    levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
+    needed, against = map(number_text, levels)
     note = (
-        f"For, against: e-values. A certificate needs {monitor.evidence_needed_:.3g} for the "
-        f"tolerance now, and {1.0 / (1.0 - monitor.confidence_level):.3g} against it show that it "
-        "was exceeded at some time."
+        f"For, against: e-values. A certificate needs {needed} for the tolerance now, and "
+        f"{against} against it show that it was exceeded at some time."
     )
     return "Batches", note, (period.title(), *titles), rows
 
@@ -724,7 +751,7 @@ def add_monitor_options(monitor):
     add("--late", action="store_true", help="count periods that come late, in windows alone")
     add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
-    add_published_option(monitor, "what a page adds to the page before, such as late decisions")
+    add_published_option(monitor)
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=_run)
 
@@ -738,11 +765,17 @@ def _run(options):
     """Write the page of a monitor; return the exit status."""
     resolve_output(options, (".html", ".htm", ".json"))
     _check_state(options)
+    if options.min_published is not None:  # warnings state numbers of samples
+        check_minimum(options.min_published)
+        warnings.simplefilter("ignore", UserWarning)
     # What was read is written before another process reads: no batch is lost.
     with lock_file(options.state) if options.state is not None else nullcontext():
         monitor, reading, bins = _feed_file(options)
+        if options.min_published is not None:
+            groups = {one.name: one.labels for one in reading.columns if one.role == "group"}
+            reading = reading.protect(None, groups)
         _write(monitor, options, reading, bins)
-    sentences = [reading, *monitor_findings(monitor, options.by)]
+    sentences = [reading, *monitor_findings(monitor, options.by, options.min_published)]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
     output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
@@ -850,7 +883,8 @@ def _write(monitor, options, reading, bins):
         write_text(results, options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
-        page = render_monitor(monitor, options.title, options.by, facts, reading)
+        about = options.by, facts, reading, options.min_published
+        page = render_monitor(monitor, options.title, *about)
         write_text(page, options.out)
     if options.state is not None:
         stored = {name: getattr(options, name) for name in _STORED_OPTIONS}

@@ -144,10 +144,9 @@ def add_row_options(command):
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
 
 
-def add_published_option(command, unprotected=None):
-    """Add the option that protects small counts, refused where others are printed, by name."""
+def add_published_option(command):
+    """Add the option that protects small counts."""
     command.add_argument("--min-published", type=int, help="smallest count that is published")
-    command.set_defaults(unprotected=unprotected)
 
 
 def add_tolerance_options(command):
@@ -268,11 +267,6 @@ def add_output_options(command, page=None, formats=""):
 
 def resolve_output(options, suffixes=tuple(_FORMATS)):
     """Set the default page, and check that page and JSON can be written."""
-    if getattr(options, "min_published", None) is not None and options.unprotected:
-        raise ValueError(
-            f"--min-published protects counts of a report or certificate, but not "
-            f"{options.unprotected}. Publish a report of each file, or leave the option out."
-        )
     if options.page is not None and options.out is None and options.json is None:
         options.out = Path(options.page)
     file = getattr(options, "file", Path(os.devnull))

@@ -15,11 +15,11 @@ from skfair.constraints._constraint import (
     Constraint,
     all_samples,
     check_cells,
-    constraint_docs,
     each_class,
     negatives,
     positives,
 )
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, MutualOrderGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (
@@ -278,6 +278,7 @@ class ErrorRateParity(DecisionRateParity):
 
 
 @constraint_docs
+@make_constructor
 class MeanParity(Constraint):
     r"""Equal mean predictions of all groups: numbers, or probabilities of the positive class.
 
@@ -302,20 +303,12 @@ class MeanParity(Constraint):
     metric = "mean_score_difference"
     cells = staticmethod(all_samples)
 
-    def __init__(
-        self,
-        *,
-        tolerance: NonNegative | None = None,
-        reference: Reference = "groups",
-        aggregate: Aggregate = "max",
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        self.tolerance = tolerance
-        self.reference = reference
-        self.aggregate = aggregate
-        self.attributes = attributes
-        self.min_group_size = min_group_size
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    reference: Reference = "groups"
+    aggregate: Aggregate = "max"
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
     def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable]:
         """The score of each sample.
@@ -428,6 +421,7 @@ class EqualizedOddsLoss(ConstraintOnLoss):
 
 
 @constraint_docs
+@make_constructor
 class BoundedGroupLoss(ConstraintOnLoss):
     r"""Upper bound on the mean loss of every group, and so of the worst-off one.
 
@@ -456,20 +450,13 @@ class BoundedGroupLoss(ConstraintOnLoss):
     # No rate is compared with another one, so these are no parameters here.
     reference, aggregate = "groups", "max"
 
-    def __init__(
-        self,
-        upper_bound: NonNegative,
-        *,
-        loss: LossName | Callable | None = None,
-        attributes: Literal["intersections", "each"] = "intersections",
-        min_group_size: MinGroupSize | None = None,
-    ):
-        self.upper_bound = upper_bound
-        self.loss = loss
-        self.attributes = attributes
-        self.min_group_size = min_group_size
+    upper_bound: NonNegative
+    _: KW_ONLY
+    loss: LossName | Callable | None = None
+    attributes: Literal["intersections", "each"] = "intersections"
+    min_group_size: MinGroupSize | None = None
 
-    @property
+    @property  # type: ignore[misc]
     def tolerance(self) -> float:
         """The bound, under the name that all constraints share."""
         return self.upper_bound
@@ -480,6 +467,7 @@ class BoundedGroupLoss(ConstraintOnLoss):
 # Parity between groups of the order of documents of different relevance.
 
 
+@make_constructor
 class RankingParity(DecisionRateParity):
     r"""Equal chances of two groups that their more relevant documents are ranked above the other's.
 
@@ -523,16 +511,10 @@ class RankingParity(DecisionRateParity):
     cells = staticmethod(all_samples)
     reference, aggregate = "groups", "max"
 
-    def __init__(
-        self,
-        *,
-        tolerance: NonNegative | None = None,
-        per_query: bool = False,
-        min_pairs: PositiveInt = 1,
-    ):
-        self.tolerance = tolerance
-        self.per_query = per_query
-        self.min_pairs = min_pairs
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    per_query: bool = False
+    min_pairs: PositiveInt = 1
 
     def compared_groups(self, samples: Samples) -> tuple[Groups, None]:
         """Pairs of groups with enough pairs of documents of either order; None is too small.

@@ -4,27 +4,11 @@ from typing import Protocol
 
 import numpy as np
 
-OPTIONAL_ROWS_MEMBERS = frozenset(
-    {
-        "components",
-        "correct",
-        "has_batch_majorant",
-        "events",
-        "majorant",
-        "n_events",
-        "original_multipliers",
-        "split_by_constraint",
-        "take",
-        "take_batch",
-    }
-)
-"""Members of a `SmoothConstraint` that only some solvers and problems need."""
-
 
 class SmoothConstraint(Protocol):
     """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
-    Some solvers need further members, which may be missing elsewhere (`OPTIONAL_ROWS_MEMBERS`):
+    Some solvers need further members, which may be missing elsewhere:
 
     - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
       point, for solvers that convexify; ``has_batch_majorant`` says whether mini-batches can be

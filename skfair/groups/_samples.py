@@ -217,14 +217,8 @@ class Samples(NamedTuple):
         # Number the large groups; the small ones get the code of the largest.
         positions = np.cumsum(is_large) - 1
         positions[~is_large] = positions[np.argmax(groups.counts)]
-        labels = groups.labels[is_large]
-        merged = Groups(
-            labels,
-            codes=positions[groups.codes],
-            attributes=groups.attributes,
-            multiplicity=groups.multiplicity,
-        )
-        return merged, positions[by_label]
+        codes, labels = positions[groups.codes], groups.labels[is_large]
+        return groups._replace(labels=labels, codes=codes, ranks=None), positions[by_label]
 
     def take(self, rows: np.ndarray) -> Samples:
         """Selected samples, of which every group is compared.
@@ -400,13 +394,7 @@ def merge_samples(samples, columns):
         return samples, columns
     counts = merged.pop("n_samples")
     del merged["squared_weight"]
-    groups = Groups(
-        groups.labels,
-        codes=codes,
-        attributes=groups.attributes,
-        ranks=groups.ranks,
-        multiplicity=counts,
-    )
+    groups = groups._replace(codes=codes, multiplicity=counts)
     return Samples(None, groups, counts), {name: np.asarray(one) for name, one in merged.items()}
 
 

@@ -206,7 +206,6 @@ def reliability_table(
     is_true = truth == find_positive(truth, pos_label=pos_label)
     probabilities = check_unit_range(probabilities.astype(np.float64))
     edges = make_bin_edges(probabilities, samples.weights, n_bins, strategy)
-    bins = np.searchsorted(edges[1:-1], probabilities)
     table = bin_frequencies(samples.groups, samples.weights, is_true, probabilities, edges, level)
     # One row per group and bin, named as the columns of attributes are.
     labels = samples.groups.labels

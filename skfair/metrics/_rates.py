@@ -433,22 +433,20 @@ def find_rate(rate):
 
 
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):
-    """Samples with positive weight of a classification metric, and their `confusion_cells`."""
+    """Samples with positive weight of a classification metric, and the cell of each.
+
+    Cells are those of a flat confusion matrix, 2 (true class) + predicted class.
+    """
     groups, weights, columns = merge_duplicate_rows(
         sensitive_features, sample_weight, y_true=y_true, y_pred=y_pred
     )
     samples, (y_true, y_pred) = check_metric_input(groups, weights, **columns)
-    return samples, confusion_cells(y_true, y_pred, pos_label)
-
-
-def confusion_cells(y_true, y_pred, pos_label):
-    """Cell of each sample in a flat confusion matrix, 2 (true class) + predicted class."""
     positive = find_positive(y_true, y_pred, pos_label=pos_label)
-    return 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
+    return samples, 2 * (y_true == positive).astype(np.intp) + (y_pred == positive)
 
 
 def count_confusions(samples, cells):
-    """Sum the weights of the samples by group and `confusion_cells`: `ConfusionMatrices`."""
+    """Sum the weights of the samples by group and cell: `ConfusionMatrices`."""
     rows, codes = samples.groups.memberships
     # A sample in several groups counts in each of them, and once overall.
     flat = 4 * codes + cells[rows]

@@ -34,15 +34,12 @@ def _tanh_in_place(values):
     return np.tanh(values, out=values)
 
 
-def _relu_slope(activations):
-    return np.sign(activations)  # activations are non-negative
-
-
 def _tanh_slope(activations):
     return 1.0 - activations * activations
 
 
-ACTIVATIONS = {"relu": (_relu_in_place, _relu_slope), "tanh": (_tanh_in_place, _tanh_slope)}
+# The sign of a rectified value, which is not negative, is its slope.
+ACTIVATIONS = {"relu": (_relu_in_place, np.sign), "tanh": (_tanh_in_place, _tanh_slope)}
 """Activation functions by name: one that works in place, and the slope from its values."""
 
 

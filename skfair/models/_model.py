@@ -23,6 +23,14 @@ class Model(Protocol):
     Only the model has access to X. Losses and constraints return one derivative per sample, which
     the model maps to a gradient by its parameters. So networks and linear models share all solvers.
 
+    A model may have further members: ``predict(parameters)``, the scores by the coefficients that
+    users see, where they have fewer digits, and then ``original``, the columns as passed;
+    ``batch(rows)``, the model of a training mini-batch, where training differs;
+    ``finish(parameters)``, the model of a network that predicts after the training, and its
+    parameters; ``astype(dtype)``, the same in another precision; ``kernel_columns``, X with center
+    and scale of its columns for kernels; ``rough_gram``, as ``gram`` in single precision, and
+    ``reference_gram``, that of equal weights; and ``X`` itself.
+
     Attributes
     ----------
     n_parameters : int
@@ -122,38 +130,14 @@ class Model(Protocol):
         ...
 
 
-OPTIONAL_MODEL_MEMBERS = frozenset(
-    {
-        "X",
-        "astype",
-        "batch",
-        "finish",
-        "kernel_columns",
-        "original",
-        "predict",
-        "reference_gram",
-        "rough_gram",
-    }
-)
-"""Members that a model may have: ``predict(parameters)``, the scores by the coefficients that users
-see, where they have fewer digits, and then ``original``, the columns as passed; ``batch(rows)``,
-the model of a training mini-batch, where training differs; ``finish(parameters)``, the model of a
-network that predicts after the training, and its parameters; ``astype(dtype)``, the same in another
-precision; ``kernel_columns``, X with center and scale of its columns for kernels; ``rough_gram``,
-as ``gram`` in single precision, and ``reference_gram``, that of equal weights; and X itself."""
-
-OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
-"""The same of a model that is linear in its parameters. Where a decision may flip more than once
-along a direction, as with several classes, ``lines(direction)`` are directions to search in turn,
-along each of which it flips at most once, ``orient_flips(scores, slopes)`` scores and slopes along
-such a line that are zero where a decision flips, and ``class_scores(parameters)`` the score of each
-class."""
-
-
 class LinearInParameters(Model, Protocol):
     """A model whose scores are linear in its parameters, or piecewise linear.
 
-    Decisions of such a model are searched along directions of its parameters.
+    Decisions of such a model are searched along directions of its parameters. Where a decision may
+    flip more than once along a direction, as with several classes, the model has three members
+    more: ``lines(direction)`` are directions to search in turn, along each of which it flips at
+    most once, ``orient_flips(scores, slopes)`` scores and slopes along such a line that are zero
+    where a decision flips, and ``class_scores(parameters)`` the score of each class.
     """
 
     def scores(self, direction: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,11 @@ class Blocks:
         """Numbers of rows and of columns."""
         return (len(self),) if self._is_series else (len(self), len(self.columns))
 
-    @cached_property
-    def _column_set(self):
-        return set(self.columns)
-
     def __getitem__(self, columns):
         """A column (of one label), or a table of some columns (of a list of labels)."""
         is_series = not isinstance(columns, list)
-        wanted = [columns] if is_series else columns
-        unknown = [name for name in wanted if name not in self._column_set]
+        wanted, known = [columns] if is_series else columns, set(self.columns)
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             raise KeyError(
                 f"There is no column {unknown[0]!r}; the columns are {self.columns[:20]}."

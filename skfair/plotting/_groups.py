@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skfair.groups._events import intervals_by_group, is_in_intervals
 from skfair.groups._groups import count_table
 from skfair.metrics import check_scored_members, group_report
-from skfair.metrics._group_metrics import find_group_metrics
+from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
 from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
@@ -115,7 +115,7 @@ class GroupRateDisplay(Display):
         (y_true, y_pred), params = ARGUMENTS_BY_METRIC_KIND["classification"](
             estimator, X, y, sensitive_features, pos_label
         )
-        y_proba, y_score = _find_scores(estimator, X, y, sensitive_features, metrics, params)
+        scores = _find_scores(estimator, X, y, sensitive_features, metrics, pos_label)
         return cls.from_predictions(
             y_true,
             y_pred,
@@ -123,8 +123,7 @@ class GroupRateDisplay(Display):
             metrics=metrics,
             sample_weight=sample_weight,
             ax=ax,
-            y_proba=y_proba,
-            y_score=y_score,
+            **scores,
             **params,
         )
 
@@ -270,18 +269,15 @@ class GroupRateDisplay(Display):
             self.ax_.text(1.01, height, text, transform=transform, va="center", size=7, color=INK)
 
 
-def _find_scores(estimator, X, y, sensitive_features, metrics, params):
-    """Probabilities and scores of an estimator, each None if no metric takes it."""
-    responses = {one.response for one in find_group_metrics(metrics).values()}
-    kinds = {"probabilities": "labelled_probability", "scores": "labelled_score"}
-    return [
-        ARGUMENTS_BY_METRIC_KIND[kind](estimator, X, y, sensitive_features, params["pos_label"])[0][
-            1
-        ]
-        if response in responses
-        else None
-        for response, kind in kinds.items()
-    ]
+def _find_scores(estimator, X, y, sensitive_features, metrics, pos_label):
+    """Probabilities and scores of an estimator by their arguments, those that metrics take."""
+    responses, scores = {one.response for one in find_group_metrics(metrics).values()}, {}
+    for response, kind in (("probabilities", "labelled_probability"), ("scores", "labelled_score")):
+        if response in responses:
+            respond = ARGUMENTS_BY_METRIC_KIND[kind]
+            (_, values), _ = respond(estimator, X, y, sensitive_features, pos_label)
+            scores[RESPONSES[response]] = values
+    return scores
 
 
 _SIDES = {1: "higher", -1: "lower"}
@@ -733,8 +729,7 @@ class ScoreDistributionDisplay(Display):
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
-        ax.set_xlabel(self.name)
-        ax.set_ylabel("density")
+        ax.set(xlabel=self.name, ylabel="density")
         strip_frame(ax, "top", "right")
         write_legend(ax)
         return self

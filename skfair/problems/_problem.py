@@ -29,14 +29,6 @@ MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""
 
 
-OPTIONAL_PROBLEM_MEMBERS = frozenset(
-    {"batches", "loss", "losses", "mean_weights", "single", "target"}
-)
-"""Members of a problem with samples in memory that only some solvers read: those on mini-batches
-(``batches``), on one row per gap (``single``), on convex majorants, and those that estimate step
-sizes or weigh samples."""
-
-
 def needs_subsample(problem):
     """Whether fits of a problem in memory start from a subsample."""
     return len(problem.target) > MAX_WITHOUT_SUBSAMPLE
@@ -44,6 +36,10 @@ def needs_subsample(problem):
 
 class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
+
+    Some solvers read further members of a problem with samples in memory: ``batches`` of those on
+    mini-batches, ``single`` of those on one row per gap, and ``loss``, ``losses``, ``mean_weights``
+    and ``target`` of those that majorise rows, estimate step sizes or weigh samples.
 
     Attributes
     ----------
@@ -145,7 +141,7 @@ class ConstrainedProblem(Problem):
         Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
-        point, such as :class:`Box` or :class:`Ball`; None is all of them.
+        point, such as :class:`Box`; None is all of them.
     total : float or None, default=None
         Weight that losses are a mean over. None is the weight of these samples; that of all samples
         makes the objective a part of theirs.

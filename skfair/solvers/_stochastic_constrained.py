@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from numbers import Real
 from typing import Annotated, Any, Literal, Self
@@ -163,9 +164,8 @@ class SSLALM(LoopSolver):
         return np.zeros_like(y) if self.beyond == "reset" else y * (self.u_max / length)
 
 
-def make_alm(**settings):
-    """The stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
-    return SSLALM(**({"mu": 0.0} | settings))
+make_alm = partial(SSLALM, mu=0.0)
+"""Make the stochastic linearised augmented Lagrangian method: `SSLALM` without smoothing."""
 
 
 # The direction of the ghost method, a quadratic program solved in the dual.

@@ -172,6 +172,15 @@ def _quadratic_form(rows, correlation):
     return np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0))
 
 
+def correlation_of(covariance):
+    """The correlation matrix of a covariance matrix; 0 where a variance is."""
+    errors = np.sqrt(np.diag(covariance))
+    scale = np.outer(errors, errors)
+    correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
 class _EventMeans(Estimates):
     """Weighted means of the values `x` of the samples over `events`.
 
@@ -210,12 +219,6 @@ class _EventMeans(Estimates):
         self.sizes = self.n_units.astype(np.float64)
         if self.is_weighted:
             self.sizes = self._effective_sizes(kish)
-        self._warn_of_design_effect()
-
-    def _effective_sizes(self, kish):
-        return kish
-
-    def _warn_of_design_effect(self):
         effect = float(np.max(self.n_units / self.sizes))
         if effect > _LARGE_DESIGN_EFFECT:
             warn(
@@ -223,6 +226,9 @@ class _EventMeans(Estimates):
                 f"weight (a design effect above {_LARGE_DESIGN_EFFECT:g}): limits then hold less "
                 "often than stated. Trim the largest weights, or pass a higher confidence_level."
             )
+
+    def _effective_sizes(self, kish):
+        return kish
 
     @property
     def standard_errors(self):
@@ -234,12 +240,7 @@ class _EventMeans(Estimates):
         """Correlation of the means; None if the events share no samples."""
         if self._unit_contributions is None:
             return None
-        covariance = (self._unit_contributions @ self._unit_contributions.T).toarray()
-        errors = np.sqrt(np.diag(covariance))
-        scale = np.outer(errors, errors)
-        correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
-        np.fill_diagonal(correlation, 1.0)
-        return correlation
+        return correlation_of((self._unit_contributions @ self._unit_contributions.T).toarray())
 
     def _quantile(self, level):
         """Quantile of the normal distribution, of Student's for weighted samples."""

@@ -20,6 +20,7 @@ from skfair.statistics._estimates import (
     Rates,
     check_level,
     clopper_pearson_limits,
+    correlation_of,
     pairwise_contrasts,
 )
 from skfair.utils._api import MatrixLike
@@ -543,10 +544,7 @@ def cluster_effects_and_correlation(events, values, clusters):
     covariance = (shared @ shared.T).toarray()
     if not (covariance - np.diag(np.diag(covariance))).any():
         return effects, None
-    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
-    correlation = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
-    np.fill_diagonal(correlation, 1.0)
-    return effects, correlation
+    return effects, correlation_of(covariance)
 
 
 def _correlate(draws, correlation):

@@ -8,7 +8,7 @@ from scipy import optimize, sparse, special
 from skfair.groups import Groups
 from skfair.groups._events import Events
 from skfair.statistics._bounded_means import make_estimates
-from skfair.statistics._estimates import AUCs, Estimates, Means
+from skfair.statistics._estimates import AUCs, Estimates, Means, correlation_of
 
 # Each function returns the estimates of the groups that have a value, or None if no group has one,
 # and the positions of these groups.
@@ -199,7 +199,9 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     size = max(1, round(size))
     rest = n_samples - size - n_selected
     least, most = max(0, -rest), min(size, n_selected)
-    low, high = (int(np.clip(round_(hits), least, most)) for round_ in (_floor, _ceil))
+    # Whole hits below and above; those that are whole up to rounding stay.
+    whole = np.floor(hits + 1e-9), np.ceil(hits - 1e-9)
+    low, high = np.clip(whole, least, most).astype(int).tolist()
 
     def probabilities(log_odds):
         """The counts near the mode at these odds, and their probabilities."""
@@ -246,16 +248,6 @@ def _counts_near_mode(least, most, size, n_selected, rest, log_odds):
 
 _LARGEST_LOG_ODDS = 60.0
 """Logarithm of the largest odds ratio that limits may have."""
-
-
-def _floor(hits):
-    """Largest whole number of hits; those that are whole up to rounding stay."""
-    return np.floor(hits + 1e-9)
-
-
-def _ceil(hits):
-    """Smallest whole number that is no less; those that are whole up to rounding stay."""
-    return np.ceil(hits - 1e-9)
 
 
 # Any function of the samples of a group, with limits by the bootstrap.
@@ -383,12 +375,7 @@ class BootstrapEstimates(Estimates):
             return None
         known = self.draws[~np.isnan(self.draws).any(axis=1)]
         deviations = known - known.mean(axis=0)
-        errors = np.sqrt((deviations**2).sum(axis=0))
-        scale = np.outer(errors, errors)
-        products = deviations.T @ deviations
-        correlation = np.divide(products, scale, out=np.zeros_like(scale), where=scale > 0)
-        np.fill_diagonal(correlation, 1.0)
-        return correlation
+        return correlation_of(deviations.T @ deviations)
 
     def limits(self, level):
         """Bias-corrected limits, as in `Estimates.limits`."""

@@ -129,23 +129,3 @@ except ImportError:
         )
 
     can_reuse_listener = send = open_listener
-
-__all__ = [
-    "CallbackSupportMixin",
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "StrOptions",
-    "can_reuse_listener",
-    "check_method_params",
-    "check_sample_weight",
-    "count_samples",
-    "first_tree_leaves",
-    "open_listener",
-    "safe_indexing",
-    "error_that_stops_search",
-    "send",
-    "transform_before_last_step",
-    "validate_parameter_constraints",
-    "with_callbacks",
-]

@@ -85,11 +85,3 @@ def test_every_change_that_is_shown_has_a_sentence(compare):
     assert status == 3
     shown = [one for one in results["findings"] if "it is larger in the population" in one]
     assert len(shown) == sum(pd.DataFrame(results["gaps"])["is_significant"]) > 0
-
-
-def test_monitors_refuse_the_protection_of_small_counts(tmp_path, capsys):
-    path = str(tmp_path / "a.csv")
-    TABLE.assign(d=OLD, date="2026-01-01").to_csv(path, index=False)
-    with pytest.raises(SystemExit):
-        main(["monitor", path, "--time", "date", *COLUMNS, "--min-published", "10"])
-    assert "--min-published protects counts of a report or certificate" in capsys.readouterr().err

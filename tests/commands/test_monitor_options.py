@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -181,3 +182,29 @@ def test_decisions_of_periods_that_were_read_before_are_in_the_reading(monitor):
     reading = monitor(pd.concat([first, second]), "--state", "s.json")["reading"]
     reason = "decisions of periods that were read before are not read again"
     assert reading["left_out"] == {reason: 80} and reading["n_rows"] == 160
+
+
+def test_protected_pages_of_a_growing_file_have_verdicts_and_no_count(monitor, capsys):
+    options = ["--min-published", "10", "--out", "page.html"]
+    log = pd.concat([draw_month(month, 0.5, n=100) for month in (1, 2)])
+    plain = monitor(log)
+    # Three more decisions of a woman, and one of another group.
+    added = pd.concat([log, log[-3:].assign(sex="f"), log[-1:].assign(sex="x")])
+    results, pages = [], []
+    for table in (log, added):
+        results.append(monitor(table, *options))
+        pages.append(Path("page.html").read_text(encoding="utf-8"))
+    assert results[0] == results[1] and pages[0] == pages[1] and not capsys.readouterr().err
+    numbers = {
+        *re.findall(r"\d+", re.sub(r"\d{4}-\d\d-\d\d(T[\d:.]+)?", "", json.dumps(results[0])))
+    }
+    assert numbers <= {*"012359", "05", "95", "10", "100"}  # bounds, levels, classes and batches
+    windows = [(one["n_batches"], one["verdict"]) for one in plain["windows"]]
+    assert [(one["n_batches"], one["verdict"]) for one in results[0]["windows"]] == windows
+    assert plain["verdict"] == results[0]["verdict"] and "rates" in plain
+    assert "Verdicts alone are published" in pages[0] and "<svg" not in pages[0]
+    assert results[0]["rates"] is None and results[0]["reading"]["n_rows"] is None
+    assert "sha256" not in results[0]["source"]
+    with pytest.raises(SystemExit):
+        monitor(log, "--min-published", "1")
+    assert "--min-published must be a whole number" in capsys.readouterr().err
