@@ -12,10 +12,12 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 
 from skfair._names import refuse_unknown_names
 from skfair.constraints import (
+    CONSTRAINTS,
     Constraint,
     ConstraintName,
     PartialDemographicParity,
     PartialStatisticalParity,
+    applicable_constraint_names,
     check_applies_to_numbers,
     resolve_constraints,
 )
@@ -81,14 +83,6 @@ class LinearRegressor(GroupAwareScoreMixin, RegressorMixin, ConstrainedLinearEst
 
 
 # Linear regressors trained under fairness constraints that their predictions keep.
-
-
-_CONSTRAINT_NAMES = [
-    "loss_parity",
-    "mean_parity",
-    "partial_group_auc",
-    "partial_statistical_parity",
-]
 
 
 @estimator_docs
@@ -247,10 +241,11 @@ def _check_constraint(constraint, estimator):
     """Raise for a constraint that has no meaning for a real target."""
     check_applies_to_numbers(constraint, type(estimator).__name__)
     if hasattr(constraint, "threshold"):
+        names = applicable_constraint_names("numbers")
         raise ValueError(
             f"{constraint} compares decisions at a threshold of predictions; pass "
             "PartialParityRegressor(PartialDemographicParity(threshold=...)), or one of "
-            f"{_CONSTRAINT_NAMES}."
+            f"{[name for name in names if not hasattr(CONSTRAINTS[name](), 'threshold')]}."
         )
 
 

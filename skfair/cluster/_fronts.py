@@ -286,15 +286,9 @@ class ParetoFront(Record):
 
         cheapest = self.cost[0]
         extra = self.cost - cheapest
-        return pd.DataFrame(
-            {
-                "cost": self.cost,
-                "balance": self.balance,
-                "relative_balance": self.relative_balance,
-                "share_ratio": self.share_ratio,
-                "extra_cost": extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0),
-            }
-        )
+        relative = extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0)
+        columns = {name: getattr(self, name) for name in ("cost", *_MEASURED)}
+        return pd.DataFrame(columns | {"extra_cost": relative})
 
 
 def _explain_unreachable(front, i, min_balance, min_share_ratio):

@@ -147,7 +147,8 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
             f"{_remedy(remote, cached)}"
         )
     body = _download(remote, cached)
-    _save(remote.clean(body) if remote.clean else body, cached)
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(remote.clean(body) if remote.clean else body, cached)
     return cached
 
 
@@ -210,12 +211,6 @@ def _download(remote, target):
             f"{_remedy(remote, target)}"
         )
     return body
-
-
-def _save(body, path):
-    """Write all of ``body`` to ``path`` or leave ``path`` as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(body, path)
 
 
 def _remedy(remote, target):

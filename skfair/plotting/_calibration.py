@@ -202,9 +202,7 @@ class GroupCalibrationDisplay(Display):
                 **style(k, "color", "marker", "linestyle"),
             )
         ax.plot([0, 1], [0, 1], color=INK, linestyle=":", linewidth=1, label="calibrated")
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_ylim(-0.02, 1.02)
-        ax.set_xlabel("mean predicted probability")
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="mean predicted probability")
         ax.set_ylabel("observed frequency, with 95 % interval")
         strip_frame(ax, "top", "right")
         write_legend(ax, lambda handle, label: label == "calibrated")

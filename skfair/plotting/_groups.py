@@ -729,8 +729,7 @@ class ScoreDistributionDisplay(Display):
             ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
         ax.set_ylim(bottom=0)
         ax.margins(x=0)
-        ax.set_xlabel(self.name)
-        ax.set_ylabel("density")
+        ax.set(xlabel=self.name, ylabel="density")
         strip_frame(ax, "top", "right")
         write_legend(ax)
         return self

@@ -112,8 +112,7 @@ class ConvergenceDisplay:
                 self._draw_runs(axes, log, quantity, name, index)
             if quantity in _SYMLOG_QUANTITIES:
                 _set_symlog_scale(axes, [log[quantity] for log in self.tables.values()])
-            axes.set_xlabel(self.against)
-            axes.set_ylabel(_QUANTITIES[quantity])
+            axes.set(xlabel=self.against, ylabel=_QUANTITIES[quantity])
             strip_frame(axes, "top", "right")
         self._write_legend()
         return self

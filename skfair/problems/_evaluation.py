@@ -563,23 +563,3 @@ class Box(BaseEstimator):
     def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""
         return np.clip(parameters, self.lower, self.upper)
-
-
-@make_constructor
-class Ball(BaseEstimator):
-    """Parameters of bounded Euclidean norm.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.problems._evaluation import Ball
-    >>> Ball(1.0).project(np.array([3.0, 4.0]))
-    array([0.6, 0.8])
-    """
-
-    radius: float
-
-    def project(self, parameters: np.ndarray) -> np.ndarray:
-        """The nearest point of the set."""
-        norm = np.sqrt(parameters @ parameters)
-        return parameters * (self.radius / norm) if norm > self.radius else parameters

@@ -141,7 +141,7 @@ class ConstrainedProblem(Problem):
         Constraint on the scores with its public metric, or rows alone. Solvers see its `rows`.
     region : object, default=None
         Closed convex set of model parameters, with a method ``project(parameters)`` to its nearest
-        point, such as :class:`Box` or :class:`Ball`; None is all of them.
+        point, such as :class:`Box`; None is all of them.
     total : float or None, default=None
         Weight that losses are a mean over. None is the weight of these samples; that of all samples
         makes the objective a part of theirs.
