@@ -223,13 +223,16 @@ def test_the_column_of_clusters_is_in_the_reading(tmp_path, capsys):
         "--tolerance",
         "0.4",
     ]
-    main(["certify", str(path), *OPTIONS, *options])
+    with pytest.raises(SystemExit):
+        main(["certify", str(path), *OPTIONS, *options])
+    assert "7 of 600 rows have none in 'sex', first in row 1. Pass" in capsys.readouterr().err
+    main(["certify", str(path), *OPTIONS, *options, "--missing", "exclude"])
     assert "cluster home (numbers from 0 to 299)" in capsys.readouterr().out.splitlines()[0]
-    audit = Audit.from_predictions(None, HIRED, sensitive_features=SEX, groups=np.arange(N) // 3)
+    audit = Audit.from_predictions(None, HIRED, sensitive_features=HIRED, groups=np.arange(N) // 3)
     assert audit.reading.columns[-1][:3] == ("groups", "cluster", "numbers from 0 to 199")
 
 
 def test_an_empty_label_is_printed():
     with pytest.warns(UserWarning, match="name those of groups as unknown"):
         audit = Audit.from_predictions(None, np.arange(90) % 2, sensitive_features=[*"fm", ""] * 30)
-    assert {*audit.report().frame["group"]} == {"f", "m", "''"}
+    assert {*audit.report().frame["group"]} == {"f", "m", "''", "overall"}
