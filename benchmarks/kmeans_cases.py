@@ -55,9 +55,9 @@ class Problem(NamedTuple):
 
     @property
     def box(self):
-        """Reference and ideal point of `skfair.metrics.hypervolume`."""
+        """Worst and best pair of cost and balance in which hypervolumes are computed."""
         lowest, highest = COST_RANGES[self.name]
-        return {"reference": (highest, 0.0), "ideal": (lowest, self.balance)}
+        return (highest, 0.0), (lowest, self.balance)
 
     def objectives(self, labels):
         """Cost and balance of a clustering, from their definitions."""

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skfair.constraints._bound import BoundConstraint
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import Gap, RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._sums import Sums
@@ -20,7 +21,7 @@ from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
 from skfair.metrics import METRICS, RATES
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion
-from skfair.utils._api import Reference, make_docstring_decorator
+from skfair.utils._api import Reference
 from skfair.utils._checks import (
     argument_error,
     check_tolerance,
@@ -33,95 +34,6 @@ from skfair.utils._sklearn import StrOptions
 
 if TYPE_CHECKING:
     from skfair.groups import Groups, Samples
-
-
-# Docstring entries that constraints share.
-
-
-constraint_docs = make_docstring_decorator(
-    """
-    tolerance : float or None, default=None
-        Largest gap allowed; None takes the estimator's.
-    loss : str, callable or None, default=None
-        Name in ``skfair.losses.LOSSES`` or a callable (scores, target) -> Pointwise; None takes the
-        loss that the estimator minimises. "squared" is the squared error, "absolute" the absolute
-        one, of a regressor in units of the target.
-    ratio : float or None, default=None
-        Smallest ratio allowed of two rates in place of a tolerance, as in
-        :class:`DemographicParity`.
-    """,
-    options="""
-    reference, aggregate, attributes, min_group_size
-        See :class:`Constraint`.
-    """,
-    cell_signature="""
-    Parameters
-    ----------
-    samples : Samples
-        Targets (classes -1 and +1), groups and weights.
-
-    Returns
-    -------
-    cells : dict of str to ndarray of bool, shape (n_samples,)
-        Name of a cell -> mask of its samples.
-    """,
-    terms_signature="""
-    Parameters
-    ----------
-    surrogate, loss : callable
-        As in :meth:`Constraint.terms`.
-
-    Returns
-    -------
-    terms : tuple of one callable
-        (scores, target) -> Pointwise.
-    """,
-    loss_tolerance="""
-    tolerance : float or None, default=None
-        Largest gap allowed, in units of the loss; None takes the estimator's.
-    """,
-)
-
-partial_docs = make_docstring_decorator(
-    """
-    interval : pair of floats, list of pairs, or dict of either by group, default=(0.0, 1.0)
-        ``(alpha, beta)`` selects ranks in [alpha, beta), counted from the highest score: (0.0, 0.2)
-        is the top fifth of each group. A list of pairs means their union.
-    tolerance : float in [0, 1] or None, default=None
-        Largest difference allowed; None takes the estimator's.
-    scale : {"normalized", "raw"}, default="normalized"
-        Whether the tolerance is in units of the width of the interval, or of the whole group.
-    threshold : float or None, default=None
-        Where decisions are made; None is 0 of classifiers. Of predicted numbers it must be passed.
-    min_group_size : int, "auto" or None, default=None
-        Groups with fewer samples are not compared, as in `DemographicParity`; None takes the
-        estimator's.
-    """,
-    of_rows="""
-    Parameters
-    ----------
-    ranked : RankSums
-        Events that are compared, and the scores where rows are linearised.
-    tolerance : float
-        Largest difference allowed.
-    """,
-    wide_ramp="""
-    width : float or None, default=None
-        Width of the ramp, in units of the score; of a regressor in those of its target. None is 2,
-        of a regressor 2 standard deviations of the target.
-    """,
-    narrow_ramp="""
-    width : float or None, default=None
-        Width of the ramp, in units of the score; of a regressor in those of its target. A wide one
-        differs from decisions. None is .5, of a regressor .5 standard deviations of the target.
-    """,
-    idca_paper="""
-    References
-    ----------
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
-    """,
-)
 
 
 # Cells, the samples that a constraint compares, and its events: every group within every cell.

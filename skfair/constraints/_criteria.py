@@ -15,11 +15,11 @@ from skfair.constraints._constraint import (
     Constraint,
     all_samples,
     check_cells,
-    constraint_docs,
     each_class,
     negatives,
     positives,
 )
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, MutualOrderGap
 from skfair.groups import Groups, Samples, check_groups
 from skfair.losses import (

@@ -18,11 +18,11 @@ from skfair.constraints._constraint import (
     all_samples,
     cell_events,
     each_class,
-    partial_docs,
     positives,
     resolve_tolerance,
 )
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
+from skfair.constraints._docstrings import partial_docs
 from skfair.constraints._gap import IntervalGap
 from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold

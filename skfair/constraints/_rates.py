@@ -11,10 +11,10 @@ from skfair.constraints._constraint import (
     Aggregate,
     Constraint,
     all_samples,
-    constraint_docs,
     negatives,
     positives,
 )
+from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate

@@ -332,34 +332,40 @@ X_fit : array-like or sparse matrix, default=None
     `~sklearn.frozen.FrozenEstimator`): X is compared with it, as by `skfair.audit.Audit.certify`.
 """
 
+_PAPER_TEXT = """
+.. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+   percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+"""
+
+_PARTIAL_REPORT_TEXT = """
+constraint_report_ : DataFrame
+    One row per group and threshold, with ``constraint``, ``event``, ``group`` and
+    ``threshold``; ``n``, the number of samples; ``estimate``, the share of those in the
+    interval of the group that scores above the threshold, and its ``standard_error``; and
+    ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
+    between the groups' own percentiles are shown.
+"""
+
+_WITHOUT_GUARANTEE_TEXT = """
+verdict_ : {"open"}
+    Nothing is shown of the population: certify the model on held-out data.
+guarantee_probability_ : float
+    nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
+    on the training data alone.
+guaranteed_tolerances_ : ndarray of shape (n_constraints,)
+    nan, likewise.
+tolerances_ : ndarray of shape (n_constraints,)
+    Tolerance of each constraint that was used, of a regressor in units of the target.
+tightened_tolerances_ : ndarray of shape (n_constraints,)
+    Tolerance that the training data was held to: the requested one.
+"""
+
 estimator_docs = make_docstring_decorator(
     _PARAMETER_DOCS,
     _ATTRIBUTE_DOCS,
     _FIT_DOCS,
-    paper="""
-    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
-       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
-    """,
-    partial_report="""
-    constraint_report_ : DataFrame
-        One row per group and threshold, with ``constraint``, ``event``, ``group`` and
-        ``threshold``; ``n``, the number of samples; ``estimate``, the share of those in the
-        interval of the group that scores above the threshold, and its ``standard_error``; and
-        ``gap`` and ``tolerance`` of the constraint. Where all thresholds count, those midway
-        between the groups' own percentiles are shown.
-    """,
-    without_guarantee="""
-    verdict_ : {"open"}
-        Nothing is shown of the population: certify the model on held-out data.
-    guarantee_probability_ : float
-        nan: unlike those of classifiers, tolerances of linear regressors and rankers are guaranteed
-        on the training data alone.
-    guaranteed_tolerances_ : ndarray of shape (n_constraints,)
-        nan, likewise.
-    tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance of each constraint that was used, of a regressor in units of the target.
-    tightened_tolerances_ : ndarray of shape (n_constraints,)
-        Tolerance that the training data was held to: the requested one.
-    """,
+    paper=_PAPER_TEXT,
+    partial_report=_PARTIAL_REPORT_TEXT,
+    without_guarantee=_WITHOUT_GUARANTEE_TEXT,
 )
 """Decorator that fills the placeholders of these entries in a docstring."""

@@ -19,13 +19,10 @@ from skfair.metrics._clustering import (
     balance_score,
     cluster_composition,
     cluster_share_ratios,
-    coverage,
-    group_constraint_residual,
     hypervolume,
     non_dominated_mask,
     normalized_cut,
     share_ratio_score,
-    spectral_objective,
 )
 from skfair.metrics._group_metrics import GroupMetric, get_metric_names
 from skfair.metrics._group_report import class_report, group_report
@@ -36,6 +33,11 @@ from skfair.metrics._partial import (
     partial_equalized_odds_difference,
     partial_group_auc_difference,
     partial_statistical_parity_difference,
+)
+from skfair.metrics._ranking import (
+    exposure_difference,
+    exposure_ratio,
+    ranking_parity_difference,
 )
 from skfair.metrics._rates import RATES, Rate, find_positive
 from skfair.metrics._registry import METRICS as METRICS
@@ -50,7 +52,6 @@ from skfair.metrics._regression import (
     mean_error_difference,
     mean_score_difference,
     mean_squared_error_difference,
-    ranking_parity_difference,
     wasserstein_distance_between_groups,
 )
 from skfair.metrics._scoring import get_scorer, get_scorer_names, make_scorer
@@ -70,6 +71,8 @@ __all__ = [
     "equalized_odds_ratio",
     "error_rate_ratio",
     "expected_calibration_error",
+    "exposure_difference",
+    "exposure_ratio",
     "false_positive_rate_difference",
     "false_positive_rate_ratio",
     "get_metric_names",

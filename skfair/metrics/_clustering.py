@@ -1,4 +1,4 @@
-"""Metrics of clusterings, of spectral objectives, and of Pareto fronts."""
+"""Metrics of clusterings and of Pareto fronts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from skfair.groups import check_groups
 from skfair.groups._duplicates import merge_duplicate_rows
 from skfair.groups._groups import balances_and_data_balance, count_table, smallest_share_ratios
 from skfair.groups._samples import check_metric_input, to_pandas_index
@@ -16,7 +15,7 @@ from skfair.metrics._docstrings import clustering_docs
 from skfair.metrics._rates import find_aggregate
 from skfair.metrics._registry import register_metric
 from skfair.utils._api import Agg, MatrixLike
-from skfair.utils._arrays import cluster_links, filled_node_degrees, group_constraint_basis
+from skfair.utils._arrays import cluster_links
 from skfair.utils._checks import check_choice
 
 if TYPE_CHECKING:
@@ -371,35 +370,6 @@ def normalized_cut(labels: ArrayLike, affinity: Any) -> float:
     return float(np.divide(cut, volumes, out=np.zeros(len(volumes)), where=volumes > 0).sum())
 
 
-def spectral_objective(embedding, affinity):
-    r"""Tr(H' M H) of an embedding H with M = D^-1/2 K D^-1/2: what spectral clustering maximises.
-
-    Of a clustering, h_ik = sqrt(d_i / vol(C_k)) for node i in cluster k and 0 elsewhere, it is the
-    number of clusters minus their normalised cut (Tonin et al., ICML 2025).
-    """
-    affinity = _check_square(affinity)
-    H = _check_embedding(embedding, affinity)
-    degrees, _ = filled_node_degrees(affinity)
-    # Tr(H' M H) = sum of T * (K T), with T = D^-1/2 H.
-    T = H / np.sqrt(degrees)[:, None]
-    return float(np.sum(T * (affinity @ T)))
-
-
-def group_constraint_residual(embedding, affinity, *, sensitive_features):
-    r"""Norm of C'H: residual of the constraint of equal group means in an embedding H.
-
-    C is an orthonormal basis of the columns of :math:`F = D^{-1/2} (G - 1 z')`, with D the degrees,
-    G the 0-1 membership in the groups and z their shares: H is group-fair if :math:`F'H = 0`
-    (Kleindessner et al., ICML 2019, Lemma 1). A node without edges counts as of median degree.
-    """
-    affinity = _check_square(affinity)
-    H = _check_embedding(embedding, affinity)
-    groups = check_groups(sensitive_features, len(H))
-    degrees, _ = filled_node_degrees(affinity)
-    C = group_constraint_basis(groups.codes, len(groups.labels), degrees)
-    return float(np.linalg.norm(C.T @ H))
-
-
 def _check_square(affinity):
     """Check that an affinity is square and multiplies matrices."""
     if not hasattr(affinity, "__matmul__") or isinstance(affinity, np.ndarray):
@@ -412,21 +382,13 @@ def _check_square(affinity):
     return affinity
 
 
-def _check_embedding(embedding, affinity):
-    """Check that an embedding has a row for every node of the affinity."""
-    embedding = check_array(embedding, dtype=np.float64, input_name="embedding")
-    check_consistent_length(embedding, affinity)
-    return embedding
-
-
 # Indicators that compare Pareto fronts of cost (less is better) and balance (more is better).
 
 
-def hypervolume(cost, balance, *, reference, ideal=None):
+def hypervolume(cost, balance, *, reference):
     """Area that a front dominates up to the `reference`, a just not acceptable (cost, balance).
 
-    With an `ideal` pair, the share of the box between reference and ideal; points beyond the ideal
-    are clipped to it. (E. Zitzler and L. Thiele, PPSN 1998.)
+    See E. Zitzler and L. Thiele, PPSN 1998.
     """
     if np.shape(cost) != np.shape(balance):
         raise ValueError(
@@ -435,40 +397,12 @@ def hypervolume(cost, balance, *, reference, ideal=None):
         )
     cost, balance = _check_points(np.column_stack((cost, balance)), "cost and balance")
     worst_cost, worst_balance = reference
-    # Points beyond the ideal are clipped to it.
-    if ideal is not None:
-        best_cost, best_balance = ideal
-        if not (best_cost < worst_cost and best_balance > worst_balance):
-            raise ValueError(
-                "ideal must have less cost and more balance than reference; got "
-                f"ideal={tuple(ideal)} and reference={tuple(reference)}."
-            )
-        cost, balance = np.maximum(cost, best_cost), np.minimum(balance, best_balance)
-        box = (worst_cost - best_cost) * (best_balance - worst_balance)
     # Steps of the front by ascending cost, clipped at the reference: between two neighbouring costs
     # the area is as high as the best balance so far.
     order = np.argsort(cost)
     edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
     heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance
-    area = float(np.diff(edges) @ heights)
-    return area if ideal is None else area / box
-
-
-def coverage(front_a, front_b, *, tolerance=0.0):
-    """Share of the points of `front_b` that some point of `front_a` dominates or equals.
-
-    Fronts have the columns cost and balance; `tolerance` is by how much a covering point may be
-    worse. The measure is not symmetric. (E. Zitzler and L. Thiele, PPSN 1998.)
-    """
-    cost_a, balance_a = _check_points(front_a, "front_a")
-    cost_b, balance_b = _check_points(front_b, "front_b")
-    if len(cost_b) == 0:
-        raise ValueError("front_b must have at least one point; got an empty front.")
-    # The best balance of front_a at each cost of front_b.
-    order = np.argsort(cost_a)
-    best = np.maximum.accumulate(np.append(-np.inf, balance_a[order]))
-    reached = best[np.searchsorted(cost_a[order], cost_b + tolerance, side="right")]
-    return float(np.mean(reached >= balance_b - tolerance))
+    return float(np.diff(edges) @ heights)
 
 
 def _check_points(points, name):

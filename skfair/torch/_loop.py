@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -287,15 +287,10 @@ def _needs_group_sizes(constraint):
     return is_custom or getattr(constraint, "min_group_size", None) not in (None, 1)
 
 
-class _CountedDecisions(NamedTuple):
+def _count_decisions(surrogate, scores):
     """Values of decisions, with the slopes of a smooth surrogate."""
-
-    surrogate: Callable
-
-    def __call__(self, scores):
-        """Decisions, and derivatives of the surrogate."""
-        smooth = as_pointwise(self.surrogate(scores), len(scores), "surrogate")
-        return smooth._replace(value=step_function(scores).value)
+    smooth = as_pointwise(surrogate(scores), len(scores), "surrogate")
+    return smooth._replace(value=step_function(scores).value)
 
 
 @lru_cache(maxsize=256)
@@ -312,7 +307,7 @@ def _bind_constraints(setting, labels, occupied):
     if len(np.unique(present // 2)) < max(2, len(names)):
         _warn_of_small_batch()
     surrogate = resolve_name(SURROGATES, surrogate, "surrogate")
-    surrogate = _CountedDecisions(surrogate) if count_decisions else surrogate
+    surrogate = partial(_count_decisions, surrogate) if count_decisions else surrogate
     resolved = resolve_constraints(constraint, tolerance)
     for one in resolved:
         if one.uses_features:
@@ -345,9 +340,9 @@ def _bind_to_cells(constraint, samples, surrogate, tolerance, present, n_cells):
         ((bound,),) = bind_all([constraint], [samples], *settings)
     except NothingToCompareError:
         _warn_of_small_batch()
-        return _EmptyConstraint(resolve_tolerance(constraint, tolerance))
+        return partial(_empty_constraint_value, resolve_tolerance(constraint, tolerance))
     if not len(bound.rows.lower):
-        return _EmptyConstraint(bound.tolerance)
+        return partial(_empty_constraint_value, bound.tolerance)
     return _CellConstraint(replace(bound, one_row=True), present, n_cells)
 
 
@@ -366,14 +361,9 @@ def _warn_of_small_batch():
     )
 
 
-class _EmptyConstraint(NamedTuple):
-    """A constraint that compares nothing in a batch, and so is kept by all of its tolerance."""
-
-    tolerance: float
-
-    def __call__(self, scores, cells):
-        """Value, and its slopes by the scores, (n_samples,)."""
-        return -self.tolerance, np.zeros(len(scores))
+def _empty_constraint_value(tolerance, scores, cells):
+    """Value and slopes of a constraint that compares nothing in a batch, and so is kept by all."""
+    return -tolerance, np.zeros(len(scores))
 
 
 class _CellConstraint:

@@ -9,7 +9,6 @@ import pytest
 from skfair.cluster import ParetoFront
 from skfair.cluster._base import Route
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.metrics import hypervolume
 
 
 class Built:
@@ -153,8 +152,6 @@ def test_the_hypervolume_is_the_area_of_the_staircase(front):
     # .1 high from cost 1 to 2, .2 from 2 to 4, .4 from 4 to 5
     area = 0.1 * 1 + 0.2 * 2 + 0.4 * 1
     assert front.hypervolume(reference=(5, 0)) == pytest.approx(area)
-    box = hypervolume(front.cost, front.balance, reference=(5, 0), ideal=(1, 0.5))
-    assert box == pytest.approx(area / (4 * 0.5))
 
 
 def test_the_table_has_a_row_for_every_point(front):

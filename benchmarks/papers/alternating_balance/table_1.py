@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from benchmarks.kmeans_cases import FILED_AS, MADE_HERE, REAL, SYNTHETIC, problem
-from benchmarks.papers.alternating_balance.fronts import ROUNDING
+from benchmarks.papers.alternating_balance.fronts import coverage
 from benchmarks.peers.kmeans_methods import fairness_error, vfairkm_front
 from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
@@ -18,7 +18,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Report, save_figure
 from benchmarks.timing import TimedRun, time_call
 from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
-from skfair.metrics import coverage, non_dominated_mask
+from skfair.metrics import non_dominated_mask
 
 PAPER = {  # SAfairKM, VfairKM: CPU seconds per point
     "Syn_equal_ds1": (0.80, 1.06),
@@ -134,7 +134,7 @@ def _record(name, runs, weight):
         record[f"{method} s/point"] = run.seconds / len(run.result)
         record[f"{method} balance"] = run.result[:, 1].max() / data_balance
     record["paper SAfairKM"], record["paper VfairKM"] = PAPER.get(name, (np.nan, np.nan))
-    record["coverage"] = coverage(runs["homotopy"].result, others, tolerance=ROUNDING)
+    record["coverage"] = coverage(runs["homotopy"].result, others)
     return record
 
 

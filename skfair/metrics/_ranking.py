@@ -1,0 +1,291 @@
+"""Metrics of rankings: orders of pairs of documents, and the exposure that groups get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from skfair.groups import check_groups
+from skfair.groups._events import DocumentPairs
+from skfair.groups._samples import check_metric_input
+from skfair.metrics._docstrings import ranking_docs
+from skfair.metrics._rates import gap, ratio
+from skfair.metrics._regression import mean_losses
+from skfair.utils._api import Comparison, MatrixLike
+from skfair.utils._checks import argument_error, is_int, to_floats, warn
+
+# Pairwise fairness of rankings.
+
+
+_CHUNK = 1 << 20
+"""Pairs that are evaluated at a time."""
+
+
+def ranking_parity_difference(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    query_id: ArrayLike | None = None,
+    per_query: bool = False,
+    min_pairs: int = 1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest difference of two groups' rates of being ranked above the other if more relevant.
+
+    Over pairs of documents i, j of one query with relevance :math:`y_i > y_j`,
+
+    .. math:: \max_{a \ne b} |r_{ab} - r_{ba}|, \quad r_{ab} = P(h_i > h_j \mid i \in a, j \in b).
+
+    Of tied scores neither is ranked above the other. This is what
+    :class:`skfair.constraints.RankingParity` bounds ([1]_, "pairwise equal opportunity").
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_documents,)
+        Relevance of each document to its query, a number.
+    y_score : array-like of shape (n_documents,)
+        Scores by which documents are ranked.
+    sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes)
+        Group of each document.
+    query_id : array-like of shape (n_documents,), default=None
+        Query of each document. None: all belong to one query.
+    per_query : bool, default=False
+        True compares rates within every query and takes the largest difference, False compares
+        rates over the pairs of all queries together.
+    min_pairs : int, default=1
+        Two groups are compared, in a query or in all, if there are at least so many pairs in either
+        order.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Non-negative weights of documents. The weight of a pair is the product of its two.
+
+    Returns
+    -------
+    difference : float
+        In [0, 1], 0 is fair. 0 with a single group, nan where no two groups can be compared.
+
+    Raises
+    ------
+    ValueError
+        If the inputs differ in length, or hold missing values.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta and S. Wang, "Pairwise fairness for ranking and
+       regression", AAAI 2020.
+
+    Examples
+    --------
+    >>> from skfair.metrics import ranking_parity_difference
+    >>> relevance, scores = [1, 0, 1, 0, 1, 0], [3, 1, 2, 4, 5, 2]
+    >>> group = ["a", "b", "a", "b", "b", "a"]
+    >>> query = [0, 0, 0, 0, 1, 1]
+    >>> ranking_parity_difference(
+    ...     relevance, scores, sensitive_features=group, query_id=query
+    ... )  # a above b: 2 of 4 pairs, b above a: 1 of 1
+    0.5
+    """
+    query_id = np.zeros(len(y_true)) if query_id is None else query_id  # type: ignore[arg-type]
+    samples, (relevance, scores, query) = check_metric_input(
+        sensitive_features, sample_weight, y_true=y_true, y_score=y_score, query_id=query_id
+    )
+    if len(samples.groups.names) == 1:
+        return 0.0
+    query = check_groups(query, len(query)).codes
+    pairs = DocumentPairs(relevance, query)
+    counts, totals, wins = _sum_pairs(pairs, query * per_query, samples, scores)
+    # Compare two groups only with enough pairs in both orders, never a group with itself.
+    enough = np.minimum(counts, counts.swapaxes(1, 2)) >= min_pairs
+    rates = np.divide(wins, totals, out=np.zeros(counts.shape), where=counts > 0)
+    differences = np.abs(rates - rates.swapaxes(1, 2))
+    enough[:, *np.diag_indices(counts.shape[1])] = False
+    if not enough.any():
+        warn(
+            f"No two groups have min_pairs={min_pairs} pairs of documents of one query in either "
+            "order: the difference is nan. Lower min_pairs, or pass per_query=False.",
+            UndefinedMetricWarning,
+        )
+        return float("nan")
+    return float(differences[enough].max())
+
+
+def _sum_pairs(pairs, query, samples, scores):
+    """Pairs, their weight, and that of the concordant ones, (3, n_queries, n_groups, n_groups)."""
+    groups, n_groups = samples.groups.codes, len(samples.groups.names)
+    shape = (query.max() + 1, n_groups, n_groups)
+    sums = np.zeros((3, np.prod(shape)))
+    # There may be far more pairs than documents, so they are enumerated in chunks by number.
+    for start in range(0, len(pairs), _CHUNK):
+        # A chunk of pairs, by the query and the groups of both documents.
+        better, worse = pairs[np.arange(start, min(start + _CHUNK, len(pairs)))].T
+        cells = np.ravel_multi_index((query[better], groups[better], groups[worse]), shape)
+        weights = samples.weights[better] * samples.weights[worse]
+        is_concordant = scores[better] > scores[worse]
+        for total, added in zip(sums, (None, weights, weights * is_concordant), strict=True):
+            total += np.bincount(cells, added, minlength=len(total))
+    return sums.reshape(3, *shape)
+
+
+# Exposure: the attention that documents get at their ranks.
+
+
+@ranking_docs
+def exposure_difference(
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    query_id: ArrayLike | None = None,
+    merit: ArrayLike | None = None,
+    k: int | None = None,
+    discount: str | Callable = "log",
+    method: Comparison = "between_groups",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Largest minus smallest mean exposure of a group of documents.
+
+    .. math::
+
+        \max_{g, g'} (e_g - e_{g'}), \qquad
+        e_g = \frac{E[v \mid g]}{E[m \mid g] \, / \, E[m]},
+
+    where m is the merit of a document and v the attention that it gets at its rank in its query,
+    :math:`1 / \log_2(1 + \operatorname{rank})`. Documents of equal score share the attention of
+    their ranks, as if their order were drawn. The merit of all documents is the same by default, so
+    that :math:`e_g` is the mean exposure of the documents of a group ([1]_). With a merit exposure
+    should be in proportion to it.
+
+    Parameters
+    ----------
+    {y_score, sensitive_features, query_id, merit, k, discount, method, sample_weight}
+
+    Returns
+    -------
+    difference : float
+        In units of attention, of which the first rank gets 1; 0 is fair. 0 with a single group.
+
+    Raises
+    ------
+    {ValueError}
+
+    See Also
+    --------
+    exposure_ratio : The smallest over the largest mean exposure.
+
+    References
+    ----------
+    {singh2018}
+
+    Examples
+    --------
+    The example of [1]_: relevance differs by a little, exposure by far.
+
+    >>> from skfair.metrics import exposure_difference
+    >>> relevance = [0.82, 0.81, 0.80, 0.79, 0.78, 0.77]
+    >>> group = ["m", "m", "m", "f", "f", "f"]
+    >>> round(exposure_difference(relevance, sensitive_features=group), 3)  # 0.710 - 0.391
+    0.319
+    """
+    columns = y_score, sensitive_features, query_id, merit, sample_weight
+    return gap([_group_exposures(columns, k, discount)], method)
+
+
+@ranking_docs
+def exposure_ratio(
+    y_score: ArrayLike,
+    *,
+    sensitive_features: MatrixLike,
+    query_id: ArrayLike | None = None,
+    merit: ArrayLike | None = None,
+    k: int | None = None,
+    discount: str | Callable = "log",
+    method: Comparison = "between_groups",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Smallest over largest mean exposure of a group of documents.
+
+    .. math:: \min_g e_g \, / \, \max_g e_g
+
+    with the mean exposure :math:`e_g` of :func:`exposure_difference`.
+
+    Parameters
+    ----------
+    {y_score, sensitive_features, query_id, merit, k, discount, method, sample_weight}
+
+    Returns
+    -------
+    {ratio}
+
+    Raises
+    ------
+    {ValueError}
+
+    References
+    ----------
+    {singh2018}
+
+    Examples
+    --------
+    >>> from skfair.metrics import exposure_ratio
+    >>> scores, group = [6, 5, 4, 3, 2, 1], ["m", "m", "m", "f", "f", "f"]
+    >>> round(exposure_ratio(scores, sensitive_features=group), 3)  # 0.391 / 0.710
+    0.551
+    """
+    columns = y_score, sensitive_features, query_id, merit, sample_weight
+    return ratio([_group_exposures(columns, k, discount)], method, names=["exposure"])
+
+
+def _group_exposures(columns, k, discount):
+    """Mean exposure of each group by its mean merit, and that of all documents."""
+    y_score, sensitive_features, query_id, merit, sample_weight = columns
+    query_id = np.zeros(len(y_score)) if query_id is None else query_id
+    merit = np.ones(len(y_score)) if merit is None else merit
+    samples, (scores, query, merit) = check_metric_input(
+        sensitive_features, sample_weight, y_score=y_score, query_id=query_id, merit=merit
+    )
+    scores, merit = to_floats("y_score", scores), to_floats("merit", merit)
+    everywhere = np.ones(len(scores))
+    by_group, overall = mean_losses(samples, merit, everywhere)
+    if (merit < 0.0).any() or not (by_group > 0.0).all():
+        raise argument_error(
+            "merit must not be negative, and positive for some documents of each group, since "
+            f"exposure is compared in proportion to it; the mean merits of the groups are "
+            f"{by_group.round(6).tolist()}, the smallest of a document is {merit.min():g}."
+        )
+    means, mean = mean_losses(samples, document_exposure(scores, query, k, discount), everywhere)
+    return means / (by_group / overall), mean
+
+
+def document_exposure(scores, query, k, discount):
+    """Attention of each document at its rank in its query, of ties that of their mean."""
+    if k is not None and not is_int(k, 1):
+        raise argument_error(f"k must be a number of ranks of at least 1, or None; got {k!r}.")
+    query = check_groups(query, len(query)).codes
+    # Ranks within queries, best first.
+    order = np.lexsort((-scores, query))
+    is_first = np.diff(query[order], prepend=-1) != 0
+    positions = np.arange(len(order))
+    ranks = positions - positions[is_first][np.cumsum(is_first) - 1] + 1
+    attention = _discount_ranks(discount, ranks) * (ranks <= (np.inf if k is None else k))
+    # Each of several equal scores gets the mean of their attention.
+    is_new = is_first | (np.diff(scores[order], prepend=np.nan) != 0.0)
+    tie = np.cumsum(is_new) - 1
+    exposure = np.empty(len(order))
+    exposure[order] = (np.bincount(tie, attention) / np.bincount(tie))[tie]
+    return exposure
+
+
+def _discount_ranks(discount, ranks):
+    """Attention that ranks get, from 0 to 1."""
+    if discount == "log":
+        return 1.0 / np.log2(1.0 + ranks)
+    attention = np.asarray(discount(ranks) if callable(discount) else np.nan)
+    if attention.shape != ranks.shape or not ((attention >= 0.0) & (attention <= 1.0)).all():
+        raise argument_error(
+            "discount must be 'log', or a function of an array of ranks (the first is 1) that "
+            f"returns an array of as many numbers from 0 to 1; got {discount!r}, and "
+            f"{attention!r} of it."
+        )
+    return attention.astype(np.float64)
