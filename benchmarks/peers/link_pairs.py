@@ -32,7 +32,7 @@ def link_pairs(budget):
             method: {
                 "mean degree": degree,
                 "method": method,
-                "pairs kept": np.mean([*map(_share_kept, graphs, labels[method])]),
+                "pairs kept": np.mean([*map(_share_satisfied, graphs, labels[method])]),
                 "agreement": np.mean([*map(_agreement, graphs, labels[method])]),
                 "CPU s": median_seconds(runs[method]),
             }
@@ -73,7 +73,7 @@ def _agreement(graph, labels):
     return adjusted_rand_score(graph[1], labels)
 
 
-def _share_kept(graph, labels):
+def _share_satisfied(graph, labels):
     """Share of the pairs that labels keep."""
     together, apart = (labels[pairs[:, 0]] == labels[pairs[:, 1]] for pairs in graph[3:])
     return np.mean(np.concatenate([together, ~apart]))

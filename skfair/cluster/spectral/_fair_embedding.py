@@ -112,8 +112,8 @@ def fair_embedding(
         n_products : int
             Number of columns that were multiplied by M.
         converged : bool
-            Whether the solver met its stop test; always False for "dca-admm", and for "nystroem"
-            with fewer landmarks than nodes.
+            Whether the solver met its stop test; always False for "dca-admm" without a ``tol`` of
+            :class:`DCADMM`, and for "nystroem" with fewer landmarks than nodes.
 
     Raises
     ------

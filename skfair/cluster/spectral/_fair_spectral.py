@@ -111,6 +111,8 @@ class FairSpectralClustering(FairClusterer):
         The fair embedding H.
     embedding_violation_ : float
         Distance of H from the group constraint, see :func:`fair_embedding`.
+    group_violation_ : float
+        :math:`\|F'H\|^2`, with :math:`F = D^{-1/2} (G - 1 z')` of the groups; not with landmarks.
     eigenvalues_ : ndarray of shape (n_components,)
         Ritz values of the embedding.
     affinity_matrix_ : array or sparse matrix of shape (n_samples, n_samples)

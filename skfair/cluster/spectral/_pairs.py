@@ -17,8 +17,8 @@ class Pairs(NamedTuple):
     @classmethod
     def check(cls, must_link, cannot_link, n_samples):
         """Checked pairs; None if there are none. Raises a ValueError if they contradict."""
-        joined = _check_numbers("must_link", must_link, n_samples)
-        parted = _check_numbers("cannot_link", cannot_link, n_samples)
+        joined = _read_pairs("must_link", must_link, n_samples)
+        parted = _read_pairs("cannot_link", cannot_link, n_samples)
         if not len(joined) + len(parted):
             return None
         links = sparse.coo_array((np.ones(len(joined)), joined.T), shape=(n_samples, n_samples))
@@ -71,7 +71,7 @@ class Pairs(NamedTuple):
         return [*map(tuple, self.cannot_link[first == second].tolist())]
 
 
-def _check_numbers(name, pairs, n_samples):
+def _read_pairs(name, pairs, n_samples):
     """Pairs as an array of row numbers, (n_pairs, 2)."""
     pairs = np.asarray([] if pairs is None else pairs)
     if not pairs.size:

@@ -488,6 +488,7 @@ class SpectralProblem(NamedTuple):
             "labels_": labels.copy(),
             "embedding_": embedding.embedding,
             "embedding_violation_": embedding.violation,
+            "group_violation_": self.group_violation(),
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": self.groups.summary,
@@ -499,6 +500,11 @@ class SpectralProblem(NamedTuple):
             "_means": self.means(labels, n_clusters),
             **({"affinity_matrix_": operator.affinity} if is_stored else {}),
         }
+
+    def group_violation(self):
+        """The squared norm of F'H, with F = D^(-1/2) (G - 1 z')."""
+        membership = self.sample_counts(slice(None))
+        return float(np.sum(((membership - membership.mean(axis=0)).T @ self.coordinates()) ** 2))
 
     def explain_early_stop(self, parameters):
         """Message about an embedding that has not converged; None of others."""
