@@ -170,6 +170,7 @@ def _report_changes(audits, periods, metrics, level):
     moves = None
     if units is not None and positive is not None:
         moves = count_changed_decisions(by, columns["y_pred"] == positive, period, units)
+        moves = moves if moves["n"].any() else None  # no sample is shared
     return Changes(
         frame=frame,
         gaps=gaps,

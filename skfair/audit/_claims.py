@@ -234,8 +234,8 @@ class Claim(PageReport, made_by=f"{AUDIT_CALL}.certify()"):
             sentences.append(f"Not published, but part of this claim: {self.unpublished}.")
         sentences += [self._describe_observed(), self._advise()]
         if self.shown_threshold is not None:
-            side = "at least" if self.form in LOWER_BOUNDS else "at most"
-            sentences.append(f"What is shown: {side} {self._quantity.bound(self.shown_threshold)}.")
+            bound = self._quantity.bound(self.shown_threshold)
+            sentences.append(f"The strictest bound that these data show is {bound}.")
         if self.assumption:
             sentences.append(f"This holds {self.assumption}.")
         if self.rare_outcomes:

@@ -27,11 +27,13 @@ from skfair.audit._reading import (
     check_numbers_of_file,
     check_same_notation,
     find_label,
+    holds_numbers,
     parse_column,
     place_outcomes,
     read_as,
     read_outcomes,
     refuse_headings_and_totals,
+    refuse_marks_among_numbers,
     write_labels,
 )
 from skfair.audit._report_input import check_group_size, sums_suffice, warn_of_counts
@@ -153,6 +155,11 @@ class AuditData:
             # Samples of zero weight are left out of the strata as well.
             codes = data.columns.pop("stratum")
             data.strata = strata.regroup(codes, strata.labels).rename(strata.attributes)
+        if table is None and task != "clustering":  # files are checked as they are read
+            for name in [one for one in ("y_true", "y_pred", "y_score") if one in data.columns]:
+                column = pd.Series(data.columns[name], name=names.get(name, name))
+                if holds_numbers(column):
+                    refuse_marks_among_numbers(column)
         data.task = infer_task(task, data.columns)
         if groups is not None:
             data._add_clusters(data.columns.pop("groups"), names.get("groups", "groups"))
@@ -188,7 +195,12 @@ class AuditData:
         attributes = self.unbinned.attributes
         binned = {("group", attribute_name(attributes[place], place)) for place in self.bins}
         read = []
+        # Counts that no column holds are of collections, whose rows are samples.
+        is_counted = self.samples.groups.multiplicity is not None and "weights" not in names
+        n_rows = self.n_samples if is_counted else len(self.is_used)
         for role, column in self._columns_by_role(names):
+            if is_counted and role == "count":
+                continue
             if (role, column.name) in binned:
                 read.append(read_bins(role, column, counts))
                 continue
@@ -200,7 +212,7 @@ class AuditData:
             "samples have no outcome": self.n_without_outcome,
         }
         left_out = {reason: n for reason, n in left_out.items() if n}
-        return Reading(tuple(read), len(self.is_used), self.n_samples, left_out, is_file=is_file)
+        return Reading(tuple(read), n_rows, self.n_samples, left_out, is_file=is_file)
 
     def _columns_by_role(self, names):
         """Yield the role and the entries of each column that counts, missing where unknown."""
@@ -222,6 +234,8 @@ class AuditData:
         if not self.samples.is_equally_weighted or self.samples.groups.multiplicity is not None:
             role = "weight" if self.samples.groups.multiplicity is None else "count"
             yield role, pd.Series(self.samples.weights, name=names.get("weights", role))
+        if self.clusters is not None:
+            yield "cluster", self.clusters
 
     def _check_outcomes(self):
         """Drop outcomes if none of those that count is known; raise where groups are modelled."""

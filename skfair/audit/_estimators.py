@@ -211,7 +211,8 @@ def _refuse_numbers_that_target_lacks(columns):
 
 def _is_continuous(column):
     """Whether a column holds numbers with decimals."""
-    return type_of_target(column) == "continuous"
+    # Whole numbers and booleans have none, whatever they are.
+    return column.dtype.kind not in "iub" and type_of_target(column) == "continuous"
 
 
 def find_positive_label(task, columns, pos_label):

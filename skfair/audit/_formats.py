@@ -126,6 +126,7 @@ def _render_element(element):
 def render_table(caption, note, titles, rows):
     """A table that scrolls within its frame, by keyboard too, where the page is narrow."""
     yield f'<div class="frame" role="region" aria-label="{escape(caption)}" tabindex="0"><table>'
+    note = "".join(note)  # perhaps with a part about pictures
     small = f"<small>{escape(note)}</small>" if note else ""
     yield f"<caption><span>{escape(caption)}</span>{small}</caption><thead><tr>"
     yield "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
@@ -184,12 +185,15 @@ def render_markdown(title, sections, level=1):
 
 def _render_markdown_element(element):
     """Yield the blocks of a paragraph, a list or a table."""
+    if isinstance(element, Markup):
+        return
     if isinstance(element, str):
         yield _escape_markdown(element)
     elif isinstance(element, list):
         yield "\n".join(f"- {_escape_markdown(text)}" for text in element)
     else:
         caption, note, titles, rows = element
+        note = note if isinstance(note, str) else note[0]
         yield f"**{_escape_markdown(caption)}**" + (f" {_escape_markdown(note)}" if note else "")
         lines = [
             map(_escape_markdown, titles),

@@ -82,7 +82,11 @@ def write_labels(column):
 def parse_column(column):
     """Text as the booleans or numbers that it spells; anything else unchanged."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
+        column = column.cat.remove_unused_categories()
+        parsed = parse_column(pd.Series(column.cat.categories, name=column.name))
+        if not holds_numbers(parsed):
+            return column.astype(parsed.dtype)
+        return parsed.reindex(column.cat.codes).set_axis(column.index)
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind != "string":
         return column.astype(float) if kind == "decimal" else column
@@ -202,7 +206,7 @@ def check_are_numbers(columns):
 
 def refuse_marks_among_numbers(column, remedy="leave out these rows; outcomes may be empty"):
     """Raise for nines, as in -999, further from all other numbers than these from one another."""
-    numbers = np.unique(column.dropna().astype(float))
+    numbers = np.sort(column.dropna().unique().astype(float))
     for mark in [one for one in numbers if re.fullmatch(r"-?9+\.0", str(one))]:
         others = numbers[numbers != mark]
         # Nine itself may mark a missing class.
@@ -364,7 +368,10 @@ def _describe_entry(column, row):
     entry, others = column.iloc[row], column.iloc[1:] if row == 0 else column.iloc[:-1]
     if pd.isna(entry):
         return "empty"
-    if (others == entry).any() or not len(others := others.dropna()):
+    # Most entries occur again soon.
+    if any((one == entry).any() for one in (others[:1000], others)) or not len(
+        others := others.dropna()
+    ):
         return "usual"
     if others.nunique() <= _MAX_REPEATED_LABELS and others.value_counts().min() > 1:
         return "foreign"

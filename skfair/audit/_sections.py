@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
-from skfair.audit._formats import FACT_TITLES, tabulate_facts, titled_facts
+from skfair.audit._formats import FACT_TITLES, Markup, tabulate_facts, titled_facts
 from skfair.audit._sentences import (
     RATIO,
     Quantity,
@@ -325,8 +325,9 @@ def _describe_small_groups(report):
     small = report.frame[report.frame["is_small"]]
     for attribute, rows in small.groupby("attribute", sort=False):
         sizes = rows.groupby("group", sort=False)["n"].min()
-        listed = join_names([f"{group} ({n:.0f})" for group, n in sizes.items()], 8)
-        yield f"How the model treats groups by {attribute} that are too small for a rate: {listed}."
+        listed = join_names([f"{group} (one counts {n:.0f})" for group, n in sizes.items()], 8)
+        about = f"groups by {attribute} that are too small for some rates"
+        yield f"How the model treats {about}: {listed}."
 
 
 # Sections of a report as text and tables, which every format of the page shows.
@@ -362,7 +363,7 @@ def report_sections(report):
         frame = report.frame[report.frame["attribute"] == attribute]
         tables = frame.groupby("metric", sort=False)
         yield f"By {attribute}", [_metric_table(attribute, name, rows) for name, rows in tables]
-    yield "How to read this", [_reading_notes(report)]
+    yield "How to read this", [_reading_notes(report), _PICTURE_NOTE]
 
 
 def page_facts(report):
@@ -403,7 +404,11 @@ def _impact_tables(report, metrics):
     """Tables of impact ratios with intervals: the four-fifths (80 %) rule on adverse impact."""
     for metric in metrics:
         title, meaning = describe_metric(metric)
-        name = "Impact ratios" if len(metrics) == 1 else f"Impact ratios of the {title.lower()}"
+        name = (
+            "Impact ratios"
+            if len(metrics) == 1
+            else f"Impact ratios of the {describe_quantity(metric).noun}"
+        )
         note = (
             f"{title} ({meaning}) of a group over that of the group where it is largest, as in the "
             "four-fifths (80 %) rule on adverse impact (disparate impact). Kept: the whole "
@@ -471,7 +476,7 @@ def _adverse_impact_tables(report):
     for (metric, attribute), rows in report.adverse_impact().groupby(
         ["metric", "attribute"], sort=False
     ):
-        caption = f"Adverse impact by {attribute}: {describe_metric(metric)[0].lower()}"
+        caption = f"Adverse impact by {attribute}: {describe_quantity(metric).noun}"
         titles = ("Group", "Samples", count_title(metric), *comparisons, "Shortfall")
         rows = _largest_groups(rows)
         cells = [(_adverse_impact_cells(row), False) for row in rows.to_dict("records")]
@@ -537,7 +542,7 @@ def _subgroup_tables(report):
         titles = ("Subgroup", "Samples", title, "Rest", "Difference, points")
         scale = min(0.0, rows["low"].min()), max(0.0, rows["high"].max())
         cells = [(_subgroup_cells(row, scale), False) for row in rows.to_dict("records")]
-        yield f"Subgroups that depart most: {title.lower()}", note, titles, cells
+        yield f"Subgroups that depart most: {describe_quantity(metric).noun}", note, titles, cells
 
 
 def _subgroup_cells(row, scale):
@@ -580,14 +585,15 @@ def _metric_table(attribute, name, rows):
     titles = ["Group", "Samples", title, difference_title(quantity), *["Ratio"] * has_ratio]
     reference = rows.loc[rows["is_reference"], "estimate"]
     reference = reference.iloc[0] if len(reference) else None
-    note = f"{meaning}; axis from {' to '.join(map(quantity.value, scale))}"
+    note = meaning
     if len(rows) < n_groups:
         note += f"; the {len(rows)} largest of {n_groups} groups"
+    axis = f"; axis from {' to '.join(map(quantity.value, scale))}"
     cells = [
         (_metric_cells(row, quantity, scale, reference, has_ratio), row["is_reference"])
         for row in rows.to_dict("records")
     ]
-    return f"{title} by {attribute}", note, titles, cells
+    return f"{title} by {attribute}", (note, axis), titles, cells
 
 
 def difference_title(quantity, title="Difference"):
@@ -617,6 +623,13 @@ def _axis_limits(rows):
     return (low, high) if high > low else (low, low + 1.0)
 
 
+_PICTURE_NOTE = Markup(
+    "<p>In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
+    "line is the value of the reference group, which is marked in the table.</p>"
+)
+"""Note on pictures, which are shown in HTML alone."""
+
+
 def _reading_notes(report):
     """How intervals and claims are to be read."""
     level = f"{100 * report.confidence_level:g} %"
@@ -631,11 +644,12 @@ def _reading_notes(report):
             f"{report.assumption}. Numbers of samples in groups are sums of probabilities."
         )
     return [modelled] * bool(report.assumption) + [
-        f"Every interval contains the value of the population in {level} of samples. Intervals are "
-        "Wilson's for rates (exact ones for up to three successes or failures, for ratios, and "
-        "where the level is divided among many comparisons), Student's for means (Hall's where "
-        "values are skewed), DeLong's for areas, and Newcombe's combinations for differences and "
-        "balanced accuracy. Weighted samples count as the effective number of equal weight.",
+        f"Every interval contains the value of the population in {level} of samples, or in more "
+        "where several hold together. Intervals are Wilson's for rates (exact ones for up to three "
+        "successes or failures, for ratios, and where the level is divided among many "
+        "comparisons), Student's for means (Hall's where values are skewed), DeLong's for areas, "
+        "and Newcombe's combinations for differences and balanced accuracy. Weighted samples count "
+        "as the effective number of equal weight.",
         f"Intervals of single groups hold in {level} of samples one at a time. The interval of a "
         "gap holds for all groups of one attribute and metric together. Differences, ratios and "
         "impact ratios are relative to a group that was chosen because its value is the largest in "
@@ -646,11 +660,8 @@ def _reading_notes(report):
         "procedure over the gaps of all metrics and attributes finds it above 0. For a model "
         f"without gaps, at most {100 * (1 - report.confidence_level):.3g} % of reports claim one. "
         "A gap in the tables can have an interval above 0 and still be one of many due to chance.",
-        "In pictures a bar is an interval, and the stroke in it the value of the group. The dashed "
-        "line is the value of the reference group, which is marked in the table.",
         *_describe_bootstrap(report.frame),
         small_groups_note(report.min_group_size),
-        "FairnessReport.to_frame() returns all numbers, and FairnessReport.to_json() the report.",
     ]
 
 
@@ -817,9 +828,9 @@ def _missing_count_text(report, attribute):
 
 def _summary_table(report, metric, attribute, rows):
     """Table of the rates and impact ratios of the categories of one attribute."""
-    title, meaning = describe_metric(metric)
+    (title, meaning), noun = describe_metric(metric), describe_quantity(metric).noun
     best = rows[rows["impact_ratio"] == 1.0]
-    note = f"{title}: {meaning}. Impact ratio: {title.lower()} over that of the category where it "
+    note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
     missing = _missing_count_text(report, attribute)
     note += f"is highest. {missing} applicants of unknown category are left "
     note += "out."

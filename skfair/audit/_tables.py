@@ -169,7 +169,7 @@ def group_text(group):
     return (
         _INTERSECTION_SEPARATOR.join(map(_quote_label, group))
         if isinstance(group, tuple)
-        else str(group)
+        else str(group) or "''"
     )
 
 
@@ -178,7 +178,8 @@ _INTERSECTION_SEPARATOR = " × "
 
 def _quote_label(label):
     text = str(label)
-    return repr(text) if _INTERSECTION_SEPARATOR.strip() in text or text[:1] in ("'", '"') else text
+    is_clear = _INTERSECTION_SEPARATOR.strip() not in text and text[:1] not in ("'", '"', "")
+    return text if is_clear else repr(text)
 
 
 def bonferroni_level(level, n_groups, n_tables):

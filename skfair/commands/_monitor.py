@@ -486,6 +486,8 @@ def monitor_findings(monitor, period="batch", min_published=None):
     first, last = (time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
     batches = f"{_count_batches(len(summary), 'batch')}, from {first} to {last}"
+    if period in PERIODS and period != "day":
+        batches += f" (first days of {_plural(period)})"
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
@@ -573,14 +575,13 @@ def _describe_delay(monitor, period):
     if not monitor.windows or monitor.run_length is None:
         return
     gap, delay = _find_quantity(monitor).bound(2.0 * monitor.tolerance), monitor.batches_to_alarm_
+    shown = f"is shown after {_count_batches(delay or 1, period)}"
     if delay is None:
-        longest = _count_batches(max(monitor.windows), period)
-        yield f"At this volume windows of up to {longest} do not show a gap of {gap}."
-    else:
-        yield (
-            f"At this volume a gap of {gap} is shown after {_count_batches(delay, period)} in half "
-            "of all cases, if all groups were equal and the smallest one changes."
-        )
+        shown = f"is not shown by windows of up to {_count_batches(max(monitor.windows), period)}"
+    yield (
+        f"At this volume a gap of {gap} {shown} in half of all cases, if all groups were equal and "
+        "the smallest one changes."
+    )
 
 
 def _describe_verdict(monitor, summary):

@@ -129,12 +129,12 @@ def _read_groups(options, table, missing, odds_ratio):
 def refuse_empty_groups(known):
     """Raise for samples without a group where that is an error; messages name options."""
     is_empty = None if known.labels is None else known.labels.isna().any(axis=1).to_numpy()
-    if is_empty is not None and known.treatment == "error" and is_empty.any():
+    if is_empty is not None and known.missing == "error" and is_empty.any():
         raise ValueError(
             f"Every sample needs a group, but {int(is_empty.sum()):,} of {len(is_empty):,} rows "
-            f"have none in {join_names(map(repr, known.labels))}, the first row "
+            f"have none in {join_names(map(repr, known.labels))}, first in row "
             f"{is_empty.argmax() + 1}. Pass --missing exclude to leave these samples out, or "
-            "--missing group to compare them."
+            "--missing group to compare them as a group."
         )
 
 

@@ -92,7 +92,8 @@ def bind_decisions(constraint, samples, scores):
     bound = bind_all([constraint], [samples], step_function, loss, 1.0)[0][0]
     if left_out := bound.sums.cells.empty:
         named = join_names(
-            f"{group!r} ({'' if cell == 'all' else cell + ': '}{n})"
+            f"{' × '.join(group) if isinstance(group, tuple) else group!r} "
+            f"({'' if cell == 'all' else cell + ': '}{n})"
             for (cell, group), n in left_out.items()
         )
         warn(

@@ -52,10 +52,9 @@ def warn_of_missing_marks(labels, name):
     if marks := [repr(label) for label in labels if is_like_unknown(label)]:
         warn(
             f"Labels of {name} look like missing values, but count like any other: "
-            f"{', '.join(marks)}. If their values are not known, leave these samples out; or pass "
-            "None in their place, where there is an argument 'missing', or pass the labels of "
-            "groups as 'unknown' of SensitiveFeatures, or by --unknown to a command. If they are "
-            "known, rename the labels."
+            f"{', '.join(marks)}. If they mark missing values, name those of groups as unknown of "
+            "SensitiveFeatures, or by --unknown to a command, and leave out samples with others. "
+            "If they do not, rename them."
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from skfair.audit._tables import group_text
 from skfair.monitoring._batches import (
     MIN_BLOCK,
     OutstandingSamples,
@@ -727,12 +728,12 @@ class State:
             )
             known = comparison.groups
             comparisons[name] = comparison.with_groups(names)
-            joined |= {repr(one): None for one in names if known and one not in known}
+            joined |= {repr(group_text(one)): None for one in names if known and one not in known}
         if joined:
             warn(
-                f"{join_names(joined)} did not occur in earlier batches and is compared from now "
-                f"on, once it has {settings.smallest_size} samples. A certificate needs evidence "
-                "on every group that is compared."
+                "Groups that did not occur in earlier batches are compared from now on, once they "
+                f"have {settings.smallest_size} samples: {join_names(joined)}. A certificate needs "
+                "evidence on every group that is compared."
             )
         return replace(self, attributes=groups.attributes, comparisons=comparisons)
 

@@ -221,7 +221,8 @@ def required_sample_size(
         )
     if is_one_sided and passed_rate is not None:
         raise argument_error(
-            f"rate must be None with {name}; got {rate!r}. Pass the rate of the groups as expected."
+            f"rate must be left out with {name}={bound!r}; got {rate!r}. Pass the rate that is "
+            f"expected of the groups as expected={rate!r}."
         )
     expected = _check_expected(name, bound, expected)
     if is_one_sided:

@@ -321,7 +321,7 @@ def test_a_failed_certificate_states_what_these_data_certify():
     failed = certify_model(*data, sensitive_features=groups, tolerance=0.1)
     shown = failed.shown_threshold
     assert failed.high <= shown <= 0.15 and not failed.is_shown
-    assert f"What is shown: at most {100 * shown:.3g} percentage points." in str(failed)
+    assert str(failed).endswith(f"these data show is {100 * shown:.3g} percentage points.")
     again = certify_model(*data, sensitive_features=groups, tolerance=shown)
     assert again.is_shown and again.shown_threshold is None
     # The tests of this certificate certify nothing that is much smaller.
@@ -365,7 +365,7 @@ def test_means_and_ratios_state_what_they_certify():
     assert certify_held_out(constraint="loss_parity", tolerance=failed.shown_threshold).is_shown
     failed = certify_held_out(constraint=DemographicParity(ratio=0.99))
     ratio = failed.shown_threshold
-    assert f"What is shown: at least {ratio:g}." in str(failed)
+    assert f"The strictest bound that these data show is {ratio:g}." in str(failed)
     assert certify_held_out(constraint=DemographicParity(ratio=round(ratio, 6))).is_shown
 
 

@@ -147,3 +147,9 @@ def test_many_distinct_rows_are_refused_on_the_workers(table, client, monkeypatc
     monkeypatch.setattr(_partitioned, "MAX_DISTINCT_ROWS", 1000)
     with pytest.raises(ValueError, match=r"of which there may be .*bins; pass real predictions"):
         audit(lazy, lazy[["sex", "age"]])
+
+
+@pytest.mark.slow
+def test_the_reading_of_a_collection_is_that_of_its_samples(table):
+    lazy, known = (audit(one, one["sex"]) for one in (dd.from_pandas(table, npartitions=2), table))
+    assert lazy.reading == known.reading and "count" not in str(lazy.reading)

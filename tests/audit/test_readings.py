@@ -200,3 +200,39 @@ def test_one_module_parses_cells():
     assert "_reading.py" in modules
     # Names of columns, and texts of options, are not cells.
     assert modules - {"_reading.py"} <= {"_files.py", "_predictions.py", "_monitor.py"}
+
+
+@pytest.mark.parametrize("name", ["y_true", "y_pred"])
+def test_marks_among_numbers_of_arrays_are_refused_as_those_of_files(name):
+    columns = {"y_true": np.arange(100) % 2, "y_pred": np.arange(100) % 3 % 2}
+    columns[name] = np.where(np.arange(100) < 9, -999, columns[name])
+    with pytest.raises(ValueError, match=f"{name}' holds -999.*may mark missing.*be a number; the"):
+        Audit.from_predictions(**columns, sensitive_features=[*"fm"] * 50)
+
+
+def test_the_column_of_clusters_is_in_the_reading(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    TABLE.assign(home=np.arange(N) // 2).to_csv(path, index=False)
+    options = [
+        "--prediction",
+        "d",
+        "--unknown",
+        "Unknown",
+        "--cluster",
+        "home",
+        "--tolerance",
+        "0.4",
+    ]
+    with pytest.raises(SystemExit):
+        main(["certify", str(path), *OPTIONS, *options])
+    assert "7 of 600 rows have none in 'sex', first in row 1. Pass" in capsys.readouterr().err
+    main(["certify", str(path), *OPTIONS, *options, "--missing", "exclude"])
+    assert "cluster home (numbers from 0 to 299)" in capsys.readouterr().out.splitlines()[0]
+    audit = Audit.from_predictions(None, HIRED, sensitive_features=HIRED, groups=np.arange(N) // 3)
+    assert audit.reading.columns[-1][:3] == ("groups", "cluster", "numbers from 0 to 199")
+
+
+def test_an_empty_label_is_printed():
+    with pytest.warns(UserWarning, match="name those of groups as unknown"):
+        audit = Audit.from_predictions(None, np.arange(90) % 2, sensitive_features=[*"fm", ""] * 30)
+    assert {*audit.report().frame["group"]} == {"f", "m", "''", "overall"}

@@ -224,3 +224,12 @@ def test_a_model_card_has_the_fields_of_the_template():
     assert shown["Selection rate"] == f"{100 * value['estimate']:.3g} % {interval}"
     with pytest.raises(ValueError, match="format must be one of 'markdown', 'json'"):
         report.to_model_card(format="html")
+
+
+def test_markdown_does_not_describe_pictures():
+    decisions, sex = ["G1", "G2", "G3"] * 40, [*"fm"] * 60
+    report = report_predictions(None, decisions, sensitive_features=sex)
+    page, text = report.to_html(), report.to_markdown()
+    assert "; axis from 0 % to" in page and "In pictures a bar is an interval" in page
+    assert "axis" not in text and "pictures" not in text and "of class g1" not in page
+    assert "Adverse impact by attribute 1: selection rate of class G1" in page

@@ -111,7 +111,7 @@ def test_unknown_groups_are_left_out_or_compared_or_refused(monitor, capsys):
     with pytest.raises(SystemExit):
         monitor(table, "--missing", "error")
     message = capsys.readouterr().err
-    assert "50 of 400 rows have none in 'sex', the first row 101" in message
+    assert "50 of 400 rows have none in 'sex', first in row 101" in message
     assert "at_random" not in message
 
 
