@@ -40,7 +40,6 @@ from skfair.postprocessing._events import (
     check_training_without_features,
     route_metadata,
     stratify_by_class_and_group,
-    wrapped_feature_attributes,
 )
 from skfair.postprocessing._oof import (
     Folds,
@@ -62,7 +61,7 @@ from skfair.postprocessing._rank_shift import (
 )
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
-from skfair.utils._fit import restore_on_failure
+from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
 from skfair.utils._numbers import bound_text, limit_text
 from skfair.utils._parameters import (
     OpenShare,
@@ -319,7 +318,7 @@ class PartialParityPostprocessor(
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
         fitted |= _outcome_attributes(self, ranked, guarantee, fitted)
-        store_fit(self, fitted | wrapped_feature_attributes(estimator))
+        store_fit(self, fitted | fitted_feature_attributes(estimator))
         _warn_after_fit(self, guarantee, ranked)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self

@@ -36,7 +36,7 @@ from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._api import MatrixLike, Record
 from skfair.utils._checks import check_choice, join_names, resolve_name, warn
-from skfair.utils._fit import single_threaded_blas
+from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
@@ -511,10 +511,8 @@ def _build_estimator(estimator, data, metric, labels):
     """A fitted clone whose clustering is the given one: a point of a front."""
     point = clone(estimator)
     fitted = data.label_attributes(point, labels)
-    vars(point).update(fitted | status_attributes(fitted, "feasible", False) | {"n_iter_": 0})
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(estimator, name):
-            setattr(point, name, getattr(estimator, name))
+    fitted |= status_attributes(fitted, "feasible", False) | fitted_feature_attributes(estimator)
+    vars(point).update(fitted, n_iter_=0)
     if metric == "balance":
         return point.set_params(min_balance=min(1.0, point.relative_balance_))
     return point.set_params(min_share_ratio=min(1.0, point.share_ratio_))

@@ -395,7 +395,9 @@ def hypervolume(cost, balance, *, reference):
             "cost and balance must have one entry per point of the front; got shapes "
             f"{np.shape(cost)} and {np.shape(balance)}."
         )
-    cost, balance = _check_points(np.column_stack((cost, balance)), "cost and balance")
+    cost, balance = np.asarray(cost, dtype=np.float64), np.asarray(balance, dtype=np.float64)
+    if not (np.isfinite(cost) & np.isfinite(balance)).all():
+        raise ValueError("cost and balance must be finite; got nan or inf. Leave these points out.")
     worst_cost, worst_balance = reference
     # Steps of the front by ascending cost, clipped at the reference: between two neighbouring costs
     # the area is as high as the best balance so far.
@@ -403,19 +405,6 @@ def hypervolume(cost, balance, *, reference):
     edges = np.append(np.minimum(cost[order], worst_cost), worst_cost)
     heights = np.maximum.accumulate(np.maximum(balance[order], worst_balance)) - worst_balance
     return float(np.diff(edges) @ heights)
-
-
-def _check_points(points, name):
-    """Cost and balance of a front's points as two float64 arrays."""
-    points = np.asarray(points, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2:
-        raise ValueError(
-            f"{name} must be of shape (n_points, 2), with the columns cost and balance; got "
-            f"{points.shape}."
-        )
-    if not np.isfinite(points).all():
-        raise ValueError(f"{name} must be finite; got nan or inf. Leave these points out.")
-    return points.T
 
 
 def non_dominated_mask(cost, balance):

@@ -45,7 +45,6 @@ from skfair.postprocessing._events import (
     stratify_by_class_and_group,
     warn_if_groups_predictable,
     warn_if_scores_alone,
-    wrapped_feature_attributes,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
 from skfair.postprocessing._group_models import (
@@ -78,6 +77,7 @@ from skfair.postprocessing._oof import (
 )
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import explain_conversion, text_columns, warn
+from skfair.utils._fit import fitted_feature_attributes
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
     check_method_params,
@@ -373,7 +373,7 @@ def store_rule(estimator, y, cross, rule, outcome, report, status):
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
     store_fit(
-        estimator, rule.fitted | outcome | solution | wrapped_feature_attributes(cross.final[0])
+        estimator, rule.fitted | outcome | solution | fitted_feature_attributes(cross.final[0])
     )
 
 

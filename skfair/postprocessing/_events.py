@@ -791,9 +791,3 @@ def route_metadata(estimator, base, metadata, params):
         return routed.estimator.fit, routed.get("splitter", {}).get("split", {})
     accepted = {name: value for name, value in passed.items() if has_fit_parameter(base, name)}
     return accepted | params, {}
-
-
-def wrapped_feature_attributes(base):
-    """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: getattr(base, name) for name in names if hasattr(base, name)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -134,8 +135,9 @@ def _make_network(estimator, training):
 
 def _make_loss(estimator):
     """The loss of a name, a function or a module."""
-    is_module = isinstance(estimator.loss, require_torch().nn.Module)
-    return TorchLoss(estimator.loss) if is_module else check_loss(estimator, "classes")
+    if isinstance(estimator.loss, require_torch().nn.Module):
+        return partial(_evaluate_loss, estimator.loss)
+    return check_loss(estimator, "classes")
 
 
 def _find_module(estimator, model):
@@ -608,25 +610,19 @@ def _result(evaluation, multipliers, n_iter):
 # Losses of PyTorch.
 
 
-class TorchLoss:
-    """A loss of PyTorch with ``reduction="none"``, as a loss of numpy arrays with derivatives."""
-
-    def __init__(self, loss):
-        self.loss = loss
-
-    def __call__(self, scores, target):
-        """Losses of samples with their first and second derivative by the score."""
-        torch = require_torch()
-        at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
-        # Classes are 0 and 1, as losses of PyTorch take them.
-        values = self.loss(at, torch.as_tensor((target > 0).astype(np.float64)))
-        if values.shape != at.shape:
-            raise ValueError(
-                f"loss must return one number per sample, {tuple(at.shape)}, but {self.loss} "
-                f"returns shape {tuple(values.shape)}; pass it with reduction='none'."
-            )
-        (slope,) = torch.autograd.grad(values.sum(), at, create_graph=True)
-        curvature = torch.zeros_like(at)
-        if slope.requires_grad:  # a loss that is linear in the score has no second derivative
-            (curvature,) = torch.autograd.grad(slope.sum(), at, materialize_grads=True)
-        return Pointwise(*(to_float64_array(one) for one in (values, slope, curvature)))
+def _evaluate_loss(loss, scores, target):
+    """A loss of PyTorch with ``reduction="none"``, with its derivatives by each sample's score."""
+    torch = require_torch()
+    at = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+    # Classes are 0 and 1, as losses of PyTorch take them.
+    values = loss(at, torch.as_tensor((target > 0).astype(np.float64)))
+    if values.shape != at.shape:
+        raise ValueError(
+            f"loss must return one number per sample, {tuple(at.shape)}, but {loss} "
+            f"returns shape {tuple(values.shape)}; pass it with reduction='none'."
+        )
+    (slope,) = torch.autograd.grad(values.sum(), at, create_graph=True)
+    curvature = torch.zeros_like(at)
+    if slope.requires_grad:  # a loss that is linear in the score has no second derivative
+        (curvature,) = torch.autograd.grad(slope.sum(), at, materialize_grads=True)
+    return Pointwise(*(to_float64_array(one) for one in (values, slope, curvature)))

@@ -139,12 +139,6 @@ class FlatModule:
         fixed = [tensor for tensor in self.module.parameters() if not tensor.requires_grad]
         return FlatModule(copy_module(self.module, fixed), self.output_name, modes, self.stream)
 
-    def copy_with_double_output(self):
-        """A deep copy whose output layer computes in double precision."""
-        network = self.copy()
-        network.output_layer.double()
-        return network
-
     def parameters(self, module):
         """Parameters of a module of the same architecture, (n_parameters,)."""
         other = dict(module.named_parameters())
@@ -548,7 +542,8 @@ class TorchModel:
 
     def _replace_output_layer(self, parameters, find):
         """The model with a copy of the module, and the output layer that is found, as double."""
-        network, model = self.network.copy_with_double_output(), self._replace()
+        network, model = self.network.copy(), self._replace()
+        network.output_layer.double()
         network.load(parameters)
         with network.stream:
             module, output = find(network.module, self._first_inputs)

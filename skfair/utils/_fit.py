@@ -88,6 +88,12 @@ def restore_on_failure(*, one_blas_thread: bool) -> Callable[[Decorated], Decora
 # Write files such that an error leaves the old file as it was.
 
 
+def fitted_feature_attributes(estimator):
+    """``n_features_in_`` and ``feature_names_in_`` of a fitted estimator, where it has them."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
 def write_text(text, path):
     """Write text in UTF-8, with the newlines that it has, if there is a path, and return it."""
     if path is not None:
