@@ -50,6 +50,7 @@ from benchmarks.papers.partial_fairness.tuned_idca import partial_tuned
 from benchmarks.papers.plada.time_course import erm_time_course
 from benchmarks.papers.stochastic_methods.mlp_methods import mlp_methods
 from benchmarks.papers.stochastic_methods.mlp_parity import mlp_parity
+from benchmarks.papers.stochastic_methods.penalty_barrier import penalty_barrier
 from benchmarks.peers.any_model import (
     any_model,
     any_model_peers,
@@ -161,6 +162,7 @@ BENCHMARKS = {
     "mlp-tolerance": mlp_tolerance,
     "mlp-methods": mlp_methods,
     "mlp-parity": mlp_parity,
+    "penalty-barrier": penalty_barrier,
     "network-time": network_time,
     "network-peers": network_peers,
     "step-time": step_time,

@@ -15,7 +15,7 @@ from skfair.solvers._stochastic_constrained import (
     StochasticSwitching,
     make_alm,
 )
-from skfair.solvers.literature import GDA, IPPSSG, IPPConEx, MultiplierModel, ProxyLagrangian
+from skfair.solvers.literature import GDA, IPPSSG, SPBM, IPPConEx, MultiplierModel, ProxyLagrangian
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.solvers.literature._proximal import IDCA, PLADA
 from skfair.utils._sklearn import StrOptions
@@ -33,6 +33,7 @@ SOLVERS = {
     "idca": IDCA,
     "adam-pd": AdamPrimalDual,
     "sgd": SGD,
+    "spbm": SPBM,
     "ssl-alm": SSLALM,
     "alm": make_alm,
     "ghost": StochasticGhost,

@@ -566,6 +566,8 @@ class ConstrainedObjective:
     `SGD`                   :math:`f + \rho \sum_r [v_r]_+`, a penalty without multipliers
     `SSLALM`                :math:`f + y^T c + \frac{\rho}{2} |c|^2 + \frac{\mu}{2} |x - z|^2` with
                             slack, :math:`c = v + u`; ``mu=0.0`` is ALM
+    "spbm"                  :math:`f + \sum_r \lambda_r \pi_r \varphi(v_r / \pi_r) +
+                            \frac{\mu}{2} |x - z|^2`; ``step()`` moves multipliers and widths
     `StochasticGhost`       :math:`-d^T x`, with the direction d of the mini-batch, which is biased:
                             `StochasticGhost` itself draws batches of several sizes
     `StochasticSwitching`   f where all values are at most :math:`\epsilon`, else the largest value,
@@ -626,8 +628,8 @@ class ConstrainedObjective:
         if not isinstance(self.solver, LoopSolver | StochasticGhost):
             raise ValueError(
                 "solver must be one of AdamPrimalDual, SGD, SSLALM, StochasticGhost, "
-                "StochasticSwitching, whose steps are those of an optimiser of PyTorch with "
-                f"another objective, but solver={solver!r}."
+                "StochasticSwitching or 'spbm', whose steps are those of an optimiser of PyTorch "
+                f"with another objective, but solver={solver!r}."
             )
         self.parameters = [one for one in parameters if one.requires_grad]
         smooths = getattr(self.solver, "mu", 0.0) > 0

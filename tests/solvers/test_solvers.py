@@ -85,6 +85,7 @@ def test_subgradient_solvers_come_near_on_one_nonsmooth_row(name, case, problems
 
 LONG_STEPS = {
     "adam-pd": {"learning_rate": 0.03, "dual_step": 4.0, "count_decisions": False},
+    "spbm": {"learning_rate": 0.03, "gamma": 0.5, "kappa": 0.5, "min_width": 0.02},
     "ssl-alm": {"tau": 0.05},
     "alm": {"tau": 0.05},
     "multiplier-model": {"learning_rate": 0.01},

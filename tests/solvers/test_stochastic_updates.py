@@ -18,7 +18,9 @@ from skfair.solvers import (
     StochasticSwitching,
 )
 from skfair.solvers._stochastic_constrained import ghost_direction
+from skfair.solvers.literature import SPBM
 from skfair.solvers.literature._descent import GeometricDecay
+from skfair.solvers.literature._penalty_barrier import _penalty_slope
 
 
 @pytest.fixture
@@ -94,6 +96,42 @@ def test_multipliers_of_ssl_alm_stay_bounded():
     np.testing.assert_allclose(SSLALM(u_max=10.0)._clip_norm(y), [6.0, 8.0])
     np.testing.assert_array_equal(SSLALM(u_max=10.0, beyond="reset")._clip_norm(y), [0.0, 0.0])
     np.testing.assert_array_equal(SSLALM(u_max=60.0, beyond="reset")._clip_norm(y), y)
+
+
+def test_spbm(problem):
+    """arXiv:2605.18618, with two rows, averages of two epochs and the directions of Adam."""
+    solver = SPBM(max_iter=3, learning_rate=0.1, gamma=0.5, kappa=0.8, mu=0.7, batch_size=32)
+    rng, x = check_random_state(3), problem.initial_point() + 0.5
+    steps = solver._steps(problem, x, check_random_state(3))
+    z, duals, widths = x, np.full(2, 1e-4), np.ones(2)
+    mean, square = np.zeros_like(x), np.zeros_like(x)
+
+    def slope(t):
+        return np.array([1 + one if one >= -0.5 else -1 / (4 * one) for one in t])
+
+    for k in range(5):
+        batch = problem.batches.draw(32, 16, rng).evaluate(x)
+        G, J = two_sided(batch)
+        gradient = batch.grad + (duals * slope(G / widths)) @ J + 0.7 * (x - z)
+        z = 0.5 * (z + x)
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        direction = mean / (1 - 0.9 ** (k + 1))
+        direction /= np.sqrt(square / (1 - 0.999 ** (k + 1))) + 1e-8
+        epoch = k // 2
+        gamma, kappa = (1 - 1 / (epoch**0.5 + 1 / (1 - one)) for one in (0.5, 0.8))
+        x = x - 0.1 * (1 - k / 6) * direction
+        duals = np.clip(duals * (gamma + (1 - gamma) * slope(G / widths)), 1e-4, 100.0)
+        widths = np.clip(kappa * widths + (1 - kappa) * widths / slope(G), 0.1, 1.0)
+        np.testing.assert_allclose(next(steps)[0], x, atol=1e-12)
+    assert (widths < 1.0).any() and (duals > 1e-4).any()
+
+
+def test_the_penalty_of_spbm_is_smooth_and_rises():
+    t = np.linspace(-5, 3, 801)
+    value = np.where(t >= -0.5, t + t**2 / 2, -np.log(-2 * np.minimum(t, -0.5)) / 4 - 3 / 8)
+    between = np.gradient(value, t)[1:-1]
+    np.testing.assert_allclose(between, _penalty_slope(t)[1:-1], atol=1e-2)
+    assert (_penalty_slope(t) > 0).all()
 
 
 def test_switching(problem):

@@ -460,7 +460,9 @@ def test_multipliers_follow_the_mean_of_the_values_since_the_last_step():
     assert objective(parameter.sum(), torch.tensor([2.0, 5.0])).item() == 2.0
 
 
-@pytest.mark.parametrize("solver", ["adam-pd", "ssl-alm", "alm", "ghost", "stochastic-switching"])
+@pytest.mark.parametrize(
+    "solver", ["adam-pd", "ssl-alm", "alm", "spbm", "ghost", "stochastic-switching"]
+)
 def test_loops_lower_the_gap(solver, problem):
     problem, module = problem
     train(problem, module, SGD(rho=0.0), 0.5, 100)
