@@ -451,7 +451,8 @@ class DCADMM(BaseEstimator):
             Y = image + P / alpha
             Y = Y - basis @ (basis.T @ Y)
             P = P + alpha * (image - Y)
-            primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
+            residuals = image - Y, alpha * (previous - Y)
+            primal, dual = (float(np.linalg.norm(residual)) for residual in residuals)
             if converged := max(primal, dual) <= self.tol:
                 break
             alpha = self._adapt_penalty(alpha, before if self.lagged else primal, dual)
