@@ -162,8 +162,9 @@ def _arrange_columns(audit, constraint):
     predicted = columns.get("y_score") if compares_scores else audit.find_decisions(columns)
     check_outcomes(constraint, y_true, next(iter(columns.values())))
     if predicted is None:
-        raise argument_error(
-            f"y_score must be scores, which {constraint.name} compares, but got None: pass some."
+        raise ValueError(
+            f"{constraint.name} compares scores, but there are decisions alone. Pass their scores "
+            "too; a command decides by --threshold, above which scores are positive."
         )
     per_class = arrange_for_metric(constraint, y_true, predicted, audit.task, audit.pos_label)
     has_probabilities = constraint.unit == "score" and are_probabilities(per_class[0][0][-1])

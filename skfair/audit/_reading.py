@@ -546,7 +546,7 @@ class Reading:
             names = {*one.labels} if is_class or one.role == "group" else set()
             names -= {*hidden.get(one.name, ())}
             columns.append(one._replace(labels=dict.fromkeys(sorted(names)), changed={}))
-        return Reading(tuple(columns), n_samples, n_samples, {}, is_file=self.is_file)
+        return Reading(tuple(columns), None, n_samples, {}, is_file=self.is_file)
 
     def to_dict(self) -> dict[str, Any]:
         """The reading as values that JSON can hold."""

@@ -30,7 +30,7 @@ first order, the population's gap of the last fit exceeds the measured gap by th
 tolerance, and a guarantee is false only if e is too large, whichever tolerance or point of a plane
 was chosen. The difference between the models is an error of second order: `_ERROR_FACTORS` allow
 for it. Over the points of planes e differs more, and the chosen point has a large one:
-`_SELECTION_BIAS` allows for that.
+`_SELECTION_SHARE` allows for that.
 
 This is calibrated and no theorem: ``python -m benchmarks redraws`` counts how often it fails.
 """
@@ -41,7 +41,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from skfair.constraints._bound import make_posterior
 from skfair.constraints._units import PROBABILITY
@@ -70,9 +70,9 @@ _REFUSED_ERROR_FACTOR = 1.3
 """Further factor of standard errors where the level is not reached: the search has then chosen the
 luckiest of fits, none of which has the margin that allows for it."""
 
-_SELECTION_BIAS = 0.6
-"""Standard errors by which the gap of a point that is chosen in planes exceeds the counted gap: of
-thousands of points, one is chosen whose samples are favourable."""
+_SELECTION_SHARE = 0.4
+"""Share of a risk that is left to a point that is chosen in planes: of thousands of points, one is
+chosen whose samples are favourable."""
 
 _AIMED_RISK_SHARE = 0.5
 """Share of the risk that the next tolerance aims at, so that its check is likely to succeed."""
@@ -238,13 +238,13 @@ class _Evidence:
     models without them. `training` are the mean gaps of the fits on their own training data, and
     `hidden` is by how much pooling makes gaps smaller. Apart from sampling noise, which the
     posteriors have, the population's gaps are taken to be the sum of those of the decisions and the
-    hidden ones, and no less than in training. Of many models, the chosen one has larger gaps by a
-    `selection_bias` in standard errors.
+    hidden ones, and no less than in training. Of many models, the chosen one may have no more than
+    a `share` of the risk.
     """
 
-    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, selection_bias=0.0):
+    def __init__(self, constraint, fit, scores, training, clusters, hidden=0.0, share=1.0):
         self.constraint, (self.tolerances, self.candidate) = constraint, fit
-        self.scores, self.training, self.selection_bias = scores, training, selection_bias
+        self.scores, self.training, self.share = scores, training, share
         self.posteriors = [make_posterior(one, scores, clusters) for one in constraint]
         # Unknown gaps, such as that of precision without an accepted sample, are beyond others.
         self.pooled = np.nan_to_num(constraint.gaps(scores), nan=np.inf)
@@ -316,15 +316,14 @@ class _Evidence:
         """
         multiples = np.divide(self.multiples, error_factor**2)
         rows = zip(self.posteriors, self._gap_factors(training), multiples, strict=True)
-        counted = [one.probability(factor, multiple) for one, factor, multiple in rows]
-        probabilities = ndtr(ndtri(counted) - self.selection_bias)
-        return max(0.0, 1.0 - float((1.0 - probabilities).sum()))
+        risks = [1.0 - one.probability(factor, multiple) for one, factor, multiple in rows]
+        return max(0.0, 1.0 - float(np.sum(risks)) / self.share)
 
     def limits(self, training, level):
         """Smallest tolerances that such a fit keeps with a probability each, (n_constraints,)."""
         factors = self._gap_factors(training)
         rows = zip(self.posteriors, factors, self.multiples, self.is_ratio, strict=True)
-        counted = _counted_level(level, self.selection_bias)
+        counted = _counted_level(level, self.share)
         return np.array([_find_limit(*row, counted) for row in rows])
 
     def _gap_factors(self, training):
@@ -343,7 +342,7 @@ class _Evidence:
         The gap is assumed to be optimism, which is inversely proportional to the size.
         """
         rows = list(zip(self.posteriors, self._gap_factors(training), self.multiples, strict=True))
-        counted = _counted_level(level, self.selection_bias)
+        counted = _counted_level(level, self.share)
 
         def are_certain(multiple):
             return all(
@@ -362,9 +361,9 @@ class _Evidence:
         return float(enough)
 
 
-def _counted_level(level, selection_bias):
-    """The probability of a counted gap that leaves the level to a gap with a selection bias."""
-    return float(ndtr(ndtri(level) + selection_bias))
+def _counted_level(level, share):
+    """The probability of a counted gap whose risk is a share of that at the level."""
+    return 1.0 - share * (1.0 - level)
 
 
 def _largest_certain_gap(posterior, pooled, expected, multiple, level):
@@ -515,7 +514,7 @@ class _Refits:
         if not plain.can_reach(confidence):
             return []
         planes = list(find_planes(self.fitter.problem, plain_fit))
-        excess = plain.excess(_counted_level(aim, _SELECTION_BIAS))
+        excess = plain.excess(_counted_level(aim, _SELECTION_SHARE))
         margins = tolerances - self._certain_gaps(plain, excess)
         margins = np.maximum(margins, _MIN_MARGIN_SHARE * tolerances)
         # All planes at once, and each plane where none of the points so found is certain enough.
@@ -567,7 +566,7 @@ class _Refits:
         hidden = plane.gaps[:, k] - self.constraint.gaps(scores)
         # The point keeps these tolerances however its gaps are computed: a ratio is 1 minus a gap.
         tolerances = training + _ROUNDING
-        return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_BIAS)
+        return self._make_evidence(candidate, scores, tolerances, hidden, _SELECTION_SHARE)
 
     def _certain_gaps(self, evidence, excess):
         """Largest gaps of samples left out that are certain enough, (n_constraints,)."""

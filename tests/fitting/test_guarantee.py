@@ -20,8 +20,10 @@ from skfair.fitting._guarantee import (
     _AIMED_RISK_SHARE,
     _ERROR_FACTORS,
     _REFUSED_ERROR_FACTOR,
+    _SELECTION_SHARE,
     N_FOLDS,
     _assign_folds,
+    _Evidence,
     fit_with_guarantee,
 )
 from skfair.groups import Samples, check_groups
@@ -389,6 +391,21 @@ def test_several_constraints_share_the_risk():
     shared = fit_with_guarantee(two, 0.9, make_exact_fit(groups))
     assert shared.training_tolerances[0] < single
     assert shared.probability >= 0.9
+
+
+def test_a_point_that_is_chosen_among_many_has_a_share_of_the_risk():
+    groups = np.repeat([0, 1], 3000)
+    system = bind_all(DemographicParity(), target=np.ones(6000), groups=groups)
+    scores = decisions(groups, 0.08)
+    fit, training = (system.tolerances, FittedScores(scores)), system.gaps(scores)
+    one, chosen = (
+        _Evidence(system, fit, scores, training, None, share=share)
+        for share in (1.0, _SELECTION_SHARE)
+    )
+    assert 1 - chosen.probability == pytest.approx((1 - one.probability) / _SELECTION_SHARE)
+    for level in (0.8, 0.95):
+        counted = 1 - _SELECTION_SHARE * (1 - level)
+        assert chosen.limits(training, level) == one.limits(training, counted)
 
 
 def test_gaps_of_means_fall_by_as_much_as_those_in_training():
