@@ -469,7 +469,9 @@ class PartialParityClassifier(LinearClassifier):
 
         One linear model per group without penalty, the ramp of width 1 (smoothed over a twentieth
         of that at its breakpoints), ten percentiles, a tolerance in units of whole groups, initial
-        coefficients of 0, and the surrogate's tolerance left as it is. With ``solver="sqp"`` a fit
+        coefficients of 0, and the surrogate's tolerance left as it is. Columns are standardised
+        within each group. The paper has x, gamma and gamma x as columns: the same models, but other
+        steps. With ``solver="sqp"`` a fit
         is tens of times faster and keeps the rows of (15) to 1e-5 instead of 5e-3
         (``python -m benchmarks partial-parity``, 2026-11-25).
 
