@@ -37,7 +37,12 @@ class RecordTable(NamedTuple):
         return None
 
     def save(self, run, record):
-        """Store the record of a run in place of an earlier one."""
+        """Store the record of a run in place of an earlier one.
+
+        Raises a ValueError if a key of the record is the name of a column of the run.
+        """
+        if taken := sorted(record.keys() & set(_RUN_COLUMNS)):
+            raise ValueError(f"A record must not have the keys {taken}, which name its run.")
         lines = [line for line in self._lines() if not _is_of(line, run)]
         values = (*run.key, run.settings, _commit(), date.today().isoformat())
         encoded = {key: json.dumps(_shorten(value)) for key, value in record.items()}

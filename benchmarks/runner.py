@@ -67,6 +67,7 @@ from benchmarks.peers.fair_regression import fair_regression
 from benchmarks.peers.group_rules import group_rules
 from benchmarks.peers.joint_probabilities import fold_stability, joint_gains, joint_time
 from benchmarks.peers.libraries import libraries
+from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
@@ -148,6 +149,7 @@ BENCHMARKS = {
     "embedding": embedding,
     "spectral-quality": spectral_quality,
     "spectral-fit": spectral_fit,
+    "link-pairs": link_pairs,
     "spectral-large": spectral_large,
     "spectral-tables": spectral_tables,
     "spectral-full": spectral_full,
@@ -234,6 +236,8 @@ def main(arguments):
         if not options.smallest:  # so few samples keep no bounds
             checks += report.checks
         print(f"\n== {name} ({seconds:.0f} s)\n{show(report)}", flush=True)
+        if budget.recorded_only and not report.records:
+            print("No runs are stored. Without --recorded they are made.", flush=True)
     failed = [check for check in checks if check.outcome in ("no", "median")]
     print(f"\n== {len(checks) - len(failed)} of {len(checks)} checks passed or not measurable")
     if failed:

@@ -70,7 +70,7 @@ def group_loss_gaps(budget):
     stored = load_or_run("many-groups", _group_runs(), budget, store_of(budget))
     records = [record for record in stored.values() if "epochs" in record]
     quantities = {"held-out average": "average gap (18)", "held-out error": "error"}
-    _draw_epochs(records, "model", quantities, "plada_figure_3.png")
+    _draw_epochs(records, ("fit", "model"), quantities, "plada_figure_3.png")
     checks = []
     for layers in LAYERS:
         fits = [stored.get((layers, _name("ours", alpha), 0)) for alpha in ALPHAS]
@@ -122,7 +122,7 @@ def _fit_ours(layers, name, tolerance, alpha, n_epochs):
     model = _fit(layers, train, tolerance, alpha, n_epochs)
     return {
         "model": layers,
-        "method": name,
+        "fit": name,
         **_figures(model, train, test),
         "validation accuracy": model.score(*validation[:2]),
         "active rows": 0 if tolerance is None else count_active(model),
@@ -169,16 +169,16 @@ def _fit_quietly(model, *data, **metadata):
         return model.fit(*data, **metadata)
 
 
-def _draw_epochs(records, case, quantities, file):
-    """Draw quantities over epochs, one panel each, one line per method and case."""
+def _draw_epochs(records, columns, quantities, file):
+    """Draw quantities over epochs, one panel each, one line per pair of values of two columns."""
     import matplotlib.pyplot as plt
 
     size = (5 * len(quantities), 4)
     figure, axes = plt.subplots(1, len(quantities), figsize=size, layout="constrained")
-    methods, cases = (list(dict.fromkeys(row[key] for row in records)) for key in ("method", case))
+    methods, cases = (list(dict.fromkeys(row[key] for row in records)) for key in columns)
     for (what, label), ax in zip(quantities.items(), axes, strict=True):
         for (i, method), (j, name) in product(enumerate(methods), enumerate(cases)):
-            rows = [row for row in records if row["method"] == method and row[case] == name]
+            rows = [row for row in records if [row[key] for key in columns] == [method, name]]
             style = {"color": COLORS[i], "linestyle": pick_cyclic(LINE_STYLES, j), "marker": "o"}
             heights = [row[what] for row in rows]
             ax.plot([row["epochs"] for row in rows], heights, label=f"{method}, {name}", **style)
@@ -206,7 +206,7 @@ def _fit_published(layers, method, epochs):
     model = _estimator(layers, spec, alpha=1e-3, enforcement=None, solver=solver)
     _fit_quietly(model, X, y, sensitive_features=memberships)
     figures = _figures(model, train, validation)
-    return {"model": layers, "method": method, "epochs": epochs, **figures}
+    return {"model": layers, "fit": method, "epochs": epochs, **figures}
 
 
 def _figures(model, train, new):
@@ -263,7 +263,7 @@ def ranking_pairs(budget):
             records.append({"data": data, "method": method, "epochs": epochs, **figures})
     published = [record for record in records if record["epochs"]]
     quantities = {"worst query": "largest gap of a training query", "held-out error": "error"}
-    _draw_epochs(published, "data", quantities, "plada_figure_7.png")
+    _draw_epochs(published, ("method", "data"), quantities, "plada_figure_7.png")
     ours = [record["worst query"] for record in records if record["method"] == "ours"]
     plain = [record["worst query"] for record in records if record["method"] == "plain"]
     checks = [

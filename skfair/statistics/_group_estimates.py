@@ -200,8 +200,8 @@ def _fixed_total_limits(hits, size, n_selected, n_samples, level):
     rest = n_samples - size - n_selected
     least, most = max(0, -rest), min(size, n_selected)
     # Whole hits below and above; those that are whole up to rounding stay.
-    whole = np.floor(hits + 1e-9), np.ceil(hits - 1e-9)
-    low, high = np.clip(whole, least, most).astype(int).tolist()
+    rounded = np.floor(hits + 1e-9), np.ceil(hits - 1e-9)
+    low, high = np.clip(rounded, least, most).astype(int).tolist()
 
     def probabilities(log_odds):
         """The counts near the mode at these odds, and their probabilities."""

@@ -89,11 +89,11 @@ def test_exposures_are_those_of_pandas(seed):
 def test_documents_of_weight_zero_are_absent():
     scores, group, query, weights = draw_documents(4)
     weights[::3] = 0.0
-    kept = weights > 0
-    rest = {"sensitive_features": group[kept], "query_id": query[kept]}
+    counted = weights > 0
+    rest = {"sensitive_features": group[counted], "query_id": query[counted]}
     assert exposure_difference(
         scores, sensitive_features=group, query_id=query, sample_weight=weights
-    ) == pytest.approx(exposure_difference(scores[kept], **rest, sample_weight=weights[kept]))
+    ) == pytest.approx(exposure_difference(scores[counted], **rest, sample_weight=weights[counted]))
 
 
 def test_other_discounts_and_methods():

@@ -76,7 +76,7 @@ def table_1(budget):
     The public code's pairs of updates, which "alternating" has, have different sums. In the paper
     all have one sum, as those of "alternating, equal sums". "alternating, as printed" has both
     rules of the paper: ties are kept and sums are equal. Runs are kept in
-    benchmarks/papers/recorded.
+    benchmarks/papers/recorded, except those of Bank_K10, which take an hour.
     """
     if not budget.recorded_only:
         for front in _methods(problem("Syn_unequal_ds2"), 0.01).values():

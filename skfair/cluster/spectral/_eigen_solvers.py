@@ -382,6 +382,12 @@ class DCADMM(BaseEstimator):
         changes no eigenvector.
     project_last : bool, default=False
         Whether to return an orthonormal basis of :math:`(I - CC')H` in place of the last H.
+    tol : float, default=0.0
+        Iterations end where neither residual exceeds it, and the embedding is called converged. 0
+        makes all ``n_iter``. The paper mentions a stopping rule and prints none.
+    lagged : bool, default=False
+        Whether the penalty follows the primal residual :math:`R_i = M H_i - Y_i` from before the
+        updates of iteration i, as Appendix B prints it, or that from after them.
 
     References
     ----------
@@ -403,10 +409,14 @@ class DCADMM(BaseEstimator):
     ftol: NonNegative = 1e-4
     omega: Positive = 1e-3
     project_last: bool = False
+    tol: NonNegative = 0.0
+    lagged: bool = False
 
     @classmethod
     def from_paper(cls) -> Self:
         """Settings of the paper's Appendix B, which are the defaults; it does not print omega.
+
+        ``DCADMM(lagged=True)`` has the residuals of its penalty rule to the letter, too.
 
         Returns
         -------
@@ -422,14 +432,14 @@ class DCADMM(BaseEstimator):
         tol: float,
         random_state: np.random.RandomState,
     ) -> tuple[np.ndarray, bool]:
-        """The embedding after ``n_iter`` iterations, without a certificate of convergence."""
+        """The embedding after the last iteration, and whether the residuals met ``tol``."""
         validate_params(self)
         shape = (operator.n_nodes, n_pairs)
         # M must be positive semi-definite, which that of a graph is after a shift.
         multiply = _shift_operator(operator, 1 + self.omega if operator.may_be_indefinite else 0.0)
         options = {"gtol": self.gtol, "ftol": self.ftol}
-        alpha, Y, P = self.alpha, np.zeros(shape), np.zeros(shape)
-        V = random_state.standard_normal(shape)
+        alpha, Y, P, before = self.alpha, np.zeros(shape), np.zeros(shape), 0.0
+        converged, V = False, random_state.standard_normal(shape)
         for _ in range(self.n_iter):
             # H: the dual V by L-BFGS, then the polar factor of M V.
             V = _minimize_dual(multiply, V, P, Y, alpha, options)
@@ -441,9 +451,13 @@ class DCADMM(BaseEstimator):
             Y = image + P / alpha
             Y = Y - basis @ (basis.T @ Y)
             P = P + alpha * (image - Y)
-            primal, dual = np.linalg.norm(image - Y), np.linalg.norm(alpha * (previous - Y))
-            alpha = self._adapt_penalty(alpha, primal, dual)
-        return orthonormalize(basis, H) if self.project_last else H, False
+            residuals = image - Y, alpha * (previous - Y)
+            primal, dual = (float(np.linalg.norm(residual)) for residual in residuals)
+            if converged := max(primal, dual) <= self.tol:
+                break
+            alpha = self._adapt_penalty(alpha, before if self.lagged else primal, dual)
+            before = primal
+        return orthonormalize(basis, H) if self.project_last else H, converged
 
     def _adapt_penalty(self, alpha, primal, dual):
         """The penalty that balances the primal and the dual residual."""

@@ -112,8 +112,8 @@ def fair_embedding(
         n_products : int
             Number of columns that were multiplied by M.
         converged : bool
-            Whether the solver met its stop test; always False for "dca-admm", and for "nystroem"
-            with fewer landmarks than nodes.
+            Whether the solver met its stop test; always False for "dca-admm" without a ``tol`` of
+            :class:`DCADMM`, and for "nystroem" with fewer landmarks than nodes.
 
     Raises
     ------
@@ -184,6 +184,11 @@ def embed(operator, groups, n_components, eigen_solver, tol, random_state):
     """The fair embedding of a checked affinity and encoded groups."""
     # Orthonormal group matrix C: C'H = 0 means that all groups have the same mean.
     C = group_constraint_basis(groups.codes, len(groups.labels), operator.degrees)
+    return embed_within(operator, C, n_components, eigen_solver, tol, random_state)
+
+
+def embed_within(operator, C, n_components, eigen_solver, tol, random_state):
+    """The embedding orthogonal to the orthonormal columns of C."""
     n_feasible = operator.n_nodes - C.shape[1]
     if not 1 <= n_components <= n_feasible:
         raise ValueError(

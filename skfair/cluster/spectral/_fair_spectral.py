@@ -10,19 +10,21 @@ from typing import Annotated, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
 from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
 from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
-from skfair.cluster.spectral._problem import make_spectral_problem
+from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
+from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import row_by_row
 from skfair.partitions._partitions import blocks
 from skfair.utils._api import MatrixLike, RandomState
-from skfair.utils._checks import validate_data
+from skfair.utils._checks import validate_data, warn
 from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     Positive,
@@ -109,6 +111,8 @@ class FairSpectralClustering(FairClusterer):
         The fair embedding H.
     embedding_violation_ : float
         Distance of H from the group constraint, see :func:`fair_embedding`.
+    group_violation_ : float
+        :math:`\|F'H\|^2`, with :math:`F = D^{-1/2} (G - 1 z')` of the groups; not with landmarks.
     eigenvalues_ : ndarray of shape (n_components,)
         Ritz values of the embedding.
     affinity_matrix_ : array or sparse matrix of shape (n_samples, n_samples)
@@ -195,7 +199,9 @@ class FairSpectralClustering(FairClusterer):
     array([1., 1.])
     """
 
-    __metadata_request__fit = {"sensitive_features": True}
+    __metadata_request__fit = {"sensitive_features": True} | dict.fromkeys(
+        ("must_link", "cannot_link"), UNUSED
+    )
     __metadata_request__predict = {"sensitive_features": True}
 
     n_clusters: PositiveInt = 8
@@ -227,6 +233,8 @@ class FairSpectralClustering(FairClusterer):
         y: ArrayLike | None = None,
         *,
         sensitive_features: MatrixLike | None = None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
     ) -> Self:
         """Cluster the rows of X, or the nodes of a graph.
 
@@ -241,6 +249,12 @@ class FairSpectralClustering(FairClusterer):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes), \
 default=None
             Group of each sample. None is one group of all samples, with a warning.
+        must_link, cannot_link : array-like of int, shape (n_pairs, 2), default=None
+            Row numbers of two samples that must be in one cluster, or in different clusters. Linked
+            samples have equal coordinates ``D^(-1/2) H``: they are more columns of the constraint.
+            Pairs need ``assign_labels="ncut"``, no landmarks, and an ``eigen_solver`` that is exact
+            for them: "auto", "block-lanczos", "chebyshev" or "nullspace". They are of rows of the
+            complete X and are not routed to the fits of a cross-validation.
 
         Returns
         -------
@@ -259,6 +273,7 @@ default=None
         """
         validate_params(self)
         problem = make_spectral_problem(self, X, sensitive_features)
+        problem = add_pairs(self, problem, must_link, cannot_link)
         random_state = check_random_state(self.random_state)
         # Callbacks see every round of the search.
         rounds = RoundReporter(self, X, problem.lacks_groups)
@@ -267,6 +282,13 @@ default=None
         otherwise = "" if self.assign_labels == "ncut" else ", or use assign_labels='ncut'"
         advice = f"Use a smaller min_balance or fewer clusters{otherwise}."
         cut_short = problem.explain_early_stop(self)
+        pairs = getattr(problem, "pairs", None)
+        if pairs is not None and (broken := pairs.find_broken(fitted["labels_"])):
+            warn(
+                f"The pairs {broken} of cannot_link are in one cluster: other pairs leave no other "
+                "one. Use more clusters or fewer pairs.",
+                InfeasibleConstraintWarning,
+            )
         return store_clusters(self, X, problem, fitted, rounds, advice, cut_short)
 
     @row_by_row(lambda self: np.empty(0, dtype=np.int32))

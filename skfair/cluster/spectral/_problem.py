@@ -20,15 +20,20 @@ from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._starts import RunSettings
-from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
+from skfair.cluster.spectral._eigen_solvers import (
+    NormalizedAffinity,
+    RBFAffinity,
+    orthonormalize,
+)
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
     Affinity,
     FairEmbedding,
-    embed,
+    embed_within,
     fix_signs,
     warn_of_no_clusters,
 )
+from skfair.cluster.spectral._pairs import Pairs
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.groups import Groups
 from skfair.groups._groups import (
@@ -46,6 +51,7 @@ from skfair.partitions._partitions import (
     random_keys,
     sampling_rates,
 )
+from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import warn
 
 # Spectral clustering through landmarks, for partitioned data or many samples.
@@ -424,6 +430,7 @@ class SpectralProblem(NamedTuple):
     lacks_groups: bool = False  # a balance is requested, but there are no two groups
     embedding: FairEmbedding | None = None
     group_positions: np.ndarray | slice = slice(None)  # of the groups in the order of their labels
+    pairs: Pairs | None = None
 
     largest_weight = 1.0  # every node counts the same
 
@@ -446,7 +453,10 @@ class SpectralProblem(NamedTuple):
         n_components = parameters.n_components or parameters.n_clusters
         solver, tol = parameters.eigen_solver, parameters.eigen_tol
         operator, n_nodes = self.operator, self.operator.n_nodes
-        embedding = embed(operator, self.groups, n_components, solver, tol, random_state)
+        C = group_constraint_basis(self.groups.codes, len(self.groups.labels), operator.degrees)
+        if self.pairs is not None:  # nodes that must be in one cluster have equal coordinates
+            C = np.hstack([C, orthonormalize(C, self.pairs.columns(operator.degrees))])
+        embedding = embed_within(operator, C, n_components, solver, tol, random_state)
         loops = operator.loop_shares()
         # Eigenvalues sum to the trace of M; the first is 1. Where all nodes are equally similar the
         # others are equal: 0 with loops like the other edges, negative without loops.
@@ -478,6 +488,7 @@ class SpectralProblem(NamedTuple):
             "labels_": labels.copy(),
             "embedding_": embedding.embedding,
             "embedding_violation_": embedding.violation,
+            "group_violation_": self.group_violation(),
             "eigenvalues_": embedding.eigenvalues,
             "objective_": normalized_cut(labels, operator.affinity),
             "groups_": self.groups.summary,
@@ -489,6 +500,11 @@ class SpectralProblem(NamedTuple):
             "_means": self.means(labels, n_clusters),
             **({"affinity_matrix_": operator.affinity} if is_stored else {}),
         }
+
+    def group_violation(self):
+        """The squared norm of F'H, with F = D^(-1/2) (G - 1 z')."""
+        membership = self.sample_counts(slice(None))
+        return float(np.sum(((membership - membership.mean(axis=0)).T @ self.coordinates()) ** 2))
 
     def explain_early_stop(self, parameters):
         """Message about an embedding that has not converged; None of others."""
@@ -533,6 +549,22 @@ def _warn_of_graph(estimator, X):
             "its rows for features of the samples. Pass affinity='precomputed' if X holds the "
             "affinities of the samples, such as the weights of edges."
         )
+
+
+def add_pairs(estimator, problem, must_link, cannot_link):
+    """The problem with pairs. Raises a ValueError for pairs or parameters that do not allow it."""
+    if must_link is None and cannot_link is None:
+        return problem
+    solver = estimator.eigen_solver
+    exact = ("auto", "block-lanczos", "chebyshev", "nullspace")
+    if isinstance(problem, LandmarkProblem) or estimator.assign_labels != "ncut":
+        wrong = "have no landmarks, no partitioned data and assign_labels='ncut'"
+    elif not (isinstance(solver, str) and solver in exact):
+        wrong = f"have one of the eigen_solver {list(exact)}, got {solver!r}"
+    else:
+        pairs = Pairs.check(must_link, cannot_link, problem.operator.n_nodes)
+        return problem._replace(pairs=pairs)
+    raise ValueError(f"Fits with must_link or cannot_link must {wrong}. Leave out the pairs.")
 
 
 def make_spectral_problem(estimator, X, sensitive_features):

@@ -143,6 +143,15 @@ class NcutSearch(NamedTuple):
         clustering = _build_clustering(operator.affinity, labels, runs.n_clusters, groups)
         _descend(graph, members, clustering, _no_bounds(clustering.counts))
         _assign_isolated(clustering, groups.codes, np.flatnonzero(operator.isolated))
+        if problem.pairs is not None:
+            # Nodes of pairs go where the pairs are kept, and then stay: none of infinite degree may
+            # leave its cluster, and flows and exchanges are those of the other nodes.
+            nodes, labels = problem.pairs.nodes, problem.pairs.assign(clustering)
+            clustering = _build_clustering(operator.affinity, labels, runs.n_clusters, groups)
+            graph.degrees[nodes] = np.inf
+            members = [np.setdiff1d(rows, nodes) for rows in members]
+            members = [rows for rows in members if len(rows)]
+            _descend(graph, members, clustering, _no_bounds(clustering.counts))
         return cls(graph, members, clustering)
 
     @property
@@ -207,7 +216,8 @@ class NcutSearch(NamedTuple):
     def iterate_within(self, limits, problem, random_state):
         """The cheapest of searches after random moves of few nodes; they keep limits."""
         operator, groups, counts = problem.operator, problem.groups, self.clustering.counts
-        if operator.n_nodes > MAX_ITERATED_SAMPLES or operator.isolated.any():
+        is_large = operator.n_nodes > MAX_ITERATED_SAMPLES
+        if is_large or operator.isolated.any() or problem.pairs is not None:
             return self
         # The normalised cut is a k-means cost, up to a constant: that of masses d_i and of kernel
         # K_ij / (d_i d_j) plus 1 / d_i on the diagonal (Dhillon, Guan and Kulis 2004).

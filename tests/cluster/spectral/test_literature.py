@@ -68,6 +68,8 @@ def test_the_paper_s_settings():
         "ftol": 1e-4,
         "omega": 1e-3,
         "project_last": False,
+        "tol": 0.0,
+        "lagged": False,
     }
     assert SFSC.from_paper().get_params() == {"sigma": "norm", "ncv_per_pair": None}
 
@@ -132,6 +134,44 @@ def test_images_of_the_embedding_become_feasible_and_the_embedding_does_not():
     assert last_image < 1e-6 < image
     assert last_excess > excess > 5e-4
     assert residuals(5, project_last=True)[1] < 1e-12
+
+
+def test_dc_admm_stops_at_its_tolerance():
+    operator = NormalizedAffinity(rbf_kernel(ROWS, gamma=0.5))
+    basis = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees)
+
+    def solve(n_iter, tol):
+        return DCADMM(n_iter=n_iter, tol=tol)(operator, basis, 3, None, np.random.RandomState(0))
+
+    (H, converged), (last, _), (_, is_short) = solve(30, 0.07), solve(30, 0.0), solve(1, 0.07)
+    assert converged and not is_short and not np.array_equal(H, last)
+
+
+def test_the_penalty_follows_the_residual_that_the_paper_prints_if_lagged():
+    """Before the first iteration R is 0, so that the penalty is halved and not doubled."""
+    operator = NormalizedAffinity(rbf_kernel(ROWS, gamma=0.5))
+    basis, seen = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees), []
+
+    class Watched(DCADMM):
+        def _adapt_penalty(self, alpha, primal, dual):
+            seen.append(primal)
+            return super()._adapt_penalty(alpha, primal, dual)
+
+    for lagged in (False, True):
+        solver = Watched(n_iter=3, lagged=lagged)
+        solver(operator, basis, 3, None, np.random.RandomState(0))
+    assert seen[3] == 0.0 and seen[4] == pytest.approx(seen[0])
+
+
+def test_group_violation_is_the_printed_norm():
+    model = FairSpectralClustering(2, eigen_solver="dca-admm", affinity="precomputed")
+    with pytest.warns(UserWarning):
+        model.set_params(random_state=0).fit(GRAPH, sensitive_features=GROUPS)
+    membership = np.eye(2)[GROUPS] - np.eye(2)[GROUPS].mean(axis=0)
+    degrees = np.asarray(GRAPH.sum(axis=0)).ravel()
+    F = membership / np.sqrt(degrees)[:, None]
+    assert model.group_violation_ == pytest.approx(np.sum((F.T @ model.embedding_) ** 2))
+    assert model.group_violation_ > 0.0
 
 
 def test_the_penalty_follows_the_larger_residual_and_stays_below_one():

@@ -1,0 +1,165 @@
+"""The records that pages and docstrings name exist, and have the numbers of the pages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import record_tables
+from benchmarks.kmeans_cases import SYNTHETIC
+from benchmarks.papers.alternating_balance import table_1
+from benchmarks.papers.alternating_balance.fronts import coverage
+from benchmarks.papers.dc_admm import spectral_tables
+from benchmarks.papers.index import PAPERS
+from benchmarks.record_tables import RecordTable
+from benchmarks.runner import BENCHMARKS, main, run
+from benchmarks.timing import FULL
+
+ROOT = Path(__file__).parents[2]
+RECORDED = FULL._replace(recorded_only=True)
+FOLDER = ROOT / "benchmarks" / "papers" / "recorded"
+FINDINGS = " ".join(entry.finding for paper in PAPERS for entry in paper.entries)
+NAMED = sorted(
+    name for name, benchmark in BENCHMARKS.items() if "papers/recorded" in (benchmark.__doc__ or "")
+)
+STUDIES = {  # tables of records by benchmark
+    "erm-time-course": ("erm-time-course", "erm-time-course-rate"),
+    "many-clusters": ("many-clusters",),
+    "many-groups": ("many-groups",),
+    "partial-networks": ("partial-networks",),
+    "ranking-pairs": ("ranking-pairs",),
+    "spectral-full": ("spectral-full", "spectral-tables"),
+    "table-1": ("table-1",),
+}
+OTHERS = {"optimum"}  # named by a page, not by a docstring
+
+
+@pytest.fixture(autouse=True)
+def use_stored_records(monkeypatch):
+    monkeypatch.setattr(record_tables, "FOLDER", FOLDER)
+
+
+def text(number):
+    return f"{number:.2f}".removeprefix("0")
+
+
+def test_every_table_of_records_belongs_to_a_benchmark_that_names_it():
+    assert sorted(STUDIES) == NAMED
+    studies = {study for names in STUDIES.values() for study in names} | OTHERS
+    assert {path.stem for path in FOLDER.glob("*.csv")} == studies
+    page = (ROOT / "doc" / "papers.rst").read_text(encoding="utf-8")
+    assert all(f'"{name}"' in page for name in (*NAMED, *OTHERS))
+
+
+@pytest.mark.parametrize(
+    "name", ["many-clusters", "many-groups", "optimum", "partial-networks", "ranking-pairs"]
+)
+def test_recorded_shows_runs(name):
+    """Others are compared with pages below, and erm-time-course in test_papers.py."""
+    assert run(name, RECORDED).records
+
+
+def test_a_command_without_records_says_so(capsys):
+    main(["--recorded", "partial-tuned"])
+    assert "No runs are stored" in capsys.readouterr().out
+
+
+def test_numbers_of_group_gaps():
+    records = {(row["model"], row["fit"], row["epochs"]): row for row in _load("many-groups")}
+    rows = {
+        method: [records["5 layers", method, epochs] for epochs in (5, 25)]
+        for method in ("PLADA, (18)", "multiplier model")
+    }
+    for column in ("held-out average", "held-out error"):
+        plada, model = ([text(row[column]) for row in of_method] for of_method in rows.values())
+        if column == "held-out average":
+            assert "{} and {} against {} and {}".format(*plada, *model) in FINDINGS
+        else:
+            assert "{}, {} against {}, {}".format(*model, *plada) in FINDINGS
+
+
+def test_numbers_of_ranking_pairs():
+    worst = {
+        (record["method"], record["epochs"]): text(record["worst query"])
+        for record in run("ranking-pairs", RECORDED).records
+    }
+    plada, model = (
+        [worst[method, epochs] for epochs in (1, 10)] for method in ("PLADA", "multiplier model")
+    )
+    assert "({}, {} against {}, {})".format(*plada, *model) in FINDINGS
+
+
+def test_numbers_of_large_kernels():
+    seconds = {}
+    for line in RecordTable("spectral-full")._lines():
+        seconds.setdefault(line["method"], []).append(float(line["CPU s"]))
+    ends = [
+        f"{min(seconds[method]):.0f} to {max(seconds[method]):.0f}"
+        for method in ("default", "s-FSC", "DC-ADMM")
+    ]
+    expected = "{} CPU seconds by the default, {} by s-FSC and {} by DC-ADMM"
+    assert expected.format(*ends) in " ".join(FINDINGS.split())
+
+
+def test_numbers_of_table_1_of_dc_admm():
+    report = spectral_tables.table_1(spectral_tables.PRINTED_SIZES, RECORDED)
+    ratios = {
+        method: [row["time / DC-ADMM"] for row in report.records if row["method"] == method]
+        for method in ("s-FSC", "default")
+    }
+    slower, default = (list(map(text, values)) for values in ratios.values())
+    assert "s-FSC {}, {} and {} times".format(*slower) in FINDINGS
+    assert "default takes {}, {} and {} times".format(*default) in FINDINGS
+
+
+def test_numbers_of_s_fsc_on_lastfm():
+    report = spectral_tables.figure_3(spectral_tables.SIZES, RECORDED)
+    ratios = {
+        method: [row["time / DC-ADMM"] for row in report.records if row["method"] == method]
+        for method in ("s-FSC", spectral_tables.PRESET)
+    }
+    stored, by_sparse = ratios.values()
+    stored = [f"{ratio:.2g}" if ratio >= 10 else f"{ratio:.1f}" for ratio in stored]
+    assert "{}, {}, {} and {} times as long".format(*stored) in FINDINGS
+    assert "{}, {}, {} and {} times as long".format(*map(text, by_sparse)) in FINDINGS
+
+
+def test_numbers_of_fronts():
+    fronts = {}
+    for line in RecordTable("table-1")._lines():
+        fronts.setdefault(line["problem"], {})[line["method"]] = np.array(json.loads(line["front"]))
+    synthetic = [fronts[name] for name in SYNTHETIC]
+    covered = [
+        [coverage(methods["homotopy"], methods[name]) for methods in synthetic]
+        for name in (table_1.PRINTED, table_1.EQUAL_SUMS)
+    ]
+    assert covered[0] == [1.0] * 4
+    expected = [text(share) if share < 0.99 else f"{share:.3f}"[1:] for share in covered[1]]
+    assert expected[2] == "000" or covered[1][2] == 1.0
+    assert f"{expected[0]}, {expected[1]}, 1 and {expected[3]} of those" in FINDINGS
+    n_points = [
+        len(fronts["Syn_equal_ds1"][name]) for name in (table_1.PRINTED, table_1.EQUAL_SUMS)
+    ]
+    assert "{} points on Syn_equal_ds1, {} without ties".format(*n_points) in FINDINGS
+
+
+def _load(study):
+    """Records of a table, without the runs."""
+    return [
+        {
+            key: json.loads(value)
+            for key, value in line.items()
+            if key not in record_tables._RUN_COLUMNS and value
+        }
+        for line in RecordTable(study)._lines()
+    ]
+
+
+def test_a_record_must_not_replace_the_name_of_its_run(tmp_path, monkeypatch):
+    from benchmarks.records import Run
+
+    monkeypatch.setattr(record_tables, "FOLDER", tmp_path)
+    one = Run("data", "PLADA, 5 epochs", 0, "", dict)
+    with pytest.raises(ValueError, match=r"must not have the keys \['method'\]"):
+        RecordTable("study").save(one, {"method": "PLADA", "gap": np.nan})
