@@ -575,7 +575,7 @@ def _describe_delay(monitor, period):
     if not monitor.windows or monitor.run_length is None:
         return
     gap, delay = _find_quantity(monitor).bound(2.0 * monitor.tolerance), monitor.batches_to_alarm_
-    shown = f"is shown after {_count_batches(delay or 1, period)}"
+    shown = f"is shown after about {_count_batches(delay or 1, period)}"
     if delay is None:
         shown = f"is not shown by windows of up to {_count_batches(max(monitor.windows), period)}"
     yield (
