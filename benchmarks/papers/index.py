@@ -191,7 +191,7 @@ PAPERS = (
                 "DC-ADMM (printed: 29, 45, 54), and s-FSC .40, .40 and .44 times (23, 17, 12): "
                 "s-FSC is faster, not slower. The default takes .09, .07 and .07 times as long. "
                 "Balances are .98 to .99 for o-FSC and s-FSC, and .91 to .95 for DC-ADMM, whose "
-                "embedding is not feasible, after any number of steps. They are 1 in the paper.",
+                "embedding is not feasible, after any number of steps. Printed balances are 1.",
                 {"nodes": (PRINTED_SIZES.sbm, PRINTED_SIZES.sbm)},
                 (RESIDUAL,),
                 chosen=("probabilities of m-SBM, but for their common factor", SHIFT),
@@ -292,7 +292,7 @@ PAPERS = (
                 "In the figures s-FSC is slower throughout. Here it is slower on LastFM only with "
                 "a stored array: 57, 16, 9.0 and 5.2 times as long at k = 2, 10, 25 and 50. "
                 "SFSC.from_paper() takes .83, .39, .49 and .38 times as long. On kernels s-FSC "
-                "mostly takes less time. Neither is better balanced throughout.",
+                "mostly takes less time. Of the two methods neither is better balanced at all k.",
                 {"rows of Thyroid / Census / 4area": _ROWS},
                 ("4 of the 49 values of k: 2, 10, 25 and 50",),
                 SPECTRAL_FULL,

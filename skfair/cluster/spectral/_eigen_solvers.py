@@ -383,7 +383,7 @@ class DCADMM(BaseEstimator):
     project_last : bool, default=False
         Whether to return an orthonormal basis of :math:`(I - CC')H` in place of the last H.
     tol : float, default=0.0
-        Iterations end where neither residual exceeds it, and the embedding is called converged. 0
+        Iterations end where both residuals are below it, and the embedding is called converged. 0
         makes all ``n_iter``. The paper mentions a stopping rule and prints none.
     lagged : bool, default=False
         Whether the penalty follows the primal residual :math:`R_i = M H_i - Y_i` from before the
@@ -453,7 +453,7 @@ class DCADMM(BaseEstimator):
             P = P + alpha * (image - Y)
             residuals = image - Y, alpha * (previous - Y)
             primal, dual = (float(np.linalg.norm(residual)) for residual in residuals)
-            if converged := max(primal, dual) <= self.tol:
+            if converged := max(primal, dual) < self.tol:
                 break
             alpha = self._adapt_penalty(alpha, before if self.lagged else primal, dual)
             before = primal

@@ -145,6 +145,8 @@ def test_dc_admm_stops_at_its_tolerance():
 
     (H, converged), (last, _), (_, is_short) = solve(30, 0.07), solve(30, 0.0), solve(1, 0.07)
     assert converged and not is_short and not np.array_equal(H, last)
+    # Without groups the residuals are 0, and no tolerance is met.
+    assert not DCADMM()(operator, np.empty((30, 0)), 3, None, np.random.RandomState(0))[1]
 
 
 def test_the_penalty_follows_the_residual_that_the_paper_prints_if_lagged():
