@@ -207,6 +207,10 @@ class PartialStatisticalParity(PartialParity):
     with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns, and :math:`\tau`
     in place of :math:`\tau (\beta - \alpha)` if the scale is "raw".
 
+    To keep the gap itself (``enforcement="auto"``) on a single interval, "sqp" compares in memory
+    mean scores Q of two groups in windows of ranks, of which those of one group rank lower by the
+    tolerance: :math:`Q_k(p + \tau) \le Q_{k'}(p)`. They do not depend on the scale of the scores.
+
     Parameters
     ----------
     {interval, tolerance}

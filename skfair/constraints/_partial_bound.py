@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._constraint import CellEvents, cell_events
-from skfair.constraints._partial_rows import PERCENTILE_TOLERANCE, cell_codes
+from skfair.constraints._partial_rows import PERCENTILE_TOLERANCE, cell_codes, rows_in_windows
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
 from skfair.constraints._units import USER_UNIT
@@ -373,6 +373,8 @@ class RankSums:
         say which percentiles of the class they are.
     scores : ndarray of shape (n_samples,) or None
         Where the criterion is linearised.
+    n_windows : int
+        Number of windows of ranks in which rows compare mean scores; 0 for the criterion's rows.
     """
 
     name: str
@@ -382,6 +384,7 @@ class RankSums:
     group_intervals: list
     ranks_in_groups: bool = False
     scores: np.ndarray | None = None
+    n_windows: int = 0
 
     metric_input, unit = "ranks", USER_UNIT
 
@@ -441,6 +444,9 @@ class RankSums:
             return StackedRows(())
         if self.ranks_in_groups:
             self.check_sizes()
+        if self.n_windows:
+            tolerances = criterion._interval_tolerances(self, bound.tolerance)
+            return rows_in_windows(self, tolerances, self.n_windows, criterion.scale == "raw")
         rows = criterion._linear_rows(self, bound.tolerance)
         if not criterion.is_correctable:
             return rows
@@ -514,6 +520,20 @@ class RankSums:
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / criterion._interval_tolerances(ranked, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
+
+
+def may_compare_windows(bound):
+    """Whether rows may compare mean scores in windows of ranks, each in a single interval."""
+    return (
+        bound.sums.metric_input == "ranks"
+        and bound.gap.criterion.adds_up
+        and all(len(pairs) == 1 for pairs in bound.sums.group_intervals)
+    )
+
+
+def compare_windows(bound, n_windows):
+    """The same constraint with rows in a number of windows."""
+    return replace(bound, sums=replace(bound.sums, n_windows=n_windows))
 
 
 def _to_event_interval(sums, interval, of_group, event):

@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 
 from skfair.fitting._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
-from skfair.fitting._counting import sort_key
+from skfair.fitting._counting import rank_correlations, sort_key
 from skfair.fitting._fitter import (
     limit_iterations,
     search_intercept,
@@ -366,9 +366,20 @@ def _enforce_ranks(fitter, strategy):
     """
     if strategy is None:
         return fitter.fit_smooth()
-    candidate = calibrate_tolerances(fitter, _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES)
+    max_solves = _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES
+    candidate = calibrate_tolerances(fitter, max_solves)
+    if fitter.compares_windows and strategy != "fold" and not _is_useful(fitter, candidate):
+        other = calibrate_tolerances(replace(fitter, may_compare_windows=False), max_solves)
+        candidate = min(candidate, other, key=lambda one: (one.violation, one.result.fun))
+        candidate = candidate._replace(is_local=True)
     is_final = candidate.keeps_bound or strategy in ("brief", "fold")
     return candidate if is_final else search_metric(fitter, candidate)
+
+
+def _is_useful(fitter, candidate):
+    """Whether a candidate keeps the bound, and its ranks are no random ones."""
+    (correlation,), deviation = rank_correlations(fitter.problem, [candidate.scores])
+    return candidate.keeps_bound and correlation > 2.0 * deviation
 
 
 def _enforce_partitioned(fitter, strategy):

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._partial_bound import may_compare_windows
 from skfair.fitting._counting import (
     COUNTERS,
     DECIMALS,
@@ -75,6 +76,8 @@ class Fitter:
         Whether the constraint is known to be active, so that the plain fit need not be tried.
     earlier_fit : Candidate or None
         An earlier fit under the same constraint on ranks with other tolerances.
+    may_compare_windows : bool
+        Whether rows on ranks compare mean scores in windows where they can.
     """
 
     problem: object
@@ -83,6 +86,7 @@ class Fitter:
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
+    may_compare_windows: bool = True
 
     @property
     def constraint(self):
@@ -112,6 +116,20 @@ class Fitter:
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
         return self.evaluate(result.x[: problem.n_parameters], result)
+
+    @cached_property
+    def compares_windows(self):
+        """Whether rows compare mean scores in windows of ranks: of samples in memory, by SQP."""
+        return (
+            self.may_compare_windows
+            and getattr(self.solver, "hessian", None) == "exact"
+            and self.counter.scored is self.problem
+            and all(may_compare_windows(one) for one in self.constraint)
+        )
+
+    def objective(self, parameters):
+        """The objective at model parameters."""
+        return self.problem_with_constraint(ConstraintSystem(())).evaluate(parameters).fun
 
     @cached_property
     def plain_fit(self):
@@ -545,6 +563,33 @@ def round_to_bits(values, bits):
         return values
     unit = np.exp2(np.floor(np.log2(largest)) - bits)
     return np.rint(values / unit) * unit
+
+
+# Searches among models whose ranks keep the tolerances, by the public metrics.
+
+
+_N_BISECTIONS = 6
+"""Points that are tried between two models."""
+
+
+def search_between(fitter, best, candidates):
+    """The best point between a candidate within the bound and cheaper ones beyond."""
+    if not best.keeps_bound:
+        return best
+    for other in candidates:
+        if other.keeps_bound or other.result.fun >= best.result.fun:
+            continue
+        start, low, high = best.parameters, 0.0, 1.0
+        for _ in range(_N_BISECTIONS):
+            step = (low + high) / 2.0
+            candidate = fitter.evaluate(start + step * (other.parameters - start), best.result)
+            if not candidate.keeps_bound:
+                high = step
+                continue
+            low, fun = step, fitter.objective(candidate.parameters)
+            if fun < best.result.fun:
+                best = candidate._replace(result=replace(best.result, fun=fun))
+    return best
 
 
 # Random local search for parameters that keep tolerances of ranks, where no solver finds any.
