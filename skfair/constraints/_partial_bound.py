@@ -413,26 +413,6 @@ class RankSums:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
-    def check_sizes(self):
-        """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
-        # Empty cells of groups are too small as well, unless held-out data leave them out.
-        if self.samples.where is None:
-            sized += [(label, 0.0) for label in self.cells.empty]
-        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
-        if not small:
-            return
-        named = [
-            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
-            for (cell, group), size in small
-        ]
-        raise ValueError(
-            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
-            "there are "
-            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
-            "merge or leave out small groups (min_group_size)."
-        )
-
     def measure(self, scores):
         """What a criterion measures: the samples, their intervals and scores."""
         return self.samples, self.group_intervals, scores
@@ -443,7 +423,7 @@ class RankSums:
         if len(self.samples.groups.names) == 1:
             return StackedRows(())
         if self.ranks_in_groups:
-            self.check_sizes()
+            check_event_sizes(self)
         if self.n_windows:
             tolerances = criterion._interval_tolerances(self, bound.tolerance)
             return rows_in_windows(self, tolerances, self.n_windows, criterion.scale == "raw")
@@ -465,7 +445,7 @@ class RankSums:
         scores = None if self.scores is None else self.scores[rows]
         subset = Samples(samples.target[rows], groups, samples.weights[rows])
         taken = _replace_samples(self, subset, self.group_intervals, scores)
-        taken.check_sizes()
+        check_event_sizes(taken)
         return taken
 
     def contribution(self, rows, factors=1.0, target=None):
@@ -520,6 +500,27 @@ class RankSums:
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / criterion._interval_tolerances(ranked, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
+
+
+def check_event_sizes(ranked):
+    """Raise for events with too few samples in their intervals."""
+    sized = [*zip(ranked.cells.labels, ranked.cells.counts * ranked.widths, strict=True)]
+    # Empty cells of groups are too small as well, unless held-out data leave them out.
+    if ranked.samples.where is None:
+        sized += [(label, 0.0) for label in ranked.cells.empty]
+    small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
+    if not small:
+        return
+    named = [
+        f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+        for (cell, group), size in small
+    ]
+    raise ValueError(
+        f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
+        "there are "
+        f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
+        "merge or leave out small groups (min_group_size)."
+    )
 
 
 def may_compare_windows(bound):

@@ -24,10 +24,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 
 from skfair.fitting._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
 from skfair.fitting._counting import rank_correlations, sort_key
 from skfair.fitting._fitter import (
+    SUBSAMPLE_TOL,
     limit_iterations,
     search_intercept,
     search_lines,
@@ -306,7 +308,7 @@ class _FoldFit:
         if rows is not None:
             compares_ranks = "ranks" in fitter.constraint.metric_inputs
             tol = _RANK_FOLD_TOL if compares_ranks else _FOLD_TOL / np.sqrt(len(rows))
-            self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
+            self.fold = restrict_to(fitter, fitter.problem.take(rows), tol)
             if compares_ranks:
                 self.strategy = "fold"
 
@@ -343,7 +345,7 @@ def _warm_start_fitter(fitter, start):
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
     with ever larger penalties. They are stopped once the violation is at its minimum.
     """
-    fitter = fitter.warm_start_from(start)
+    fitter = warm_start(fitter, start)
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback, violations = fitter.options.get("callback"), []
@@ -376,6 +378,30 @@ def _enforce_ranks(fitter, strategy):
     return candidate if is_final else search_metric(fitter, candidate)
 
 
+def restrict_to(fitter, problem, tol=SUBSAMPLE_TOL):
+    """The fitter of a subsample, with a tolerance that suits its sampling error."""
+    tol = max(tol, fitter.solver.tol)
+    return replace(fitter, problem=problem, solver=clone(fitter.solver).set_params(tol=tol))
+
+
+def warm_start(fitter, candidate):
+    """The fitter, started at a candidate of a similar fitter."""
+    constraint, compares_ranks = fitter.constraint, "ranks" in fitter.constraint.metric_inputs
+    if not compares_ranks:
+        constraint = constraint.correct(candidate.scores)
+    is_active = candidate.result.multipliers.any()
+    is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
+    has_rows = len(candidate.result.evaluation.problem.constraint)
+    is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
+    return replace(
+        fitter,
+        problem=fitter.problem_with_constraint(constraint),
+        start=candidate.parameters,
+        is_constraint_active=is_active,
+        earlier_fit=candidate if is_active and is_like else None,
+    )
+
+
 def _is_useful(fitter, candidate):
     """Whether a candidate keeps the bound, and its ranks are no random ones."""
     (correlation,), deviation = rank_correlations(fitter.problem, [candidate.scores])
@@ -384,7 +410,7 @@ def _is_useful(fitter, candidate):
 
 def _enforce_partitioned(fitter, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
-    on_subsample = fitter.restrict_to(fitter.problem.subsample)
+    on_subsample = restrict_to(fitter, fitter.problem.subsample)
     if strategy is not None:
         # The plain fit of the subsample shows whether that of all samples may keep the bound.
         plain = on_subsample.fit_unconstrained()

@@ -127,10 +127,6 @@ class Fitter:
             and all(may_compare_windows(one) for one in self.constraint)
         )
 
-    def objective(self, parameters):
-        """The objective at model parameters."""
-        return self.problem_with_constraint(ConstraintSystem(())).evaluate(parameters).fun
-
     @cached_property
     def plain_fit(self):
         """The fit without constraint, from the start; a rough one if it is far from the bound."""
@@ -208,28 +204,6 @@ class Fitter:
         """The same fitter with other tolerances, (n_constraints,)."""
         constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
-
-    def restrict_to(self, problem, tol=SUBSAMPLE_TOL):
-        """The fitter of a subsample, with a tolerance that suits its sampling error."""
-        tol = max(tol, self.solver.tol)
-        return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
-
-    def warm_start_from(self, candidate):
-        """The same fitter, started at a candidate of a similar fitter."""
-        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.metric_inputs
-        if not compares_ranks:
-            constraint = constraint.correct(candidate.scores)
-        is_active = candidate.result.multipliers.any()
-        is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
-        has_rows = len(candidate.result.evaluation.problem.constraint)
-        is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
-        return replace(
-            self,
-            problem=self.problem_with_constraint(constraint),
-            start=candidate.parameters,
-            is_constraint_active=is_active,
-            earlier_fit=candidate if is_active and is_like else None,
-        )
 
 
 # Searches along lines of models, by counting the decisions that flip on the way.
@@ -576,6 +550,7 @@ def search_between(fitter, best, candidates):
     """The best point between a candidate within the bound and cheaper ones beyond."""
     if not best.keeps_bound:
         return best
+    unconstrained = fitter.problem_with_constraint(ConstraintSystem(()))
     for other in candidates:
         if other.keeps_bound or other.result.fun >= best.result.fun:
             continue
@@ -586,7 +561,7 @@ def search_between(fitter, best, candidates):
             if not candidate.keeps_bound:
                 high = step
                 continue
-            low, fun = step, fitter.objective(candidate.parameters)
+            low, fun = step, unconstrained.evaluate(candidate.parameters).fun
             if fun < best.result.fun:
                 best = candidate._replace(result=replace(best.result, fun=fun))
     return best

@@ -92,6 +92,14 @@ def error_that_stops_search(error):
     return SearchError(str(error))
 
 
+def fits_a_fold():
+    """Whether a cross-validation of scikit-learn fits a part of its samples now."""
+    validation = sys.modules.get("sklearn.model_selection._validation")
+    calls = [getattr(validation, name, None) for name in ("_fit_and_score", "_fit_and_predict")]
+    codes = {call.__code__ for call in calls if call is not None}
+    return any(one.frame.f_code in codes for one in inspect.stack(0))
+
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
     from sklearn.callback._transport import can_reuse_listener, open_listener, send
