@@ -152,17 +152,17 @@ def test_dc_admm_stops_at_its_tolerance():
 def test_the_penalty_follows_the_residual_that_the_paper_prints_if_lagged():
     """Before the first iteration R is 0, so that the penalty is halved and not doubled."""
     operator = NormalizedAffinity(rbf_kernel(ROWS, gamma=0.5))
-    basis, seen = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees), []
+    basis, reported = group_constraint_basis(np.arange(30) % 2, 2, operator.degrees), []
 
     class Watched(DCADMM):
         def _adapt_penalty(self, alpha, primal, dual):
-            seen.append(primal)
+            reported.append(primal)
             return super()._adapt_penalty(alpha, primal, dual)
 
     for lagged in (False, True):
         solver = Watched(n_iter=3, lagged=lagged)
         solver(operator, basis, 3, None, np.random.RandomState(0))
-    assert seen[3] == 0.0 and seen[4] == pytest.approx(seen[0])
+    assert reported[3] == 0.0 and reported[4] == pytest.approx(reported[0])
 
 
 def test_group_violation_is_the_printed_norm():
