@@ -68,7 +68,7 @@ DECLARED = {
     RateRows: ROWS
     | {"rates_to_rows", "aux_jacobian", "rows_at", "aux_at", "constant_term"}
     | {"sums_curvature", "residual"},
-    RankSums: members(Sums) & members(RankSums) | {"samples", "linearize_at", "n_windows"},
+    RankSums: members(Sums) & members(RankSums) | {"samples", "linearize_at"},
     ShareRows: ROWS | {"residual", "aux_jacobian", "constant_term"},
     PairRows: ROWS,
     LinearModel: LINEAR,

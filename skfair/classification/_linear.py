@@ -404,9 +404,9 @@ class PartialParityClassifier(LinearClassifier):
     {tolerances_, verdict_, tightened_tolerances_, guaranteed_tolerances_}
     status_ : {"optimal", "feasible", "max_iter", "infeasible", "unconstrained"}
         "unconstrained": there are no two groups. Else "infeasible": the tolerance is not kept.
-        Else "max_iter": the solver stopped before its own test. Else "feasible": the best point of
-        a search, as of mean scores in windows of ranks, or, where no problem solved kept the
-        tolerance, of a random one. Else "optimal": the last problem solved is certified.
+        Else "max_iter": the solver stopped before its own test. Else "feasible": none of the
+        problems solved kept the tolerance, and a random search on the difference itself found
+        coefficients that do. Else "optimal": the last problem solved is certified.
     {n_iter_, groups_, n_features_in_, feature_names_in_}
 
     See Also

@@ -24,7 +24,7 @@ from skfair.constraints._constraint import (
 from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
 from skfair.constraints._docstrings import partial_docs
 from skfair.constraints._gap import IntervalGap
-from skfair.constraints._partial_bound import RankSums, check_event_sizes
+from skfair.constraints._partial_bound import RankSums
 from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
 from skfair.groups._events import intervals_by_group
 from skfair.metrics._partial import (
@@ -102,7 +102,7 @@ class PartialParity(Constraint):
         # rows.
         sums = sums_of(large)
         if not is_vacuous and not self.ranks_in_groups:
-            check_event_sizes(sums)
+            sums.check_sizes()
         uncompared = None if small is None else sums_of(small)
         if uncompared is not None and samples.where is not None:
             sums.cells.empty.update(uncompared.cells.empty)
@@ -206,10 +206,6 @@ class PartialStatisticalParity(PartialParity):
 
     with thresholds :math:`\theta_p` shared by all groups as auxiliary unknowns, and :math:`\tau`
     in place of :math:`\tau (\beta - \alpha)` if the scale is "raw".
-
-    To keep the gap itself (``enforcement="auto"``) on a single interval, "sqp" compares in memory
-    mean scores Q of two groups in windows of ranks, of which those of one group rank lower by the
-    tolerance: :math:`Q_k(p + \tau) \le Q_{k'}(p)`. They do not depend on the scale of the scores.
 
     Parameters
     ----------

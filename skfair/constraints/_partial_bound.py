@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._constraint import CellEvents, cell_events
-from skfair.constraints._partial_rows import PERCENTILE_TOLERANCE, cell_codes, rows_in_windows
+from skfair.constraints._partial_rows import PERCENTILE_TOLERANCE, cell_codes
 from skfair.constraints._reports import make_share_report
 from skfair.constraints._rows import StackedRows
 from skfair.constraints._units import USER_UNIT
@@ -373,8 +373,6 @@ class RankSums:
         say which percentiles of the class they are.
     scores : ndarray of shape (n_samples,) or None
         Where the criterion is linearised.
-    n_windows : int
-        Number of windows of ranks in which rows compare mean scores; 0 for the criterion's rows.
     """
 
     name: str
@@ -384,7 +382,6 @@ class RankSums:
     group_intervals: list
     ranks_in_groups: bool = False
     scores: np.ndarray | None = None
-    n_windows: int = 0
 
     metric_input, unit = "ranks", USER_UNIT
 
@@ -413,6 +410,26 @@ class RankSums:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
+    def check_sizes(self):
+        """Raise for events with too few samples in their intervals."""
+        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
+        # Empty cells of groups are too small as well, unless held-out data leave them out.
+        if self.samples.where is None:
+            sized += [(label, 0.0) for label in self.cells.empty]
+        small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
+        if not small:
+            return
+        named = [
+            f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
+            for (cell, group), size in small
+        ]
+        raise ValueError(
+            f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
+            "there are "
+            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
+            "merge or leave out small groups (min_group_size)."
+        )
+
     def measure(self, scores):
         """What a criterion measures: the samples, their intervals and scores."""
         return self.samples, self.group_intervals, scores
@@ -423,10 +440,7 @@ class RankSums:
         if len(self.samples.groups.names) == 1:
             return StackedRows(())
         if self.ranks_in_groups:
-            check_event_sizes(self)
-        if self.n_windows:
-            tolerances = criterion._interval_tolerances(self, bound.tolerance)
-            return rows_in_windows(self, tolerances, self.n_windows, criterion.scale == "raw")
+            self.check_sizes()
         rows = criterion._linear_rows(self, bound.tolerance)
         if not criterion.is_correctable:
             return rows
@@ -445,7 +459,7 @@ class RankSums:
         scores = None if self.scores is None else self.scores[rows]
         subset = Samples(samples.target[rows], groups, samples.weights[rows])
         taken = _replace_samples(self, subset, self.group_intervals, scores)
-        check_event_sizes(taken)
+        taken.check_sizes()
         return taken
 
     def contribution(self, rows, factors=1.0, target=None):
@@ -500,41 +514,6 @@ class RankSums:
             sizes = sizes / np.max(effects, axis=0)
         units = 1.0 / criterion._interval_tolerances(ranked, 1.0)
         return CurvePosterior(above, sizes, ranked.intervals, units, cell_codes(ranked), tolerance)
-
-
-def check_event_sizes(ranked):
-    """Raise for events with too few samples in their intervals."""
-    sized = [*zip(ranked.cells.labels, ranked.cells.counts * ranked.widths, strict=True)]
-    # Empty cells of groups are too small as well, unless held-out data leave them out.
-    if ranked.samples.where is None:
-        sized += [(label, 0.0) for label in ranked.cells.empty]
-    small = [(label, size) for label, size in sized if size < _MIN_INTERVAL_SAMPLES]
-    if not small:
-        return
-    named = [
-        f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
-        for (cell, group), size in small
-    ]
-    raise ValueError(
-        f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
-        "there are "
-        f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
-        "merge or leave out small groups (min_group_size)."
-    )
-
-
-def may_compare_windows(bound):
-    """Whether rows may compare mean scores in windows of ranks, each in a single interval."""
-    return (
-        bound.sums.metric_input == "ranks"
-        and bound.gap.criterion.adds_up
-        and all(len(pairs) == 1 for pairs in bound.sums.group_intervals)
-    )
-
-
-def compare_windows(bound, n_windows):
-    """The same constraint with rows in a number of windows."""
-    return replace(bound, sums=replace(bound.sums, n_windows=n_windows))
 
 
 def _to_event_interval(sums, interval, of_group, event):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -378,121 +378,6 @@ class _Shares(NamedTuple):
         # Samples that change sides, minimised over the levels.
         moved = [(np.maximum(0.0, one) @ selected).min() for one in off]
         return cases[int(np.argmin(moved))]
-
-
-# Rows that compare mean scores in windows of ranks.
-#
-# Shares of two groups above all thresholds differ by at most tau on an interval if the quantile of
-# one at rank p + tau is at most that of the other at rank p, for all such ranks in the interval.
-# Quantiles are homogeneous in the scores: rows do not depend on their scale, as ranks do not.
-
-
-_LARGEST_SHIFT = 0.99
-"""Tolerance from which on two windows are no further apart."""
-
-
-@dataclass(frozen=True, eq=False)
-class WindowRows:
-    r"""Rows :math:`Q_k(j) \le Q_{k'}(j)` on mean scores of two groups in windows j of their ranks.
-
-    Those of k rank lower than those of k' by the tolerance.
-
-    Attributes
-    ----------
-    events : Events
-        Samples of each group.
-    begins : ndarray of shape (2, n_events)
-        Rank at which the first window of each group begins, as k' and as k.
-    sizes : ndarray of shape (n_events,)
-        Range of ranks of a window. Weights are highest in its middle, and 0 half a window beyond
-        its ends, so that members that change places there change a mean by little.
-    contrasts : ndarray of shape (n_rows, n_means)
-        What rows take of the means, of all windows of k' and then of k, event by event.
-    """
-
-    events: Events
-    begins: np.ndarray
-    sizes: np.ndarray
-    contrasts: np.ndarray
-
-    n_aux = 0
-
-    @property
-    def lower(self):
-        """No lower bounds, (n_rows,)."""
-        return np.full(len(self.contrasts), -np.inf)
-
-    @property
-    def upper(self):
-        """Upper bounds 0, (n_rows,)."""
-        return np.zeros(len(self.contrasts))
-
-    def initial_aux(self, scores):
-        """No unknowns."""
-        return np.empty(0)
-
-    def __call__(self, scores, aux):
-        """Rows and their derivatives, as `ConstraintValues`; their curvature is left out."""
-        samples, events, shares = self.events.memberships
-        order = np.lexsort((-scores[samples], events))
-        n_means = self.contrasts.shape[1]
-        n_windows = n_means // self.begins.size
-        # Divide members at the middles of windows, between which weights are linear in ranks.
-        ranks, first = np.cumsum(shares[order]), np.arange(len(self.sizes))
-        middles = np.arange(-0.5, n_windows + 1.0) * self.sizes[:, np.newaxis]
-        middles = (first + self.begins)[:, :, np.newaxis] + middles
-        middles = np.clip(middles, first[:, np.newaxis], first[:, np.newaxis] + 1.0)
-        ends = np.sort(np.concatenate((ranks, middles.ravel())))
-        shares = np.diff(ends, prepend=0.0)
-        members = order[np.minimum(np.searchsorted(ranks, ends - shares / 2.0), len(order) - 1)]
-        events = events[members]
-        # Ranks in units of windows, 0 in the middle of the first; each is between two middles.
-        ranks = ends - shares / 2.0 - events
-        ranks = (ranks - self.begins[:, events]) / self.sizes[events] - 0.5
-        parts, near = np.nonzero((ranks > -1.0) & (ranks < n_windows))
-        ranks = ranks[parts, near]
-        before = np.floor(ranks)
-        windows = np.array([before, before + 1.0]).astype(np.intp)
-        weights = np.array([before + 1.0 - ranks, ranks - before]) * shares[near]
-        inside = (windows >= 0) & (windows < n_windows)
-        means = ((2 * events[near] + parts) * n_windows + windows)[inside]
-        weights, samples = weights[inside], samples[np.tile(members[near], (2, 1))[inside]]
-        totals = np.maximum(np.bincount(means, weights, n_means), np.finfo(np.float64).tiny)
-        weights = weights / totals[means]
-        return ConstraintValues(
-            self.contrasts @ np.bincount(means, weights * scores[samples], n_means),
-            ScoreJacobian(
-                self.contrasts,
-                lambda: sparse.csr_array((weights, (means, samples)), shape=(n_means, len(scores))),
-            ),
-            np.empty((len(self.contrasts), 0)),
-            lambda v: np.zeros(len(scores)),
-        )
-
-
-def rows_in_windows(ranked, tolerances, n_windows, extends):
-    """Rows in a number of windows of equal width, for all pairs of events of a cell.
-
-    `ranked` are `RankSums`, with a tolerance each in units of its interval. With `extends` groups
-    are compared where one of them is in its interval, and not both.
-    """
-    parts = []
-    for interval, tolerance in zip(ranked.intervals, tolerances, strict=True):
-        ((begin, end),) = interval.pairs
-        largest = _LARGEST_SHIFT * (1.0 if extends else end - begin)
-        shift = min(tolerance * (end - begin), largest)
-        reach = [begin - shift, end] if extends else [begin, end - shift]
-        low, high = np.clip(reach, 0.0, 1.0 - shift)
-        parts.append((low, low + shift, (high - low) / n_windows))
-    codes, n_means = cell_codes(ranked), 2 * n_windows * len(parts)
-    means = np.eye(n_means).reshape(len(parts), 2, n_windows, n_means)
-    contrasts = [
-        means[lower, 1] - means[higher, 0]
-        for lower, higher in permutations(range(len(parts)), 2)
-        if codes[lower] == codes[higher]
-    ]
-    *begins, sizes = np.transpose(parts)
-    return WindowRows(ranked.events, np.array(begins), sizes, np.concatenate(contrasts))
 
 
 # Rows that bound the probability that members of one group score above those of another.

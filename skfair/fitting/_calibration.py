@@ -18,9 +18,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._partial_bound import compare_windows
 from skfair.fitting._counting import TIE_TOLERANCE
-from skfair.fitting._fitter import limit_iterations, search_between
+from skfair.fitting._fitter import limit_iterations
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -43,17 +42,6 @@ _ROUGH_TOL = 1e-5
 
 _MAX_ROUGH_STEPS = 20
 """Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
-
-_N_WINDOWS = (1, 3, 10)
-"""Windows of ranks in which rows compare mean scores, one problem after the other.
-
-With few the problem is nearly convex, with many its rows are near the metric."""
-
-_WINDOW_TOL, _MAX_WINDOW_STEPS = 3e-3, 8
-"""Tolerance and iterations of SQP on such a problem, whose windows are wrong by more."""
-
-_MIN_SPREAD = 0.25
-"""Deviation of scores, relative to that before, below which nearly only constants keep the rows."""
 
 _EXACT_SOLVER = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
@@ -78,9 +66,6 @@ def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
         max_solves = min(max_solves, _MAX_SOLVES_FROM_EARLIER)
     candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
-    if fitter.compares_windows:
-        best = search_between(fitter, best, candidates)
-        return best._replace(is_local=True)
     if best.result.residual > fitter.solver.tol:
         candidates.append(_refine_fit(fitter, best))
 
@@ -125,11 +110,6 @@ def _calibrate_subsample(fitter, start):
     if not len(rows):
         return start, no_rows
     scores = fitter.counter.predict_scores(candidate.parameters)
-    if fitter.compares_windows:  # not the first number of windows again
-        rows = [compare_windows(one, _N_WINDOWS[1]) for one in fitter.constraint]
-    elif on_subsample.compares_windows:
-        # Rows in windows are no sums over partitions; others need about half of the tolerance.
-        rows = fitter.constraint.replace_tolerances(fitter.constraint.tolerances / 2.0)
     return candidate._replace(scores=scores), list(rows)
 
 
@@ -137,18 +117,15 @@ def _fit_calibrations(fitter, latest, rows):
     """Yield fits, each under rows that follow from the gaps of the last fit."""
     # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
     pairs = zip(fitter.constraint, rows, strict=True)
-    search = _window_search if fitter.compares_windows else _secant_search
     searches = [
-        (_correction_search if one.gap.is_correctable else search)(one, row) for one, row in pairs
+        (_correction_search if one.gap.is_correctable else _secant_search)(one, row)
+        for one, row in pairs
     ]
     for search in searches:
         next(search)
     # The metric decides what is solved next: few digits of a solution are enough.
-    max_steps, tol = _MAX_ROUGH_STEPS, _ROUGH_TOL
-    if fitter.compares_windows:
-        max_steps, tol = _MAX_WINDOW_STEPS, _WINDOW_TOL
-    rough_solver = clone(limit_iterations(fitter.solver, max_steps))
-    rough_solver.set_params(tol=max(tol, fitter.solver.tol))
+    rough_solver = clone(limit_iterations(fitter.solver, _MAX_ROUGH_STEPS))
+    rough_solver.set_params(tol=max(_ROUGH_TOL, fitter.solver.tol))
     are_active = np.ones(len(searches), dtype=bool)
     while True:
         is_infeasible = latest.result.status == "infeasible"
@@ -163,33 +140,15 @@ def _fit_calibrations(fitter, latest, rows):
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(one.gap.is_correctable for one in fitter.constraint)
         x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        before, latest = latest, fitter.fit(problem, x, rough_solver)
-        if fitter.compares_windows:
-            latest, has_vanished = _judge_window_fit(fitter, before, latest)
-            if has_vanished:
-                continue
+        latest = fitter.fit(problem, x, rough_solver)
         yield latest
-        is_rough = not fitter.compares_windows and latest.result.residual > fitter.solver.tol
+        is_rough = latest.result.residual > fitter.solver.tol
         if is_rough and latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
             latest = _refine_fit(fitter, latest)
             yield latest
         if latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
             return
         are_active = _find_active(fitter, rows, latest)
-
-
-def _judge_window_fit(fitter, before, latest):
-    """The fit in windows, or the one before with no gap if its scores vanish, and whether they do.
-
-    Where only constants keep the rows, these need more tolerance. A limit of iterations that the
-    user did not set ends a fit as intended.
-    """
-    has_vanished = np.std(latest.scores) <= _MIN_SPREAD * np.std(before.scores)
-    if has_vanished:
-        latest = before._replace(gaps=np.zeros_like(before.gaps))
-    is_limited = latest.result.status == "max_iter" and fitter.solver.max_iter <= _MAX_WINDOW_STEPS
-    status = "max_iter" if is_limited else "optimal"
-    return latest._replace(result=replace(latest.result, status=status)), has_vanished
 
 
 def _find_active(fitter, rows, candidate):
@@ -229,24 +188,6 @@ def _correction_search(constraint, start):
         scores, gap, *_ = yield replace(rows, offset=offset)
         # Decisions change sample by sample: half of what still exceeds the aim is added.
         tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
-
-
-def _window_search(constraint, start):
-    """Yield rows in few windows, whose tolerance follows the last gap, then those of a search."""
-    requested = constraint.tolerance
-    start = compare_windows(constraint, _N_WINDOWS[0]) if start is None else start
-    scores, gap, *rest = yield
-    for n_windows in _N_WINDOWS[:-1]:
-        if n_windows >= start.sums.n_windows:
-            tolerance = start.tolerance
-            rows = replace(compare_windows(constraint, n_windows), tolerance=tolerance)
-            scores, gap, *rest = yield rows.linearize_at(scores)
-            tolerance = _aimed_gap(requested) - (_gap_or_1(gap) - tolerance) / 2
-            start = replace(start, tolerance=max(requested / 2, tolerance))
-    search = _secant_search(compare_windows(constraint, _N_WINDOWS[-1]), start)
-    next(search)
-    while True:
-        scores, gap, *rest = yield search.send((scores, gap, *rest))
 
 
 def _secant_search(constraint, start):
@@ -301,8 +242,6 @@ def _secant_search(constraint, start):
             tolerance = low[0] + min(max(fraction, 0.1), largest) * (high[0] - low[0])
             if tolerance < 0.02 * requested:
                 tolerance = 0.0
-        if constraint.sums.n_windows:
-            yield None  # there is no ramp
         if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
             constraint = _replace_criterion(constraint, constraint.gap.criterion._refine())
         narrowed = constraint.gap.criterion._narrow(_NARROWING)

@@ -24,12 +24,10 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from sklearn.base import clone
 
 from skfair.fitting._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
-from skfair.fitting._counting import rank_correlations, sort_key
+from skfair.fitting._counting import sort_key
 from skfair.fitting._fitter import (
-    SUBSAMPLE_TOL,
     limit_iterations,
     search_intercept,
     search_lines,
@@ -308,7 +306,7 @@ class _FoldFit:
         if rows is not None:
             compares_ranks = "ranks" in fitter.constraint.metric_inputs
             tol = _RANK_FOLD_TOL if compares_ranks else _FOLD_TOL / np.sqrt(len(rows))
-            self.fold = restrict_to(fitter, fitter.problem.take(rows), tol)
+            self.fold = fitter.restrict_to(fitter.problem.take(rows), tol)
             if compares_ranks:
                 self.strategy = "fold"
 
@@ -345,7 +343,7 @@ def _warm_start_fitter(fitter, start):
     Mean losses have a minimum above 0, so a lower tolerance may be infeasible. Solvers then go on
     with ever larger penalties. They are stopped once the violation is at its minimum.
     """
-    fitter = warm_start(fitter, start)
+    fitter = fitter.warm_start_from(start)
     if "values" not in fitter.constraint.metric_inputs:
         return fitter
     callback, violations = fitter.options.get("callback"), []
@@ -368,49 +366,14 @@ def _enforce_ranks(fitter, strategy):
     """
     if strategy is None:
         return fitter.fit_smooth()
-    max_solves = _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES
-    candidate = calibrate_tolerances(fitter, max_solves)
-    if fitter.compares_windows and strategy != "fold" and not _is_useful(fitter, candidate):
-        other = calibrate_tolerances(replace(fitter, may_compare_windows=False), max_solves)
-        candidate = min(candidate, other, key=lambda one: (one.violation, one.result.fun))
-        candidate = candidate._replace(is_local=True)
+    candidate = calibrate_tolerances(fitter, _MAX_FOLD_SOLVES if strategy == "fold" else MAX_SOLVES)
     is_final = candidate.keeps_bound or strategy in ("brief", "fold")
     return candidate if is_final else search_metric(fitter, candidate)
 
 
-def restrict_to(fitter, problem, tol=SUBSAMPLE_TOL):
-    """The fitter of a subsample, with a tolerance that suits its sampling error."""
-    tol = max(tol, fitter.solver.tol)
-    return replace(fitter, problem=problem, solver=clone(fitter.solver).set_params(tol=tol))
-
-
-def warm_start(fitter, candidate):
-    """The fitter, started at a candidate of a similar fitter."""
-    constraint, compares_ranks = fitter.constraint, "ranks" in fitter.constraint.metric_inputs
-    if not compares_ranks:
-        constraint = constraint.correct(candidate.scores)
-    is_active = candidate.result.multipliers.any()
-    is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
-    has_rows = len(candidate.result.evaluation.problem.constraint)
-    is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
-    return replace(
-        fitter,
-        problem=fitter.problem_with_constraint(constraint),
-        start=candidate.parameters,
-        is_constraint_active=is_active,
-        earlier_fit=candidate if is_active and is_like else None,
-    )
-
-
-def _is_useful(fitter, candidate):
-    """Whether a candidate keeps the bound, and its ranks are no random ones."""
-    (correlation,), deviation = rank_correlations(fitter.problem, [candidate.scores])
-    return candidate.keeps_bound and correlation > 2.0 * deviation
-
-
 def _enforce_partitioned(fitter, strategy):
     """The candidate of partitioned samples, warm-started by enforcement on the subsample."""
-    on_subsample = restrict_to(fitter, fitter.problem.subsample)
+    on_subsample = fitter.restrict_to(fitter.problem.subsample)
     if strategy is not None:
         # The plain fit of the subsample shows whether that of all samples may keep the bound.
         plain = on_subsample.fit_unconstrained()

@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._partial_bound import may_compare_windows
 from skfair.fitting._counting import (
     COUNTERS,
     DECIMALS,
@@ -76,8 +75,6 @@ class Fitter:
         Whether the constraint is known to be active, so that the plain fit need not be tried.
     earlier_fit : Candidate or None
         An earlier fit under the same constraint on ranks with other tolerances.
-    may_compare_windows : bool
-        Whether rows on ranks compare mean scores in windows where they can.
     """
 
     problem: object
@@ -86,7 +83,6 @@ class Fitter:
     options: dict = field(default_factory=dict)
     is_constraint_active: bool = False
     earlier_fit: Candidate | None = None
-    may_compare_windows: bool = True
 
     @property
     def constraint(self):
@@ -116,16 +112,6 @@ class Fitter:
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
         return self.evaluate(result.x[: problem.n_parameters], result)
-
-    @cached_property
-    def compares_windows(self):
-        """Whether rows compare mean scores in windows of ranks: of samples in memory, by SQP."""
-        return (
-            self.may_compare_windows
-            and getattr(self.solver, "hessian", None) == "exact"
-            and self.counter.scored is self.problem
-            and all(may_compare_windows(one) for one in self.constraint)
-        )
 
     @cached_property
     def plain_fit(self):
@@ -204,6 +190,28 @@ class Fitter:
         """The same fitter with other tolerances, (n_constraints,)."""
         constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
+
+    def restrict_to(self, problem, tol=SUBSAMPLE_TOL):
+        """The fitter of a subsample, with a tolerance that suits its sampling error."""
+        tol = max(tol, self.solver.tol)
+        return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
+
+    def warm_start_from(self, candidate):
+        """The same fitter, started at a candidate of a similar fitter."""
+        constraint, compares_ranks = self.constraint, "ranks" in self.constraint.metric_inputs
+        if not compares_ranks:
+            constraint = constraint.correct(candidate.scores)
+        is_active = candidate.result.multipliers.any()
+        is_active = bool(is_active or (candidate.gaps > constraint.tolerances).any())
+        has_rows = len(candidate.result.evaluation.problem.constraint)
+        is_like = compares_ranks and has_rows and not np.isnan(candidate.gaps).any()
+        return replace(
+            self,
+            problem=self.problem_with_constraint(constraint),
+            start=candidate.parameters,
+            is_constraint_active=is_active,
+            earlier_fit=candidate if is_active and is_like else None,
+        )
 
 
 # Searches along lines of models, by counting the decisions that flip on the way.
@@ -537,34 +545,6 @@ def round_to_bits(values, bits):
         return values
     unit = np.exp2(np.floor(np.log2(largest)) - bits)
     return np.rint(values / unit) * unit
-
-
-# Searches among models whose ranks keep the tolerances, by the public metrics.
-
-
-_N_BISECTIONS = 6
-"""Points that are tried between two models."""
-
-
-def search_between(fitter, best, candidates):
-    """The best point between a candidate within the bound and cheaper ones beyond."""
-    if not best.keeps_bound:
-        return best
-    unconstrained = fitter.problem_with_constraint(ConstraintSystem(()))
-    for other in candidates:
-        if other.keeps_bound or other.result.fun >= best.result.fun:
-            continue
-        start, low, high = best.parameters, 0.0, 1.0
-        for _ in range(_N_BISECTIONS):
-            step = (low + high) / 2.0
-            candidate = fitter.evaluate(start + step * (other.parameters - start), best.result)
-            if not candidate.keeps_bound:
-                high = step
-                continue
-            low, fun = step, unconstrained.evaluate(candidate.parameters).fun
-            if fun < best.result.fun:
-                best = candidate._replace(result=replace(best.result, fun=fun))
-    return best
 
 
 # Random local search for parameters that keep tolerances of ranks, where no solver finds any.

@@ -245,12 +245,7 @@ def _describe_thresholds(constraints, problem, candidate, unit):
     if len(constraints) != 1 or problem.constraint.metric_inputs != {"ranks"}:
         return {}
     thresholds = candidate.result.x[problem.n_parameters :]
-    if not constraints[0].adds_up:
-        thresholds = thresholds[:0]
-    elif not len(thresholds) and not candidate.is_unconstrained:  # rows in windows have none
-        (one,) = problem.constraint.linearize_at(candidate.scores)
-        thresholds = one.gap.criterion._thresholds(one.sums, one.tolerance, candidate.scores)
-    return {"thresholds_": unit.from_unit(thresholds)}
+    return {"thresholds_": unit.from_unit(thresholds if constraints[0].adds_up else thresholds[:0])}
 
 
 def _make_start(estimator, model, training):

@@ -240,12 +240,15 @@ def exposure_ratio(
 def _group_exposures(columns, k, discount):
     """Mean exposure of each group by its mean merit, and that of all documents."""
     y_score, sensitive_features, query_id, merit, sample_weight = columns
-    query_id = np.zeros(len(y_score)) if query_id is None else query_id
-    merit = np.ones(len(y_score)) if merit is None else merit
-    samples, (scores, query, merit) = check_metric_input(
-        sensitive_features, sample_weight, y_score=y_score, query_id=query_id, merit=merit
+    optional = {"query_id": query_id, "merit": merit}
+    passed = {name: one for name, one in optional.items() if one is not None}
+    samples, (scores, *rest) = check_metric_input(
+        sensitive_features, sample_weight, y_score=y_score, **passed
     )
-    scores, merit = to_floats("y_score", scores), to_floats("merit", merit)
+    known = dict(zip(passed, rest, strict=True))
+    scores = to_floats("y_score", scores)
+    query = known.get("query_id", np.zeros(len(scores)))
+    merit = to_floats("merit", known.get("merit", np.ones(len(scores))))
     everywhere = np.ones(len(scores))
     by_group, overall = mean_losses(samples, merit, everywhere)
     if (merit < 0.0).any() or not (by_group > 0.0).all():

@@ -511,9 +511,9 @@ def find_positive(*columns, pos_label):
     if len(labels) > 2:
         raise ValueError(
             "y_true and y_pred must have at most two classes in all, with the same labels in both; "
-            f"got {len(labels)} labels: {join_names(sorted(map(repr, labels)))}. Compare one class "
-            "with the rest, as columns of whether it is the class; reports compare each. If y_pred "
-            "holds scores, pass the predicted classes."
+            f"got {len(labels)} labels: {join_names(sorted(map(repr, labels)))}. Compare each "
+            "class with the rest by skfair.metrics.class_report, or one of them as in y == label; "
+            "reports compare each. If y_pred holds scores, pass the predicted classes."
         )
     if pos_label is None and len({isinstance(label, str) for label in labels}) > 1:
         raise TypeError(

@@ -107,5 +107,5 @@ def test_classes_are_no_scores(constraint):
     for labels in (y, (y == "yes").astype(int)):
         settings = {"sensitive_features": group, "pos_label": labels[0]}
         audit = Audit.from_predictions(labels, labels, **settings)
-        with pytest.raises(ValueError, match="y_score must be scores"):
+        with pytest.raises(ValueError, match="compares scores, but there are decisions alone"):
             audit.certify(constraint)

@@ -42,7 +42,7 @@ class BoundConstraint:
     tolerance: float
     gap: Gap = Gap()
 
-    rows, sums = SimpleNamespace(lower=np.zeros(1)), SimpleNamespace(n_windows=0)
+    rows = SimpleNamespace(lower=np.zeros(1))
 
     def linearize_at(self, scores):
         return self
@@ -51,7 +51,7 @@ class BoundConstraint:
 class Curve:
     """A fitter whose metric is a function of the surrogate's tolerance, and of its width."""
 
-    earlier_fit, compares_windows = None, False
+    earlier_fit = None
 
     def __init__(self, gap, tolerance, plain=1.0, rough=None, minimum=0.0, subsample=None):
         self.gap, self.plain_gap = gap, plain
