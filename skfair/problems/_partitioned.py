@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from skfair.constraints._partial_bound import condense, count_in_bins, gather_from_bins
-from skfair.constraints._values import block_diagonal, differentiate_means, spread_over_samples
+from skfair.constraints._rows import block_diagonal, differentiate_means, spread_over_samples
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
