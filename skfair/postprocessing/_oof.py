@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import joblib
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import clone, is_regressor
@@ -79,8 +80,6 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
 
 def _stratified_folds(n_folds, y, strata, groups):
     """Training and test rows of each fold, with equal shares of the strata."""
-    import pandas as pd
-
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
