@@ -1,7 +1,5 @@
 """Reports of changes: two models on the same samples, or two periods."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple

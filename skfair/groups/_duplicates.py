@@ -4,8 +4,6 @@ A metric that is a ratio of sums of weights is the same of these rows, of which 
 columns hold labels.
 """
 
-from __future__ import annotations
-
 from functools import partial, reduce
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Settings of a monitor: its checked parameters, and what follows from them."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A problem whose samples are in partitions: every evaluation is one pass over the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
