@@ -7,13 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from skfair.constraints._constraint import (
-    Aggregate,
-    Constraint,
-    all_samples,
-    negatives,
-    positives,
-)
+from skfair.constraints._constraint import Aggregate, Constraint, all_samples, negatives, positives
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, Shortfall
 from skfair.groups import Samples
