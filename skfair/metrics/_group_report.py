@@ -209,16 +209,15 @@ def group_report(
     check_columns_of(by_name, columns)
     if codes is None:
         report = _tabulate_metrics(by_name, samples, columns, groups, confidence_level)
-        report.attrs |= {} if ties is None else {"ties": ties}
-        return report
-    reports = {}
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
-        within = {key: column[rows] for key, column in columns.items()}
-        reports[strata.names[code]] = _tabulate_metrics(
-            by_name, samples.take(rows), within, groups, confidence_level
-        )
-    report = pd.concat(reports, names=attribute_names(control_features))
+    else:
+        reports = {}
+        for code in np.unique(codes):
+            rows = np.flatnonzero(codes == code)
+            within = {key: column[rows] for key, column in columns.items()}
+            reports[strata.names[code]] = _tabulate_metrics(
+                by_name, samples.take(rows), within, groups, confidence_level
+            )
+        report = pd.concat(reports, names=attribute_names(control_features))
     report.attrs |= {} if ties is None else {"ties": ties}
     return report
 
