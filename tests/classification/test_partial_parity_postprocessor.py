@@ -23,7 +23,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityClassifier,
+    PartialParityPostprocessor,
+)
 from skfair.constraints import (
     PARTIAL_CRITERIA,
     PartialDemographicParity,
@@ -530,6 +535,26 @@ def test_a_tolerance_of_zero_needs_groups_of_equal_size():
     with pytest.warns(InfeasibleConstraintWarning, match="different size"):
         model = PartialParityPostprocessor(tolerance=0.0).fit(X, y, sensitive_features=groups)
     assert model.constraint_violation_ < 0.01
+
+
+@pytest.mark.slow
+def test_other_estimators_that_miss_the_tolerance_name_what_may_keep_it():
+    """Lines of the log-odds per group match means and spreads of scores, and no distributions."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(200) % 2
+    X = (np.where(groups, 1, 3) * rng.normal(size=200))[:, np.newaxis]
+    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
+    base, constraint = LogisticRegression().fit(X, y), PartialStatisticalParity((0.0, 1.0))
+    knows = {"group_estimator": "sensitive_features"}
+    models = {
+        "Or shift ranks within groups: PartialParityPostprocessor": ConstrainedClassifierCV(
+            base, constraint, tolerance=0.01, cv="prefit", **knows
+        ),
+        "Or try group_interactions=True": PartialParityClassifier(constraint, tolerance=0.0),
+    }
+    for advice, model in models.items():
+        with pytest.warns(InfeasibleConstraintWarning, match=advice):
+            model.fit(X, y, sensitive_features=groups)
 
 
 def test_constant_decisions_are_warned_of():
