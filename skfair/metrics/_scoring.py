@@ -281,8 +281,8 @@ def find_positive_class(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _cluster_label_arguments(estimator, X, y, sensitive_features, pos_label=None):
-    """Arguments of a metric of clusterings."""
+def _label_arguments(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
@@ -352,10 +352,10 @@ def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return _regression_arguments(estimator, X, y, sensitive_features)
 
 
-ARGUMENTS_BY_METRIC_KIND = {
-    "clustering": _cluster_label_arguments,
+ARGUMENTS_BY_METRIC_KIND: dict[str, Callable[..., tuple]] = {
+    "clustering": _label_arguments,
     "regression": _regression_arguments,
-    "classification": partial(_add_target, _cluster_label_arguments),
+    "classification": partial(_add_target, _label_arguments),
     "score": _score_arguments,
     "decision": _decision_arguments,
     "labelled_decision": partial(_add_target, _decision_arguments),
