@@ -157,12 +157,39 @@ def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
 
 def test_the_order_within_a_group_does_not_change():
     X, y, groups = population()
-    model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    model = make_prefit(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
     before = model.estimator_.decision_function(X)
     after = model.decision_function(X, sensitive_features=groups)
     for group in (0, 1):
         group_scores = np.argsort(before[groups == group])
         assert np.all(np.diff(after[groups == group][group_scores]) > 0)
+
+
+class ScaledBySamples(LogisticRegression):
+    """A classifier whose scores are the larger the more samples it is fitted to."""
+
+    def fit(self, X, y):
+        self.n_samples_ = len(X)
+        return super().fit(X, y)
+
+    def decision_function(self, X):
+        return self.n_samples_ * super().decision_function(X)
+
+
+def test_ranks_of_new_samples_are_those_of_the_models_that_ranked_the_training_samples():
+    X, y, groups = population()
+    models = [
+        PartialParityPostprocessor(base, interval=INTERVAL, tolerance=0.05, cv=2)
+        for base in (LogisticRegression(), ScaledBySamples())
+    ]
+    new_X, _, new_groups = population(1)
+    scores, scaled = (
+        one.fit(X, y, sensitive_features=groups).decision_function(
+            new_X, sensitive_features=new_groups
+        )
+        for one in models
+    )
+    np.testing.assert_allclose(scaled, scores)
 
 
 def test_rates_outside_the_interval_may_differ():
