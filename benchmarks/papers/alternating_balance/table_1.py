@@ -102,8 +102,8 @@ def table_1(budget):
     ]
     title = (
         "CPU seconds per non-dominated clustering, with those of Table 1; largest balance relative "
-        "to that of\nthe data; coverage of the other fronts by that of the homotopy, and the number "
-        f"of their points that\nare more than {AHEAD:.2%} cheaper (ahead)"
+        "to that of\nthe data; coverage of the other fronts by that of the homotopy, and number "
+        f"of their points that are\nmore than {AHEAD:.2%} cheaper (ahead)"
     )
     return Report(title, records, [])
 
