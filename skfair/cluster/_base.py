@@ -1,7 +1,5 @@
 """What clusterers share: requirements of clusters, fits that callbacks can watch, fronts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral

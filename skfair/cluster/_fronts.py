@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +42,6 @@ from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -273,8 +273,6 @@ class ParetoFront(Record):
             Columns cost, balance, relative_balance, share_ratio, and extra_cost: the cost on top of
             that of the cheapest point, as a share of the latter.
         """
-        import pandas as pd
-
         cheapest = self.cost[0]
         extra = self.cost - cheapest
         relative = extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0)
