@@ -19,7 +19,8 @@ from skfair.losses import LOSSES
 from skfair.metrics import ranking_parity_difference
 from skfair.plotting._display import COLORS, LINE_STYLES, pick_cyclic
 from skfair.ranking import ConstrainedRanker
-from skfair.solvers import SQP, AdamPrimalDual, MultiplierModel, StochasticPLADA
+from skfair.solvers import SQP, AdamPrimalDual, MultiplierModel
+from skfair.solvers.literature import StochasticPLADA
 
 TOLERANCE = 0.05
 EXACT = 1e-5

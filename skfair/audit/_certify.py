@@ -1,7 +1,5 @@
 """Claims on held-out data: whether a model meets a tolerance in the population."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from numbers import Real

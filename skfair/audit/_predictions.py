@@ -1,7 +1,5 @@
 """Predictions as targets and scores that constraints can be bound to, and the units of gaps."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

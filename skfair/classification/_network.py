@@ -95,7 +95,7 @@ class ConstrainedMLPClassifier(BinaryClassifier, ConstrainedEstimator):
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`ConstrainedERMClassifier`. Constraints on intervals of
         percentiles compare ranks, which batches do not show: the last layer alone keeps them, but
-        with :class:`skfair.solvers.StochasticIDCA` all layers learn them.
+        with ``solver="stochastic-idca"`` all layers learn them.
     {tolerance, confidence_level}
     enforcement : {"auto"} or None, default="auto"
         "auto": the last layer is moved until the public metric on the training data keeps the

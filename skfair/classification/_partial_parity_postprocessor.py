@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -45,7 +46,7 @@ from skfair.postprocessing._oof import (
     Folds,
     check_held_out,
     cross_fit_and_refit,
-    mean_scores,
+    estimator_scores,
     snap_to_levels,
     unique_levels,
     warn_if_training_data,
@@ -107,7 +108,8 @@ class PartialParityPostprocessor(
     tolerance there.
 
     The training data is scored out of fold (``cv``): training-set scores of a flexible classifier
-    are overfitted, and it ranks new samples otherwise.
+    are overfitted. A new sample has the mean of its ranks by the classifiers of all folds, as
+    scores of a classifier of all samples would have another distribution.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ class PartialParityPostprocessor(
     Attributes
     ----------
     estimator_ : estimator
-        The fitted classifier.
+        The classifier, fitted to all training data; ranks are those of the folds' classifiers.
     {classes_, pos_label_}
     rates_ : ndarray of shape (n_groups,)
         Share of each group with a positive decision; of a group that is not compared, the rank up
@@ -190,7 +192,7 @@ class PartialParityPostprocessor(
     ``predict``, ``decision_function`` and ``score`` need the group of every sample. The tolerance
     holds for the scores that the rates were fitted on; with ``cv="prefit"`` these are
     ``decision_function(X)``, else out-of-fold scores. On new data the differences vary by sampling
-    noise.
+    noise. Predictions take as many times as long as there are folds.
 
     There is no ``predict_proba``: a shifted rank is no probability. Probabilities for other
     purposes than this decision are those of ``estimator_``.
@@ -306,14 +308,14 @@ class PartialParityPostprocessor(
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Rank the samples of compared groups within their groups, by out-of-fold scores.
         folds = stratify_by_class_and_group(training, rows, len(column_or_1d(y))), groups
-        estimator, scores = _fit_classifier(self, X, y, metadata, folds, context)
+        estimator, scorers, scores = _fit_classifier(self, X, y, metadata, folds, context)
         if X_fit is None and not is_partitioned(X):
             (shown,) = indexable(X)
             columns = safe_indexing(shown, rows), training.labels, scores[:, np.newaxis]
             warn_if_training_data(self._base, self.cv, *columns)
         ranked = ranked.rank(scores, self.constraint)
         # Search the rates of positive decisions with the fewest errors that keep the tolerance.
-        rule = {"estimator_": estimator, **ranked.rule}
+        rule = {"estimator_": estimator, "_scorers": scorers, **ranked.rule}
         guarantee = _search_rates(self, ranked, rule, context)
         # What predictions need and what describes the fit; then warnings.
         fitted = rule | guarantee.candidate.attributes(ranked.samples, ranked.positions)
@@ -400,21 +402,27 @@ class PartialParityPostprocessor(
         """Fair score of each row, positive for the positive class."""
         check_is_fitted(self)
         check_alignment(X=X, sensitive_features=sensitive_features)
-        # Training levels first: scores of the same features may differ in their last digits.
-        scores = mean_scores([self.estimator_], X)[:, 0]
-        scores = snap_to_levels(scores, self._levels)
-        # New samples of equal features get equal scores too, though none of the training levels.
-        y_score = self._unit.to_unit(snap_to_levels(scores, unique_levels(scores)))
+        scores = [estimator_scores(scorer, X)[:, 0] for scorer in self._scorers]
         reason = (
             "Scores are ranks within the sample's group, so predictions need sensitive_features."
         )
         codes = encode_groups_for_prediction(
-            sensitive_features, len(y_score), self.groups_, reason, self.handle_unknown
+            sensitive_features, len(scores[0]), self.groups_, reason, self.handle_unknown
         )
-        # Unknown groups have the ranks of all samples together, and the mean of the rates.
-        ranks = ranks_in_groups([*self._curves, self._pooled_curve], y_score, codes)
+        # Ranks are those of the models that ranked the training samples: scores of a model that is
+        # fitted to all samples have another distribution.
+        ranks = np.mean([self._rank_in_groups(one, codes) for one in scores], axis=0)
+        # Unknown groups have the mean of the rates.
         zeros = np.append(self._zeros, self._group_shares @ self._zeros)
         return shifted_scores(ranks, zeros[codes], self.center_)
+
+    def _rank_in_groups(self, scores, codes):
+        """Rank in its group of each sample by the scores of one model; of unknown ones, in all."""
+        # Training levels first: scores of the same features may differ in their last digits.
+        scores = snap_to_levels(scores, self._levels)
+        # New samples of equal features get equal scores too, though none of the training levels.
+        y_score = self._unit.to_unit(snap_to_levels(scores, unique_levels(scores)))
+        return ranks_in_groups([*self._curves, self._pooled_curve], y_score, codes)
 
 
 # A fit, from the input to warnings of its outcome.
@@ -519,7 +527,7 @@ def _check_ranked_samples(estimator, X, y, metadata):
 
 
 def _fit_classifier(estimator, X, y, metadata, folds, context):
-    """The fitted classifier, and out-of-fold scores; ``folds`` are strata and groups."""
+    """The classifier, those of the folds, and their scores; ``folds`` are strata and groups."""
     fit_params, _ = route_metadata(estimator, estimator._base, metadata, {})
     with Subtask(estimator, context, "classifiers", max_subtasks=None) as step:
         return cross_fit_and_refit(
@@ -727,8 +735,6 @@ def _candidate_starts(rate, width, step):
 
 def _tabulate_candidates(alpha, beta, difference, samples):
     """Table of the candidates and of the noise of their differences."""
-    import pandas as pd
-
     # The sum of squared shares of a group is one over its effective number of samples.
     rows, codes = samples.groups.memberships
     weights = samples.weights[rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from skfair.constraints._gap import Gap, RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._sums import Sums
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
+from skfair.groups import Groups, Samples
 from skfair.groups._events import Events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
@@ -31,10 +32,6 @@ from skfair.utils._checks import (
 )
 from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, validate_params
 from skfair.utils._sklearn import StrOptions
-
-if TYPE_CHECKING:
-    from skfair.groups import Groups, Samples
-
 
 # Cells, the samples that a constraint compares, and its events: every group within every cell.
 

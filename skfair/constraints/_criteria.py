@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -44,10 +44,6 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 from skfair.utils._sklearn import safe_indexing
-
-if TYPE_CHECKING:
-    from skfair.groups import Samples
-
 
 # Parity of rates of decisions, and of mean scores, between groups.
 

@@ -3,6 +3,8 @@
 from os import PathLike
 from typing import Any, Literal
 
+import pandas as pd
+
 from skfair.datasets._fetch import (
     SOURCES,
     categorize_texts,
@@ -123,8 +125,6 @@ def fetch_adult(
 
 def _read_adult(data_home, download_if_missing):
     """Parse the files into one table, indexed by (name of the file, row within it)."""
-    import pandas as pd
-
     # In these files "|" opens a comment, as the first line of the test file is.
     layout = {"names": ADULT_COLUMNS, "skipinitialspace": True, "comment": "|", "na_values": "?"}
     tables = {

@@ -3,6 +3,7 @@
 from os import PathLike
 from typing import Any, Literal
 
+import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from skfair.datasets._fetch import (
@@ -247,8 +248,6 @@ def fetch_compas(
 
 def _read_compas(data_home, download_if_missing):
     """Parse the file without personal data."""
-    import pandas as pd
-
     name = "compas/compas-scores-two-years.csv"
     # A user's copy of the public file is equivalent to the anonymous one.
     path = find_user_file(SOURCES[name]) or fetch(

@@ -160,7 +160,8 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
         describe = _describe_violation if is_enforced else _describe_smooth_violation
-        warn(describe(constraint, candidate), InfeasibleConstraintWarning)
+        message = describe(constraint, candidate) + _advise_other_model(estimator, constraint)
+        warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
         warn(describe_open_verdict(estimator, guarantee, constraint), InfeasibleConstraintWarning)
     elif candidate.result.status != "optimal":
@@ -302,7 +303,19 @@ def _advise(constraint, scores):
             "or give the model more features that predict the target: the scores are nearly equal "
             f"(standard deviation {np.std(scores):.2g}), but ranks depend on any difference"
         )
-    return "widen the interval, or try group_interactions=True"
+    return "or widen the interval"
+
+
+def _advise_other_model(estimator, constraints):
+    """Advice for ranks that one linear model of all groups, or a line per group, leaves unequal."""
+    names = {one.name for one in constraints if one.sums.metric_input == "ranks"}
+    if names and getattr(estimator, "group_interactions", True) is False:
+        return " Or try group_interactions=True."
+    # No shift of ranks satisfies equalized odds, and real targets have no rates to shift them by.
+    is_shiftable = names - {"PartialEqualizedOdds"} and hasattr(estimator, "classes_")
+    if is_shiftable and getattr(estimator, "group_estimator", None) == "sensitive_features":
+        return " Or shift ranks within groups: PartialParityPostprocessor takes any classifier."
+    return ""
 
 
 def _describe_smooth_violation(constraint, candidate):

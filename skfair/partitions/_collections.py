@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -150,8 +151,6 @@ def is_partitioned(*data):
 def feature_attributes(X):
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
-        import pandas as pd
-
         names = getattr(X, "columns", None)
         X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
     probe = BaseEstimator()
@@ -225,8 +224,6 @@ def partition_number(partition_info):
 def _concatenate(chunks, ignore_index=False):
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
-    import pandas as pd
-
     return pd.concat(chunks, ignore_index=ignore_index)
 
 
@@ -432,8 +429,6 @@ def _bundles(frames):
     They are taken from one expression: two that read the same files may be given other partitions
     when each is optimised on its own.
     """
-    import pandas as pd
-
     first, *others = frames.values()
     bundles = first.map_partitions(
         _bundle, *others, meta=pd.Series(dtype=object), align_dataframes=False
@@ -442,8 +437,6 @@ def _bundles(frames):
 
 
 def _bundle(*partitions):
-    import pandas as pd
-
     bundle = pd.Series([None], dtype=object)
     bundle.iloc[0] = partitions  # a list would be taken for several rows
     return bundle
@@ -564,6 +557,4 @@ def _apply_to_frame_chunk(answer, *chunks, partition_info=None):
 
 
 def _as_frame(answers, index):
-    import pandas as pd
-
     return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

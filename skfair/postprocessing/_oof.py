@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import joblib
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import clone, is_regressor
@@ -79,8 +80,6 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
 
 def _stratified_folds(n_folds, y, strata, groups):
     """Training and test rows of each fold, with equal shares of the strata."""
-    import pandas as pd
-
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
@@ -459,7 +458,7 @@ def _check_clone(estimator):
 
 
 def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtask=nullcontext):
-    """One classifier of two classes fitted to all samples, and their out-of-fold scores.
+    """One classifier of two classes fitted to all samples, those of the folds, and their scores.
 
     Samples of negative stratum are left out. Partitioned X needs a fitted classifier.
     """
@@ -467,7 +466,7 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     if is_partitioned(X):
         _check_prefit(estimator, cv)
         fitted, scores = cross_fit(estimator, X, y, "prefit")
-        return fitted[0], scores[present, 0]
+        return fitted[0], fitted, scores[present, 0]
     (X,) = indexable(X)
     check_out_of_bag(cv, groups)
     folds = cv if isinstance(cv, str) else make_folds(cv, X, y, strata, groups=groups)
@@ -475,10 +474,10 @@ def cross_fit_and_refit(estimator, X, y, params, cv, strata, groups=None, subtas
     X, y = safe_indexing(X, present), y[present]
     estimators, scores = cross_fit(estimator, X, y, folds, params=params, subtask=subtask)
     if len(estimators) == 1:
-        return estimators[0], scores[:, 0]
-    # New samples are scored by one more classifier, fitted to all.
+        return estimators[0], estimators, scores[:, 0]
     task = subtask("classifier of all samples")
-    return fit_rows(estimator, X, y, params, np.arange(len(y)), task), scores[:, 0]
+    of_all = fit_rows(estimator, X, y, params, np.arange(len(y)), task)
+    return of_all, estimators, scores[:, 0]
 
 
 def fit_rows(estimator, X, y, params, rows, subtask=None):

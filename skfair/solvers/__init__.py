@@ -10,12 +10,19 @@ from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
 from skfair.solvers._stochastic_constrained import (
     SSLALM,
     StochasticGhost,
-    StochasticIDCA,
-    StochasticPLADA,
     StochasticSwitching,
     make_alm,
 )
-from skfair.solvers.literature import GDA, IPPSSG, SPBM, IPPConEx, MultiplierModel, ProxyLagrangian
+from skfair.solvers.literature import (
+    GDA,
+    IPPSSG,
+    SPBM,
+    IPPConEx,
+    MultiplierModel,
+    ProxyLagrangian,
+    StochasticIDCA,
+    StochasticPLADA,
+)
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.solvers.literature._proximal import IDCA, PLADA
 from skfair.utils._sklearn import StrOptions
@@ -58,8 +65,6 @@ __all__ = [
     "Iterate",
     "Solver",
     "StochasticGhost",
-    "StochasticIDCA",
-    "StochasticPLADA",
     "StochasticSwitching",
     "SwitchingSubgradient",
     "check_solver",

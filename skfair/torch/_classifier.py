@@ -216,8 +216,7 @@ class ConstrainedTorchClassifier(BinaryClassifier, ConstrainedEstimator):
     constraint : str, Constraint, list of these, or None, default="demographic_parity"
         What must be fair, as in :class:`~skfair.classification.ConstrainedERMClassifier`.
         Constraints on intervals of percentiles compare ranks, which batches do not show: the last
-        layer alone keeps them, but with :class:`~skfair.solvers.StochasticIDCA` all layers learn
-        them.
+        layer alone keeps them, but with ``solver="stochastic-idca"`` all layers learn them.
     {tolerance}
     confidence_level : float between 0 and 1, or None, default=None
         Level of a guarantee that the population keeps the tolerance too, as in

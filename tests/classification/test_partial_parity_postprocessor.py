@@ -23,7 +23,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skfair.classification import ConstrainedERMClassifier, PartialParityPostprocessor
+from skfair.classification import (
+    ConstrainedClassifierCV,
+    ConstrainedERMClassifier,
+    PartialParityClassifier,
+    PartialParityPostprocessor,
+)
 from skfair.constraints import (
     PARTIAL_CRITERIA,
     PartialDemographicParity,
@@ -152,12 +157,39 @@ def test_rates_are_the_shares_of_positive_decisions_and_error_their_errors():
 
 def test_the_order_within_a_group_does_not_change():
     X, y, groups = population()
-    model = PartialParityPostprocessor(tolerance=0.05).fit(X, y, sensitive_features=groups)
+    model = make_prefit(X, y, tolerance=0.05).fit(X, y, sensitive_features=groups)
     before = model.estimator_.decision_function(X)
     after = model.decision_function(X, sensitive_features=groups)
     for group in (0, 1):
         group_scores = np.argsort(before[groups == group])
         assert np.all(np.diff(after[groups == group][group_scores]) > 0)
+
+
+class ScaledBySamples(LogisticRegression):
+    """A classifier whose scores are the larger the more samples it is fitted to."""
+
+    def fit(self, X, y):
+        self.n_samples_ = len(X)
+        return super().fit(X, y)
+
+    def decision_function(self, X):
+        return self.n_samples_ * super().decision_function(X)
+
+
+def test_ranks_of_new_samples_are_those_of_the_models_that_ranked_the_training_samples():
+    X, y, groups = population()
+    models = [
+        PartialParityPostprocessor(base, interval=INTERVAL, tolerance=0.05, cv=2)
+        for base in (LogisticRegression(), ScaledBySamples())
+    ]
+    new_X, _, new_groups = population(1)
+    scores, scaled = (
+        one.fit(X, y, sensitive_features=groups).decision_function(
+            new_X, sensitive_features=new_groups
+        )
+        for one in models
+    )
+    np.testing.assert_allclose(scaled, scores)
 
 
 def test_rates_outside_the_interval_may_differ():
@@ -530,6 +562,26 @@ def test_a_tolerance_of_zero_needs_groups_of_equal_size():
     with pytest.warns(InfeasibleConstraintWarning, match="different size"):
         model = PartialParityPostprocessor(tolerance=0.0).fit(X, y, sensitive_features=groups)
     assert model.constraint_violation_ < 0.01
+
+
+@pytest.mark.slow
+def test_other_estimators_that_miss_the_tolerance_name_what_may_keep_it():
+    """Lines of the log-odds per group match means and spreads of scores, and no distributions."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(200) % 2
+    X = (np.where(groups, 1, 3) * rng.normal(size=200))[:, np.newaxis]
+    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
+    base, constraint = LogisticRegression().fit(X, y), PartialStatisticalParity((0.0, 1.0))
+    knows = {"group_estimator": "sensitive_features"}
+    models = {
+        "Or shift ranks within groups: PartialParityPostprocessor": ConstrainedClassifierCV(
+            base, constraint, tolerance=0.01, cv="prefit", **knows
+        ),
+        "Or try group_interactions=True": PartialParityClassifier(constraint, tolerance=0.0),
+    }
+    for advice, model in models.items():
+        with pytest.warns(InfeasibleConstraintWarning, match=advice):
+            model.fit(X, y, sensitive_features=groups)
 
 
 def test_constant_decisions_are_warned_of():

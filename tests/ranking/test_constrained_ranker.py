@@ -17,7 +17,7 @@ from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.groups._events import DocumentPairs
 from skfair.metrics import ranking_parity_difference
 from skfair.ranking import ConstrainedRanker
-from skfair.solvers import StochasticPLADA
+from skfair.solvers.literature import StochasticPLADA
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ import pytest
 from skfair.classification import ConstrainedMLPClassifier, PartialParityClassifier
 from skfair.constraints import PartialDemographicParity, PartialGroupAUC, PartialStatisticalParity
 from skfair.constraints._bound import draw_batch
-from skfair.solvers import IDCA, StochasticIDCA
+from skfair.solvers import IDCA
+from skfair.solvers.literature import StochasticIDCA
 from tests.solvers.literature.test_idca import draw_samples, problem
 
 

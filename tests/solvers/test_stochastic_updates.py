@@ -13,12 +13,10 @@ from skfair.solvers import (
     AdamPrimalDual,
     MultiplierModel,
     StochasticGhost,
-    StochasticIDCA,
-    StochasticPLADA,
     StochasticSwitching,
 )
 from skfair.solvers._stochastic_constrained import ghost_direction
-from skfair.solvers.literature import SPBM
+from skfair.solvers.literature import SPBM, StochasticIDCA, StochasticPLADA
 from skfair.solvers.literature._descent import GeometricDecay
 from skfair.solvers.literature._penalty_barrier import _penalty_slope
 

@@ -9,7 +9,8 @@ import pytest
 
 from skfair.constraints import DemographicParity, PartialStatisticalParity
 from skfair.metrics import METRICS, partial_statistical_parity_difference
-from skfair.solvers import SGD, AdamPrimalDual, StochasticIDCA
+from skfair.solvers import SGD, AdamPrimalDual
+from skfair.solvers.literature import StochasticIDCA
 from skfair.torch import ConstrainedTorchClassifier, TorchModel
 
 torch = pytest.importorskip("torch")

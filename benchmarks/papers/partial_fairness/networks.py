@@ -15,7 +15,7 @@ from benchmarks.tables import Check, Report, save_figure
 from skfair.classification import ConstrainedMLPClassifier
 from skfair.constraints import PartialStatisticalParity
 from skfair.metrics import partial_statistical_parity_difference
-from skfair.solvers import StochasticIDCA
+from skfair.solvers.literature import StochasticIDCA
 
 TOLERANCES = (0.02, 0.05, 0.1, 0.2)
 """The curves of the figure; the paper does not print its tolerances."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,8 @@ from sklearn.utils import check_random_state
 from skfair._kernels import alternating as front_kernels
 from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
-from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._starts import RunSettings
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
 from skfair.utils._checks import check_choice
@@ -27,13 +28,6 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from skfair.cluster.kmeans._problem import ClusteringPoint
-    from skfair.cluster.kmeans._starts import RunSettings
-
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
 

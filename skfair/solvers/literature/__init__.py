@@ -4,3 +4,4 @@ from skfair.solvers.literature._descent import GDA, MultiplierModel, ProxyLagran
 from skfair.solvers.literature._descent import sa2gd_front as sa2gd_front
 from skfair.solvers.literature._penalty_barrier import SPBM
 from skfair.solvers.literature._proximal import IPPSSG, IPPConEx
+from skfair.solvers.literature._stochastic import StochasticIDCA, StochasticPLADA

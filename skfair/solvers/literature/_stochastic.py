@@ -1,0 +1,259 @@
+"""Published methods on mini-batches: IDCA, PLADA."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+from numbers import Real
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from skfair.problems._problem import majorize, original_multipliers
+from skfair.solvers._sqp import OneSidedRows
+from skfair.solvers._stochastic import StochasticSolver
+from skfair.solvers.literature._proximal import plada_update
+from skfair.utils._parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    make_constructor,
+)
+from skfair.utils._sklearn import Interval
+
+# The inexact difference-of-convex algorithm on mini-batches.
+
+
+@make_constructor
+class StochasticIDCA(StochasticSolver):
+    r"""Solver on mini-batches for percentile constraints: a sequence of convex problems.
+
+    As :class:`IDCA` does, rows that are differences of convex functions are majorised at an
+    iterate, by g. The problem with these rows is solved by T steps of [2]_ on mini-batches instead
+    of passes over all samples, with multipliers Q (deep learning in [1]_, section G.9),
+
+    .. math::
+
+        v_{t+1} &= \mathrm{proj}\Bigl(v_t - \tfrac{s}{2T} \bigl[\sqrt{T}\, \nabla f(v_t, \xi_t)
+        + \nabla g(v_t, \xi_t)^T Q_t\bigr]\Bigr), \\
+        Q_{t+1} &= \max\bigl(0,\; Q_t + g(v_{t+1}, \xi_t)\bigr),
+
+    and their mean is the next iterate. [2]_ linearises :math:`g(v_{t+1}, \xi_t)`, for which a
+    network would need one pass per row, and starts multipliers at 0; here they continue from the
+    previous convex problem. Rows are majorised in the scores. In the parameters of networks they
+    remain non-convex, so this is a local model.
+
+    Parameters
+    ----------
+    max_iter : int, default=30
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    inner_iter : int, default=3
+        Epochs per convex problem; T is the number of their batches.
+    step : float, default=3.0
+        Factor s of the steps.
+    batch_size : int, default=64
+        Samples per batch, for the loss and for the constraint each.
+
+    See Also
+    --------
+    IDCA : On all samples at once.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+       percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026.
+    .. [2] H. Yu, M. J. Neely and X. Wei, "Online convex optimization with stochastic constraints",
+       NeurIPS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedMLPClassifier
+    >>> from skfair.constraints import PartialStatisticalParity
+    >>> from skfair.solvers.literature import StochasticIDCA
+    >>> groups = np.tile(["a", "b"], 200)
+    >>> X = (np.linspace(-1, 1, 400) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> model = ConstrainedMLPClassifier(
+    ...     PartialStatisticalParity((0.2, 0.6), tolerance=0.1),
+    ...     solver=StochasticIDCA(max_iter=6),
+    ...     random_state=0,
+    ... )
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    requires = ("majorant", "drawn majorant")
+
+    max_iter: PositiveInt = 30
+    tol: NonNegative = 1e-3
+    inner_iter: PositiveInt = 3
+    step: Positive = 3.0
+    batch_size: PositiveInt = 64
+
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        """Batches of 64 [1]_; the paper prints neither steps nor their number.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticIDCA
+
+        References
+        ----------
+        .. [1] Y. He, Y. Huang, Y. Yao and Q. Lin, "Enforcing fair predicted scores on intervals of
+           percentiles by difference-of-convex constraints", arXiv:2505.12530, 2026, section G.9.
+        """
+        return cls(**({"batch_size": 64} | changes))
+
+    def _steps(self, problem, x, random_state):
+        here, Q = self._evaluate(problem, x), 0.0
+        while True:
+            # Majorise at the iterate and solve the convex problem.
+            convex = majorize(here)
+            here, Q = yield from self._solve_inner(convex, here.x, Q, random_state)
+
+    def _evaluate(self, problem, x):
+        """All samples at x, with unchanged thresholds, which are unknowns of the majorant."""
+        return problem.evaluate(x)
+
+    def _solve_inner(self, problem, x, Q, random_state):
+        """Steps on a convex problem; the evaluation at their mean, and the last multipliers."""
+        one_sided, rows = OneSidedRows(problem.lower, problem.upper), problem.rows
+        n_steps = self.inner_iter * self._steps_per_epoch(problem)
+        # sqrt(T) weighs the objective against the queue Q of violations ([2]_ of the docstring).
+        weight, length = np.sqrt(n_steps), self.step / (2.0 * n_steps)
+        mean, Q = x, np.broadcast_to(Q, len(one_sided.rows))
+        for t in range(n_steps):
+            # Primal step on the batch, then Q grows by the rows at the new point, on the same
+            # batch.
+            batch = self._batch(problem, random_state)
+            multipliers = one_sided.multipliers(Q / weight)
+            slope = weight * batch.evaluate(x).lagrangian_gradient(multipliers)
+            x = problem.project(x - length * slope)
+            Q = np.maximum(0.0, Q + one_sided.values(batch.evaluate(x).values))
+            # The answer of the convex problem is the running mean of its iterates.
+            mean = mean + (x - mean) / (t + 1)
+            here = yield mean, original_multipliers(rows, one_sided.multipliers(Q / weight))
+        return here, Q
+
+
+# PLADA on mini-batches.
+
+
+@make_constructor
+class StochasticPLADA(StochasticSolver):
+    r"""Solver on mini-batches that updates parameters, slacks and multipliers in turn (PLADA).
+
+    The updates are those of :class:`PLADA` with G linearised,
+
+    .. math::
+
+        \theta_{k+1} &= \mathrm{proj}\bigl(\theta_k - \eta\, [\nabla F(\theta_k, \xi)
+        + \nabla G(\theta_k, \zeta_1)^T \lambda_k]\bigr), \\
+        u_{k+1} &= \mathrm{clip}(u_k - \tau \lambda_k,\, 0,\, u_{max}), \\
+        \mu_{k+1} &= \mu_k + \gamma_k (\lambda_k - \mu_k) / \rho, \qquad
+        \lambda_{k+1} = \mu_{k+1} + \rho\,(G(\theta_{k+1}, \zeta_2) + u_{k+1}),
+
+    with samples :math:`\zeta_2` independent of the next gradient, so that :math:`\lambda_{k+1}` is
+    an unbiased factor of it.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Epochs.
+    tol : float, default=1e-3
+        Violation of a row up to which an iterate counts as feasible, and residual of the optimality
+        conditions at which the solver stops.
+    alpha : float, default=2.0
+        Penalty :math:`\alpha` of the perturbation; :math:`\rho = \alpha / (1 + \alpha\beta)`.
+    beta : float, default=0.5
+        Proximal parameter :math:`\beta` of the multipliers.
+    eta : float, default=0.05
+        Step :math:`\eta`.
+    tau : float, default=0.01
+        Step :math:`\tau` of the slack.
+    gamma0 : float, default=0.1
+        Maximum step of the auxiliary multiplier.
+    kappa : float, default=1000.0
+        The larger, the slower these steps decay, see :class:`PLADA`.
+    u_max : float, default=inf
+        Maximum slack.
+    batch_size : int, default=32
+        Samples of each of the three batches.
+
+    References
+    ----------
+    .. [1] "A Modified Proximal-Perturbed Lagrangian for Non-Convex Non-Smooth Representatives of
+       Fairness Constraints", Algorithm 1 and appendix D.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.classification import ConstrainedERMClassifier
+    >>> from skfair.solvers.literature import StochasticPLADA
+    >>> groups = np.tile(["a", "b"], 50)
+    >>> X = (np.linspace(-1, 1, 100) + 0.2 * (groups == "b"))[:, np.newaxis]
+    >>> solver = StochasticPLADA(max_iter=200, tol=0.1)
+    >>> model = ConstrainedERMClassifier(tolerance=0.1, alpha=0.1, solver=solver, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0, sensitive_features=groups).constraint_violation_
+    0.0
+    """
+
+    max_iter: PositiveInt = 20
+    tol: NonNegative = 1e-3
+    alpha: Positive = 2.0
+    beta: NonNegative = 0.5
+    eta: Positive = 0.05
+    tau: Positive = 0.01
+    gamma0: Positive = 0.1
+    kappa: Positive = 1000.0
+    u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf
+    batch_size: PositiveInt = 32
+
+    @classmethod
+    def from_paper(cls, **changes: Any) -> Self:
+        r"""The settings of the paper for networks [1]_; it prints neither batch nor kappa.
+
+        Its hinge losses (18) are unbounded, and so is the slack.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that should differ.
+
+        Returns
+        -------
+        solver : StochasticPLADA
+
+        References
+        ----------
+        .. [1] "A Modified Proximal-Perturbed Lagrangian for Non-Convex Non-Smooth Representatives
+           of Fairness Constraints", Table 2, last row.
+        """
+        settings = {"alpha": 10.0, "beta": 0.5, "eta": 0.1, "tau": 0.01, "gamma0": 0.1}
+        return cls(**(settings | changes))
+
+    def _steps(self, problem, x, random_state):
+        one_sided = OneSidedRows(problem.lower, problem.upper)
+
+        def G(x):
+            batch = self._constraint_batch(problem, random_state)
+            return one_sided.values(batch.evaluate(x).values)
+
+        u = np.clip(-G(x), 0.0, self.u_max)
+        lam = mu = np.zeros_like(u)
+        for k in count():
+            batch = self._batch(problem, random_state)
+            slope = batch.evaluate(x).lagrangian_gradient(one_sided.multipliers(lam))
+            x = problem.project(x - self.eta * slope)
+            # G on another batch.
+            u, lam, mu = plada_update(self, k, self.tau, u, lam, mu, G(x))
+            yield x, one_sided.multipliers(np.maximum(0.0, mu))
