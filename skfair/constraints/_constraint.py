@@ -353,10 +353,11 @@ class Constraint(BaseEstimator):
 
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
-    "numbers" that a regressor predicts."""
+    "numbers" that a regressor predicts; or "rankings" of documents."""
 
     unit = "score"
-    """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
+    """What the gap is measured in: "rate", "score", "loss", "area" (under an ROC curve), or
+    "attention" that documents get."""
 
     def __init__(
         self,
@@ -511,7 +512,7 @@ class Constraint(BaseEstimator):
         _check_declarations(self)
         if self.ratio is None:
             return
-        if not self.counts_decisions:
+        if not (self.counts_decisions or self.unit == "attention"):
             raise argument_error(
                 f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
                 "pass a tolerance instead."
