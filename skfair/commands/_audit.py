@@ -17,7 +17,6 @@ from skfair.commands._options import (
     FINDING_STATUS,
     add_column_options,
     add_output_options,
-    add_published_option,
     add_tolerance_options,
     check_column_options,
     check_output,
@@ -52,7 +51,6 @@ def add_report_options(report):
     add("--salt", help="secret text with which the report states a digest of the samples")
     add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
     add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
-    add_published_option(report)
     add("--title", default="Fairness report", help="heading of the page")
     add_output_options(report, "report.html", "page, .html, .md or .json")
     report.set_defaults(run=_run_report)
@@ -166,7 +164,6 @@ def add_subgroups_options(command):
     add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
     add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
     add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
-    add_published_option(command)
     add_output_options(command)
     command.set_defaults(run=_run_subgroups, probability=None)
 
@@ -199,14 +196,11 @@ def add_certify_options(certify):
         "error."
     )
     add_column_options(certify, ["classification", "regression"])
-    add_published_option(certify)
     add = certify.add_argument
     names = sorted(CONSTRAINTS)
     about = f"one of {join_names(names, 20)} (default demographic_parity)"
     add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
-    bound = add_tolerance_options(certify)
-    bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
-    bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
+    add_tolerance_options(certify)
     add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
     add("--loss", help="loss of a constraint on mean losses, such as squared")
     about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
@@ -356,7 +350,6 @@ def add_compare_options(command):
     )
     add_column_options(command, ["classification", "regression"])
     command.add_argument("after", type=Path, help="the later file, with the same columns")
-    add_published_option(command)
     add_output_options(command, formats="page, .html, .md or .json")
     command.set_defaults(run=_run_compare, probability=None)
 

@@ -352,10 +352,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     )
     warn_of_unclear_labels(groups)
     samples = Samples(
-        np.zeros(len(codes)),
-        groups,
-        summary.weights,
-        min_group_size=find_min_group_size(estimator),
+        np.zeros(len(codes)), groups, summary.weights, min_group_size=find_min_group_size(estimator)
     ).largest_first()
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept

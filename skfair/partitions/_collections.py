@@ -273,7 +273,7 @@ def partitions_of(n_jobs=None, **columns):
     if any(map(is_lazy, columns.values())):
         return _partitions_of_dask(columns, n_jobs)
     numbers = {name: rows.n_blocks for name, rows in columns.items()}
-    _check_same_number(numbers, "blocks")
+    _check_same_number(numbers, "their numbers of blocks differ:")
     reader = Reader(partial(_read, columns), next(iter(numbers.values())))
     return Partitions(Threads(reader, n_jobs))
 
@@ -310,12 +310,7 @@ def _split_into_blocks(number, columns, expected):
     }
     # Lengths of Dask's chunks may be unknown until they are read, so that this is checked here.
     lengths = {name: len(rows) for name, rows in columns.items()}
-    if len(set(lengths.values())) > 1:
-        shown = join_names([f"{name} has {length}" for name, length in lengths.items()])
-        raise ValueError(
-            f"All collections must be divided at the same rows, but in partition {number} {shown}. "
-            "Make them columns of one dataframe, or give arrays the same chunks of rows."
-        )
+    _check_same_number(lengths, f"in partition {number}")
     check_partition_alignment(number, columns)
     (n_rows,) = set(lengths.values())
     # Slices of positions, of dataframes as of arrays.
@@ -326,12 +321,12 @@ def _split_into_blocks(number, columns, expected):
     ]
 
 
-def _check_same_number(numbers, what):
+def _check_same_number(numbers, where):
     if len(set(numbers.values())) > 1:
         shown = join_names([f"{name} has {number}" for name, number in numbers.items()])
         raise ValueError(
-            f"All collections must be divided at the same rows, but their numbers of {what} "
-            f"differ: {shown}. Make them columns of one dataframe, or give arrays the same chunks."
+            f"All collections must be divided at the same rows, but {where} {shown}. Make them "
+            "columns of one dataframe, or give arrays the same chunks of rows."
         )
 
 
@@ -388,7 +383,8 @@ def _delayed_partitions(columns):
     chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
     numbers = {name: rows.npartitions for name, rows in frames.items()}
     numbers |= {name: len(of_array) for name, of_array in zip(arrays, chunks, strict=True)}
-    _check_same_number({name: numbers[name] for name in columns}, "partitions")
+    of_columns = {name: numbers[name] for name in columns}
+    _check_same_number(of_columns, "their numbers of partitions differ:")
     if frames:
         chunks.insert(0, _bundles(frames))
     assemble = delayed(
