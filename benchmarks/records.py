@@ -87,8 +87,8 @@ def load_or_run(study, runs, budget, make_store=RecordFolder):
         record = store.load(run)
         if record is None and may_make and run.is_in(budget.cells):
             try:
-                record = run.make()
-                store.save(run, record)
+                store.save(run, run.make())
+                record = store.load(run)
             except KeyboardInterrupt:
                 may_make = False
         if record is not None:

@@ -61,6 +61,7 @@ from benchmarks.peers.any_regressor import regression
 from benchmarks.peers.bounded_clusters import share_assignment, size_bounds
 from benchmarks.peers.constrained_erm import erm_peers, erm_solvers, erm_tolerance
 from benchmarks.peers.embedding import embedding
+from benchmarks.peers.exposure import exposure
 from benchmarks.peers.fair_assignment import fair_assignment
 from benchmarks.peers.fair_kmeans import peer_methods
 from benchmarks.peers.fair_regression import fair_regression
@@ -145,6 +146,7 @@ BENCHMARKS = {
     "peers": peer_methods,
     "libraries": libraries,
     "group-rules": group_rules,
+    "exposure": exposure,
     "table-1": table_1,
     "embedding": embedding,
     "spectral-quality": spectral_quality,

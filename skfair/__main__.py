@@ -6,14 +6,14 @@ from argparse import ArgumentParser
 from io import TextIOWrapper
 
 COMMANDS = {
-    "report": ("_report", "audit predictions in CSV or Parquet files"),
+    "report": ("_audit", "audit predictions in CSV or Parquet files"),
     "subgroups": (
-        "_subgroups",
+        "_audit",
         "search decisions in CSV or Parquet files for the subgroups that depart most",
     ),
-    "certify": ("_certify", "certify that decisions in a file keep a tolerance in the population"),
-    "verify": ("_certify", "recompute a filed claim from the data"),
-    "compare": ("_compare", "compare two files of predictions, such as those of two periods"),
+    "certify": ("_audit", "certify that decisions in a file keep a tolerance in the population"),
+    "verify": ("_audit", "recompute a filed claim from the data"),
+    "compare": ("_audit", "compare two files of predictions, such as those of two periods"),
     "plan": ("_plan", "number of samples that a certificate or a guaranteed fit requires"),
     "monitor": ("_monitor", "monitor a gap over time, valid at every look"),
 }

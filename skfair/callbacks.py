@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+from sklearn.base import BaseEstimator
 
 from skfair._names import refuse_unknown_names
 from skfair.plotting import ConvergenceDisplay
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from sklearn.base import BaseEstimator
-
 
 __all__ = ["FitMonitor"]
 
@@ -94,8 +91,6 @@ class FitMonitor:
     @property
     def log(self) -> pd.DataFrame:
         """All rows so far as a new DataFrame."""
-        import pandas as pd
-
         runs: dict[tuple, int] = {}
         rows = []
         for path, seconds, values in list(self._records):

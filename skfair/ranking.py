@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Annotated, Literal, Self
+from numbers import Integral
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import has_fit_parameter
 
 from skfair._names import refuse_unknown_names
-from skfair.constraints import RankingParity
-from skfair.constraints._constraint import check_whose_tolerance, warn_of_small_groups
+from skfair.constraints import ExposureParity, RankingParity, resolve_constraints
+from skfair.constraints._constraint import warn_of_small_groups
 from skfair.fitting._input import TrainingData
 from skfair.fitting._linear import ConstrainedLinearEstimator, fit_linear_model
 from skfair.fitting._model import check_loss, estimator_docs
@@ -25,6 +30,10 @@ from skfair.groups._known import warn_of_missing_marks
 from skfair.groups._samples import check_lengths, check_metric_input, check_samples
 from skfair.losses import LossName
 from skfair.models._model import moments
+from skfair.partitions._collections import check_alignment
+from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
+from skfair.postprocessing._exposure import fit_exposure_rule
+from skfair.postprocessing._oof import Folds
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (
@@ -33,7 +42,6 @@ from skfair.utils._checks import (
     check_finite_squares,
     explain_conversion,
     refuse_devices,
-    resolve_name,
     to_floats,
     warn,
 )
@@ -41,14 +49,54 @@ from skfair.utils._fit import restore_on_failure
 from skfair.utils._parameters import (
     MinGroupSize,
     NonNegative,
+    ProbabilisticClassifier,
     Share,
     Verbose,
     make_constructor,
     validate_params,
 )
-from skfair.utils._sklearn import StrOptions, with_callbacks
+from skfair.utils._sklearn import HasMethods, StrOptions, count_samples, with_callbacks
 
 # A linear ranker trained on pairs under fairness constraints that its orders keep.
+
+
+class PairScoreMixin:
+    """``score`` of a ranker: how many pairs of documents its predictions order correctly."""
+
+    __metadata_request__score = {"query_id": True, "sensitive_features": True}
+    predict: Any
+
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of pairs of documents of one query that are ordered correctly.
+
+        Parameters
+        ----------
+        X, y, query_id, sample_weight : array-like
+            As in `fit`.
+        sensitive_features : array-like, default=None
+            Group of each document; needed where ``predict`` needs it.
+
+        Returns
+        -------
+        score : float
+        """
+        scores = self.predict(X, sensitive_features=sensitive_features)
+        query = _encode_queries(query_id, len(scores)).codes
+        columns = {"y": y, "scores": scores, "query": query}
+        one_group = np.zeros(len(scores))
+        samples, (y, scores, query) = check_metric_input(one_group, sample_weight, **columns)
+        pairs = _make_pairs(to_floats("y", y), query)
+        better, worse = pairs[np.arange(len(pairs))].T
+        weights = samples.weights[better] * samples.weights[worse]
+        return float(np.average(scores[better] > scores[worse], weights=weights))
 
 
 MAX_PAIRS = 200_000
@@ -59,7 +107,7 @@ _CONSTRAINTS_BY_NAME = {"ranking_parity": RankingParity}
 
 @estimator_docs
 @make_constructor
-class ConstrainedRanker(ConstrainedLinearEstimator):
+class ConstrainedRanker(PairScoreMixin, ConstrainedLinearEstimator):
     r"""Linear ranker trained under ranking parity between groups of documents.
 
     The fit looks for scores that rank relevant documents first, while the relevant documents of
@@ -157,7 +205,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
     """
 
     __metadata_request__fit = {"sensitive_features": True, "query_id": True}
-    __metadata_request__score = {"query_id": True}
 
     fit_intercept = group_interactions = False
 
@@ -216,14 +263,9 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
             no two groups can be compared; the message says what must hold.
         """
         validate_params(self)
-        # One constraint or several, as objects or by name.
-        constraints = [] if self.constraint is None else self.constraint
-        check_whose_tolerance(constraints, self.tolerance)
-        constraints = constraints if isinstance(constraints, list | tuple) else [constraints]
-        constraints = [
-            resolve_name(_CONSTRAINTS_BY_NAME, one, "constraint", RankingParity)
-            for one in constraints
-        ]
+        constraints = resolve_constraints(
+            self.constraint, self.tolerance, _CONSTRAINTS_BY_NAME, RankingParity
+        )
         metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         data = X, y, query_id
         X_, y_, query, documents = _check_documents(self, data, metadata, bool(constraints))
@@ -269,35 +311,6 @@ class ConstrainedRanker(ConstrainedLinearEstimator):
         scores : ndarray of shape (n_documents,)
         """
         return self._scores(X, None)
-
-    def score(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        *,
-        query_id: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Share of pairs of documents of one query that are ordered correctly.
-
-        Parameters
-        ----------
-        X, y, query_id, sample_weight : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        score : float
-        """
-        scores = self.predict(X)
-        query = _encode_queries(query_id, len(scores)).codes
-        columns = {"y": y, "scores": scores, "query": query}
-        one_group = np.zeros(len(scores))
-        samples, (y, scores, query) = check_metric_input(one_group, sample_weight, **columns)
-        pairs = _make_pairs(to_floats("y", y), query)
-        better, worse = pairs[np.arange(len(pairs))].T
-        weights = samples.weights[better] * samples.weights[worse]
-        return float(np.average(scores[better] > scores[worse], weights=weights))
 
 
 def _check_documents(ranker, data, metadata, compares_groups):
@@ -400,9 +413,202 @@ def _pair_groups(groups, query, better, worse):
     return Groups(labels, codes=codes, ranks=ranks)
 
 
+# Any ranker, under constraints on the exposure of groups.
+
+
+@estimator_docs
+@make_constructor
+class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
+    r"""Any ranker, with an offset for each group that bounds differences of exposure.
+
+    The ranker is left as it is. Documents are sorted by
+
+    .. math:: h(x) + \sum_g \lambda_g P(g \mid x),
+
+    with the score h of the ranker. Where the probabilities are 0 and 1, no ranking with the same
+    exposures has a larger mean of score times attention, the discounted cumulative gain by the
+    scores. Offsets are chosen on out-of-fold scores, as small as the bound allows.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Ranker, regressor or classifier of two classes, a pipeline or a search. Its ``predict`` or
+        decision function ranks. Clones of it are fitted, and get ``query_id`` if their ``fit``
+        takes it. Fit other rankers, such as LightGBM's, before, and pass them in a
+        `~sklearn.frozen.FrozenEstimator`. For scores that exist there is
+        `~skfair.preprocessing.ScoreColumn`. None means ``ConstrainedRanker(constraint=None)``.
+    constraint : "exposure_parity", ExposureParity, or None, default="exposure_parity"
+        What must be fair; None is the plain ranker.
+    tolerance : float or None, default=None
+        Largest difference of exposures allowed, for a constraint that has none of its own; None is
+        .05.
+    group_estimator : estimator, "sensitive_features" or None, default=None
+        Classifier with ``predict_proba`` that estimates the group from X, as in
+        `~skfair.regression.ConstrainedRegressorCV`. "sensitive_features" estimates nothing:
+        predictions need the group of every document.
+    {handle_unknown}
+        Predictions depend on the group with ``group_estimator="sensitive_features"``.
+    cv : int, splitter, iterable, "prefit" or None, default=None
+        How documents are divided, so that each is scored by rankers that were not fitted to it; an
+        int or None (5 folds) keeps the documents of a query together, if there are as many
+        queries. "prefit" takes a fitted
+        ranker as it is. The documents must then be others than those that it was fitted to.
+    verbose : int, default=0
+        If positive, print the steps of the fit.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted rankers: one per fold, or only one. New documents get the mean of their scores.
+    rule_coef_ : ndarray of shape (1 + n_offsets,)
+        1, and coefficients of :math:`P(g \mid x) / P(g) - P(g_0 \mid x) / P(g_0)` for all groups g
+        that are compared but the largest one, in units of the standard deviation of y.
+    rule_intercept_ : float
+        0: orders do not depend on it.
+    oof_prediction_ : ndarray of shape (n_documents,)
+        Out-of-fold ``predict`` of the training documents; nan for those without weight.
+    constraint_report_ : DataFrame
+        Out-of-fold exposure of each group. Standard errors are those of independent documents.
+    constraint_violation_ : float
+        Excess of the gap over the tolerance by ``oof_prediction_``; nan without groups.
+    status_ : {"optimal", "feasible", "infeasible", "unconstrained"}
+        "optimal": no smaller offset keeps the tolerance. "feasible": of three groups or more, the
+        tolerance is kept by nearly the smallest offsets.
+    n_iter_ : int
+        Rounds of the search for offsets; 0 if rankings by the scores alone keep the tolerance.
+    {groups_}
+    n_features_in_ : int
+        Number of features seen during fit, if the estimator knows it.
+    feature_names_in_ : ndarray of str
+        Names of features seen during fit, if the estimator knows them.
+
+    See Also
+    --------
+    ConstrainedRanker : A linear ranker, trained under parity of pairs of documents.
+    skfair.metrics.exposure_difference : The gap that is bounded.
+
+    Notes
+    -----
+    Weights of documents count in exposures. On new queries gaps vary around those of
+    ``constraint_report_``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skfair.datasets import make_ranking
+    >>> from skfair.metrics import exposure_difference
+    >>> from skfair.ranking import ConstrainedRankerCV
+    >>> X, y, query, group = make_ranking(50, random_state=0)
+    >>> fair = ConstrainedRankerCV(LinearRegression(), tolerance=0.02)
+    >>> fair = fair.fit(X, y, query_id=query, sensitive_features=group)
+    >>> gap = exposure_difference(fair.oof_prediction_, sensitive_features=group, query_id=query)
+    >>> bool(gap <= 0.02)
+    True
+    """
+
+    __metadata_request__fit = {"query_id": True, "groups": UNUSED}
+
+    ensemble, n_jobs, confidence_level = True, None, None
+
+    estimator: Annotated[BaseEstimator, HasMethods(["fit"])] | None = None
+    constraint: (
+        Annotated[str, StrOptions({"exposure_parity": ExposureParity})] | ExposureParity | None
+    ) = "exposure_parity"
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
+    handle_unknown: Literal["error", "overall"] = "error"
+    cv: Folds | None = None
+    verbose: Verbose = 0
+
+    @restore_on_failure(one_blas_thread=False)
+    @with_callbacks
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        query_id: ArrayLike | None = None,
+        sensitive_features: MatrixLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit the ranker, the models of groups, and the offsets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Whatever the ranker takes.
+        y : array-like of shape (n_documents,)
+            How relevant a document is to its query, as a number.
+        query_id : array-like of shape (n_documents,), default=None
+            Query of each document, in any order. None puts all documents in one query, with a
+            warning.
+        sensitive_features : array-like of shape (n_documents,) or (n_documents, n_attributes), \
+                default=None
+            Group of each document; with several attributes, groups are the combinations that
+            occur. None puts all documents in one group, with a warning.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Non-negative weights of documents, in exposures, and in all fits that take them.
+        **params : dict
+            Further arguments of the ranker's ``fit``.
+
+        Returns
+        -------
+        self : ConstrainedRankerCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is invalid; the message says what must hold.
+        """
+        validate_params(self)
+        names = {"exposure_parity": ExposureParity}
+        constraints = resolve_constraints(
+            self.constraint, self.tolerance, names, ExposureParity, takes_rankings=True
+        )
+        check_alignment(X=X, y=y, query_id=query_id)
+        check_lengths(X=X, y=y)
+        query = _encode_queries(query_id, count_samples(X)).codes
+        # Documents of a query are in one fold, unless there are more folds than queries.
+        n_folds = self.cv if isinstance(self.cv, Integral) else 2 if self.cv else 5
+        clusters = query if len(np.unique(query)) >= n_folds else None
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):
+            params = params | {"query_id": query}
+        cross = cross_fit_samples(self, X, y, constraints, columns, clusters, None, params)
+        outcome = fit_exposure_rule(self, cross, query[cross.rows])
+        store_outcome(self, y, cross, outcome)
+        cross.context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def predict(self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None) -> np.ndarray:
+        """Score of each document: the higher, the earlier it ranks within its query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Whatever the ranker takes.
+        sensitive_features : array-like, default=None
+            Group of each document; needed with ``group_estimator="sensitive_features"``, else not
+            used.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,)
+        """
+        _, scores = self._columns_and_scores(X, sensitive_features)
+        return self._unit.from_unit(scores[:, 0])
+
+    @property
+    def _base(self):
+        return ConstrainedRanker(constraint=None) if self.estimator is None else self.estimator
+
+
 # Rankers whose orders are fair.
 
 
-__all__ = ["ConstrainedRanker"]
+__all__ = ["ConstrainedRanker", "ConstrainedRankerCV"]
 
 __getattr__ = refuse_unknown_names(__name__)

@@ -91,6 +91,12 @@ QUICK = {
         "group_estimator": LogisticRegression(),
         "cv": 3,
     },
+    "ConstrainedRankerCV": {
+        "estimator": LinearRegression(),
+        "tolerance": 0.15,
+        "group_estimator": LogisticRegression(),
+        "cv": 3,
+    },
 }
 """Settings with which fits are short, where those of the defaults are not."""
 SLOW = {*QUICK, "FairKMeans", "PartialParityClassifier", "PartialParityRegressor"}
@@ -343,7 +349,7 @@ def small(estimator):
     """Instance whose fit is short and repeatable."""
     wanted = {"n_clusters": 4, "random_state": 0, "tolerance": 0.2}
     wanted = {k: v for k, v in wanted.items() if k in parameters_of(estimator)}
-    return estimator(**wanted, **QUICK.get(estimator.__name__, {}))
+    return estimator(**(wanted | QUICK.get(estimator.__name__, {})))
 
 
 @pytest.fixture(scope="module")

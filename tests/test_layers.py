@@ -41,13 +41,14 @@ MAY_IMPORT = {
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "plotting", "groups", "utils"},
     "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "statistics", "surrogates", "utils"},
-    "postprocessing": {"constraints", "exceptions", "groups", "losses", "models"}
+    "postprocessing": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "problems", "solvers", "surrogates", "fitting", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
     | {"fitting", "utils"},
-    "ranking": {"constraints", "groups", "losses", "models", "solvers", "fitting", "utils"},
+    "ranking": {"constraints", "groups", "losses", "models", "partitions", "postprocessing"}
+    | {"solvers", "fitting", "utils"},
     "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
     | {"solvers", "surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},

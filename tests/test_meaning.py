@@ -116,7 +116,7 @@ BY_HAND = {
 """What a sample counts, and in which cells, of every constraint on means."""
 
 ON_RANKS = {"PartialStatisticalParity", "PartialDemographicParity", "PartialEqualOpportunity"}
-ON_RANKS |= {"PartialEqualizedOdds", "PartialGroupAUC", "RankingParity"}
+ON_RANKS |= {"PartialEqualizedOdds", "PartialGroupAUC", "RankingParity", "ExposureParity"}
 """Constraints on ranks, whose metrics are transcribed in tests/metrics."""
 
 
@@ -526,6 +526,6 @@ def test_every_public_callable_that_takes_a_constraint_is_a_client():
                 if callable(of) and "constraint" in inspect.signature(of).parameters
             }
     fits = {kind.__name__ for kind in (*CLASSIFIERS, *REGRESSORS)} | ESTIMATORS_ON_RANKS
-    fits |= {"ConstrainedRanker"}  # on ranks, too
+    fits |= {"ConstrainedRanker", "ConstrainedRankerCV"}  # on ranks, too
     without = {"make_scorer", "Audit.report", "Audit.subgroups", "fit"}  # take metrics
     assert clients - fits - set(TESTED_ELSEWHERE) == set(CLIENTS) - without

@@ -25,7 +25,7 @@ from skfair.classification import (
 )
 from skfair.cluster import FairKMeans
 from skfair.constraints import DemographicParity
-from skfair.ranking import ConstrainedRanker
+from skfair.ranking import ConstrainedRanker, ConstrainedRankerCV
 from skfair.regression import ConstrainedERMRegressor, PartialParityRegressor
 from tests.test_common import ESTIMATORS, QUICK
 
@@ -281,6 +281,8 @@ def test_unknown_values_of_parameters_are_refused_by_their_name(cls):
     columns = {"X": X, "sensitive_features": GROUPS}
     if "y" in inspect.signature(cls.fit).parameters:
         columns["y"] = LABELS
+    if cls is ConstrainedRankerCV:
+        columns["query_id"] = COLUMNS["query_id"]
     for parameter in estimator.get_params(deep=False):
         changed = clone(estimator).set_params(**{parameter: {"no": "value"}})
         with pytest.raises((TypeError, ValueError), match=parameter) as caught:

@@ -85,7 +85,7 @@ TEXT_EXCEPTIONS = {
     ("doc/fair_classification.rst", "price"): "the name of an author",
     ("skfair/datasets/_people.py", "price"): "the consumer price index",
     ("skfair/metrics/_docstrings.py", "price"): "the name of an author",
-    ("skfair/datasets/_census.py", "census"): "the survey that the data come from",
+    ("skfair/datasets/_people.py", "census"): "the survey that the data come from",
     ("benchmarks/datasets/communities.py", "census"): "the survey that the data come from",
     **{
         (f"examples/{page}.py", "census"): "the survey that Adult comes from"

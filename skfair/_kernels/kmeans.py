@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from skfair._kernels import (
     NO_INDEX,
@@ -16,10 +17,11 @@ from skfair._kernels import (
 from skfair._kernels.limits import allows_change, allows_exchange, has_single_member, update_counts
 from skfair._kernels.sparse_samples import (
     member_distances,
+    member_sums,
+    row_blocks,
     row_of,
     sparse_distances,
     sparse_nearest,
-    sparse_sums,
 )
 
 # A clustering that single moves change in place, and what a move does to it.
@@ -56,35 +58,20 @@ def clustering_from_sums(labels, summed):
 
 def cluster_sums(X, masses, weights, codes, labels, n_clusters, limits):
     """Sums, sizes, counts and members by cluster, which add up over partitions of the samples."""
-    n_groups = limits.scales.shape[1]
-    sums, sizes = np.zeros((n_clusters, X.shape[1])), np.zeros(n_clusters)
-    counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
-    clustering, added = Clustering(labels, sums, sizes, counts, members), X
-    if sparse.issparse(X):
-        sums, added = sparse_sums(X, masses, labels, n_clusters), np.empty((X.shape[0], 0))
-    _add_cluster_sums(added, masses, weights, codes, clustering, limits.intersections)
-    return sums, sizes, counts, members
-
-
-@jit
-def _add_cluster_sums(X, masses, weights, codes, clustering, intersections):
-    labels, sums, sizes, counts, members = clustering
+    n_codes, n_groups = len(limits.intersections), limits.scales.shape[1]
     # Count intersections first, then groups: a sample is in one intersection but several groups.
-    n_intersections, n_attributes = intersections.shape
-    weights_by_code = np.zeros((sizes.size, n_intersections))
-    numbers_by_code = np.zeros((sizes.size, n_intersections))
-    for p in range(labels.size):
-        k, code, mass = labels[p], codes[p], masses[p]
-        sizes[k] += mass
-        weights_by_code[k, code] += weights[p]
-        numbers_by_code[k, code] += 1.0
-        for f in range(X.shape[1]):
-            sums[k, f] += mass * X[p, f]
-    for k in range(sizes.size):
-        for code in range(n_intersections):
-            for a in range(n_attributes):
-                counts[k, intersections[code, a]] += weights_by_code[k, code]
-                members[k, intersections[code, a]] += np.int64(numbers_by_code[k, code])
+    cells = np.asarray(labels, dtype=np.intp) * n_codes + codes
+    weights_by_code = np.bincount(cells, weights, n_clusters * n_codes).reshape(-1, n_codes)
+    numbers_by_code = np.bincount(cells, minlength=n_clusters * n_codes).reshape(-1, n_codes)
+    counts, members = np.zeros((n_clusters, n_groups)), np.zeros((n_clusters, n_groups), np.int64)
+    for groups in limits.intersections.T:
+        np.add.at(counts.T, groups, weights_by_code.T)
+        np.add.at(members.T, groups, numbers_by_code.T)
+    sums, sizes = (
+        member_sums(X, masses, labels, n_clusters),
+        np.bincount(labels, masses, n_clusters),
+    )
+    return sums, sizes, counts, members
 
 
 def clustering_cost(X, masses, clustering):
@@ -176,11 +163,12 @@ def _fill_block_distances(X, centers, start, block, features, distances):
 
 def squared_distances(X, centers):
     """Squared Euclidean distances, (n_samples, n_clusters), float64 whatever X is."""
-    centers = np.asarray(centers, dtype=np.float64)
     if sparse.issparse(X):
-        return sparse_distances(X, centers)
+        return sparse_distances(X, np.asarray(centers, dtype=np.float64))
     distances = np.empty((len(X), len(centers)))
-    _squared_distances(X, centers, distances.T)
+    # In blocks, since samples of float32 are copied.
+    for rows in row_blocks(len(X)):
+        cdist(X[rows], centers, "sqeuclidean", out=distances[rows])
     return distances
 
 
@@ -190,15 +178,19 @@ def squared_distances_by_cluster(X, centers):
     if sparse.issparse(X):
         return np.ascontiguousarray(sparse_distances(X, centers).T)
     distances = np.empty((len(centers), len(X)))
-    _squared_distances(X, centers, distances)
+    _squared_distances(X, centers, distances, _block_arrays(X, centers))
     return distances
 
 
+def _block_arrays(X, centers):
+    """Arrays of a block of samples: its features, and the distances to each centre."""
+    return np.zeros((X.shape[1], BLOCK)), np.empty((len(centers), BLOCK))
+
+
 @jit
-def _squared_distances(X, centers, result):
+def _squared_distances(X, centers, result, block_arrays):
     n_clusters, n_samples = result.shape
-    features = np.zeros((X.shape[1], BLOCK))
-    distances = np.empty((n_clusters, BLOCK))
+    features, distances = block_arrays
     for start in range(0, n_samples, BLOCK):
         block = min(BLOCK, n_samples - start)
         _fill_block_distances(X, centers, start, block, features, distances)
@@ -221,19 +213,20 @@ def assign_nearest(X, masses, centers):
     if sparse.issparse(X):
         labels, least = sparse_nearest(X, centers)
         sizes = np.bincount(labels, masses, len(centers))
-        sums = sparse_sums(X, masses, labels, len(centers))
+        sums = member_sums(X, masses, labels, len(centers))
         return labels, least, (sums, sizes, float(masses @ least))
     labels, least = np.empty(len(X), np.int32), np.empty(len(X))
     sums, sizes = np.zeros(centers.shape), np.zeros(len(centers))
-    cost = _assign_nearest(X, masses, centers, labels, least, sums, sizes)
+    outputs = labels, least, sums, sizes
+    cost = _assign_nearest(X, masses, centers, outputs, _block_arrays(X, centers))
     return labels, least, (sums, sizes, cost)
 
 
 @jit
-def _assign_nearest(X, masses, centers, labels, least, sums, sizes):
+def _assign_nearest(X, masses, centers, outputs, block_arrays):
     n_samples, n_clusters = X.shape[0], centers.shape[0]
-    features = np.zeros((X.shape[1], BLOCK))
-    distances = np.empty((n_clusters, BLOCK))
+    labels, least, sums, sizes = outputs
+    features, distances = block_arrays
     best, first = np.empty(BLOCK), np.empty(BLOCK, np.int64)
     cost = 0.0
     for start in range(0, n_samples, BLOCK):

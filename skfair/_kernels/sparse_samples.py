@@ -71,6 +71,11 @@ def member_distances(X, centers, labels):
     return _expand(squared_norms(X), _sum_entries(X, products), squared_norms(centers)[labels])
 
 
+def row_blocks(n_samples):
+    """Slices of at most `BLOCK_ROWS` samples, in order."""
+    return (slice(begin, begin + BLOCK_ROWS) for begin in range(0, n_samples, BLOCK_ROWS))
+
+
 def sparse_distances(X, centers):
     """Squared distances of samples to centres, (n_samples, n_clusters)."""
     return _expand(squared_norms(X)[:, np.newaxis], X @ centers.T, squared_norms(centers))
@@ -79,18 +84,21 @@ def sparse_distances(X, centers):
 def sparse_nearest(X, centers):
     """Index of the nearest centre, ties to the lowest, and the squared distance to it."""
     labels, least = np.empty(X.shape[0], np.int32), np.empty(X.shape[0])
-    for begin in range(0, X.shape[0], BLOCK_ROWS):
-        rows = slice(begin, begin + BLOCK_ROWS)
+    for rows in row_blocks(X.shape[0]):
         distances = sparse_distances(X[rows], centers)
         labels[rows], least[rows] = distances.argmin(axis=1), distances.min(axis=1)
     return labels, least
 
 
-def sparse_sums(X, masses, labels, n_clusters):
-    """Sum of masses times samples in each cluster, (n_clusters, n_features)."""
-    rows = np.arange(X.shape[0])
-    members = sparse.csr_array((masses, (labels, rows)), shape=(n_clusters, X.shape[0]))
-    return (members @ X).toarray()
+def member_sums(X, masses, labels, n_clusters):
+    """Sum of masses times samples in each cluster, in order of the samples.
+
+    The samples may be stored as sparse or dense; the sums are (n_clusters, n_features).
+    """
+    columns = masses, labels, np.arange(X.shape[0] + 1)
+    members = sparse.csc_array(columns, shape=(n_clusters, X.shape[0]))
+    sums = members @ X
+    return sums.toarray() if sparse.issparse(X) else sums
 
 
 def _expand(norms, products, squares):

@@ -13,13 +13,6 @@ from skfair.audit._report import FairnessReport
 from skfair.audit._sensitive_features import SensitiveFeatures
 from skfair.audit._subgroups import SubgroupReport
 
-__all__ = [
-    "Audit",
-    "Claim",
-    "FairnessReport",
-    "SensitiveFeatures",
-    "fairness_front",
-    "verify",
-]
+__all__ = ["Audit", "Claim", "FairnessReport", "SensitiveFeatures", "fairness_front", "verify"]
 
 __getattr__ = refuse_unknown_names(__name__)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from numpy.typing import ArrayLike
 
@@ -20,12 +20,10 @@ from skfair.audit._ledger import digest_with_salt
 from skfair.audit._report import FairnessReport, report_audit
 from skfair.audit._report_input import check_share
 from skfair.audit._subgroups import SubgroupReport, search_audit
+from skfair.constraints import Constraint
 from skfair.metrics._group_report import Metrics
 from skfair.utils._checks import join_names, refuse_clusters
 from skfair.utils._parameters import CONFIDENCE_LEVEL
-
-if TYPE_CHECKING:
-    from skfair.constraints import Constraint
 
 
 class Audit(AuditData):

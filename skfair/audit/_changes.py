@@ -1,14 +1,11 @@
 """Reports of changes: two models on the same samples, or two periods."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.utils import check_consistent_length
 
 from skfair.audit._estimators import find_positive_label, infer_task, metric_estimators
@@ -41,7 +38,7 @@ from skfair.groups._groups import attribute_columns, attribute_names
 from skfair.groups._samples import Samples, check_metric_input
 from skfair.metrics import Rate
 from skfair.metrics._group_metrics import find_group_metrics
-from skfair.statistics._estimates import change_upper_limit, check_level
+from skfair.statistics._estimates import change_upper_limit, check_level, contrast_matrix
 from skfair.statistics._group_estimates import estimate_means
 from skfair.utils._checks import argument_error, join_names, refuse_clusters
 
@@ -444,10 +441,7 @@ def _change_columns(estimates, places, level):
         values = np.asarray(getattr(estimates, "counts", estimates.sizes)), estimates.values
         names = f"n_{name}", name, f"{name}_low", f"{name}_high"
         columns |= dict(zip(names, (one[at] for one in (*values, lows, highs)), strict=True))
-    shape = places.shape[1], len(estimates.values)
-    rows = np.tile(np.arange(shape[0]), 2)
-    factors = np.repeat([-1.0, 1.0], shape[0])
-    change = sparse.csr_array((factors, (rows, places.ravel())), shape=shape)
+    change = contrast_matrix(*places[::-1], len(estimates.values))
     names = ("change", "change_low", "change_high")
     return pd.DataFrame(
         columns | dict(zip(names, differences_with_limits(estimates, change, end), strict=True))

@@ -1,7 +1,5 @@
 """Data of an audit, loaded and checked once for all questions."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy

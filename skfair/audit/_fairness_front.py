@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn import get_config
-from sklearn.base import clone, is_clusterer, is_regressor
+from sklearn.base import BaseEstimator, clone, is_clusterer, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from skfair.audit._predictions import predict_for_metric, resolve_constraint
-from skfair.constraints import applicable_constraint_names
+from skfair.constraints import Constraint, applicable_constraint_names
 from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import check_whose_tolerance
 from skfair.constraints._held_out import bind_constraint
@@ -30,11 +30,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._copies import check_disjoint_folds
 from skfair.utils._parameters import CONFIDENCE_LEVEL
 from skfair.utils._sklearn import check_method_params, safe_indexing
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-    from skfair.constraints import Constraint
 
 
 def fairness_front(

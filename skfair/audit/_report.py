@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -44,11 +44,9 @@ from skfair.audit._sections import (
 from skfair.audit._subgroups import SubgroupReport
 from skfair.audit._tables import OVERALL, is_missing_group, stratify_groupings
 from skfair.statistics._estimates import check_level
+from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names
 from skfair.utils._fit import write_text
-
-if TYPE_CHECKING:
-    from skfair.statistics._gaps import Interval
 
 
 @dataclass(eq=False, repr=False, init=False)

@@ -7,11 +7,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from skfair.audit._estimators import (
-    hidden_group_estimators,
-    metric_estimators,
-    top_k_estimators,
-)
+from skfair.audit._estimators import hidden_group_estimators, metric_estimators, top_k_estimators
 from skfair.audit._predictions import are_probabilities
 from skfair.audit._protection import check_minimum, protect_groups
 from skfair.audit._tables import (

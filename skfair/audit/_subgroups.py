@@ -12,11 +12,7 @@ import pandas as pd
 from scipy import special
 
 from skfair.audit._bins import cut_numbers, range_text
-from skfair.audit._estimators import (
-    REPORTED_RATES,
-    binary_metrics,
-    select_known_outcomes,
-)
+from skfair.audit._estimators import REPORTED_RATES, binary_metrics, select_known_outcomes
 from skfair.audit._formats import Report, collect_facts
 from skfair.audit._protection import check_minimum, select_published
 from skfair.audit._reading import UNREAD, Reading

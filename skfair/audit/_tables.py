@@ -6,7 +6,7 @@ from scipy import sparse
 
 from skfair.groups import Groups
 from skfair.groups._known import MISSING, is_like_unknown
-from skfair.statistics._estimates import LogRates, pairwise_contrasts
+from skfair.statistics._estimates import LogRates, contrast_matrix, pairwise_contrasts
 from skfair.statistics._gaps import Interval, interval_of_largest_contrast
 from skfair.utils._checks import argument_error
 
@@ -216,10 +216,7 @@ def comparison_columns(estimates, level, reference, comparison_level):
 def _reference_contrasts(n, reference):
     """All groups but the reference, and contrasts of +1 and -1 of each to it."""
     others = np.delete(np.arange(n), reference)
-    rows = np.repeat(np.arange(n - 1), 2)
-    place = np.column_stack((others, np.full(n - 1, reference))).ravel()
-    against = sparse.csr_array((np.tile([1.0, -1.0], n - 1), (rows, place)), shape=(n - 1, n))
-    return others, against
+    return others, contrast_matrix(others, np.full(n - 1, reference), n)
 
 
 def impact_ratios(estimates, level, is_left_out):

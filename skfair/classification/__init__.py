@@ -1,9 +1,12 @@
 """Classifiers whose decisions keep bounds on the gaps between groups."""
 
 from skfair._names import refuse_unknown_names
+from skfair.classification._classifiers import (
+    ConstrainedERMClassifier,
+    ConstrainedMLPClassifier,
+    PartialParityClassifier,
+)
 from skfair.classification._constrained_cv import ConstrainedClassifierCV
-from skfair.classification._linear import ConstrainedERMClassifier, PartialParityClassifier
-from skfair.classification._network import ConstrainedMLPClassifier
 from skfair.classification._partial_parity_postprocessor import (
     PartialParityPostprocessor,
     suggest_interval,

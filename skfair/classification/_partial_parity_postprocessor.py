@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -734,8 +735,6 @@ def _candidate_starts(rate, width, step):
 
 def _tabulate_candidates(alpha, beta, difference, samples):
     """Table of the candidates and of the noise of their differences."""
-    import pandas as pd
-
     # The sum of squared shares of a group is one over its effective number of samples.
     rows, codes = samples.groups.memberships
     weights = samples.weights[rows]

@@ -1,7 +1,5 @@
 """What clusterers share: requirements of clusters, fits that callbacks can watch, fronts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from inspect import signature
 from numbers import Integral
@@ -26,6 +24,7 @@ from skfair.groups._groups import (
 from skfair.groups._known import warn_of_unclear_labels
 from skfair.groups._samples import SampleSummary, check_samples, encode_block
 from skfair.groups._state import PlainStateMixin
+from skfair.metrics import non_dominated_mask
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import check_alignment, feature_attributes
 from skfair.utils._checks import check_finite_squares, explain_conversion, join_names, warn
@@ -466,6 +465,23 @@ class Route(NamedTuple):
         is_repeated = np.diff(self.samples[order]) == 0
         sources[order[1:][is_repeated]] = self.clusters[order[:-1][is_repeated]]
         return sources
+
+
+def front_points(routes):
+    """Costs, ratios, and positions (route, number of moves) of the points of a front, by cost.
+
+    All prefixes of all routes compete, and the non-dominated ones remain.
+    """
+    cost = np.concatenate([route.costs for route in routes])
+    ratio = np.concatenate([route.ratios for route in routes])
+    lengths = [len(route.costs) for route in routes]
+    of_route = np.repeat(np.arange(len(routes)), lengths)
+    n_moves = np.concatenate([np.arange(length) for length in lengths])
+    rows = np.flatnonzero(non_dominated_mask(cost, ratio))
+    rows = rows[np.argsort(cost[rows], kind="stable")]
+    # Ratios that differ by rounding are equal: the cheaper point stays.
+    rows = rows[np.diff(ratio[rows], prepend=-1.0) > ROUNDING]
+    return cost[rows], ratio[rows], np.column_stack([of_route[rows], n_moves[rows]])
 
 
 # A fit that callbacks can watch, and a front of fits: what the clusterers share.

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +20,7 @@ from skfair.cluster._base import (
     GROUP_SHARE_PARAMETERS,
     ROUNDING,
     Route,
+    front_points,
     status_attributes,
     warn_of_duplicates,
 )
@@ -31,7 +33,7 @@ from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ncut_path
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.groups._groups import balances_and_data_balance, smallest_share_ratios
-from skfair.metrics import hypervolume, non_dominated_mask
+from skfair.metrics import hypervolume
 from skfair.partitions._collections import is_partitioned
 from skfair.plotting import ParetoFrontDisplay
 from skfair.utils._api import MatrixLike, Record
@@ -40,7 +42,6 @@ from skfair.utils._fit import fitted_feature_attributes, single_threaded_blas
 from skfair.utils._parameters import validate_params
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -121,25 +122,15 @@ class ParetoFront(Record):
         ``measure(route, n_moves)`` returns the columns of `_MEASURED`, (3, n_points), after numbers
         of moves, and ``build(labels)`` a fitted estimator.
         """
-        # All prefixes of all routes compete; only the non-dominated ones become labels.
-        cost = np.concatenate([route.costs for route in routes])
-        ratio = np.concatenate([route.ratios for route in routes])
-        lengths = [len(route.costs) for route in routes]
-        of_route = np.repeat(np.arange(len(routes)), lengths)
-        n_moves = np.concatenate([np.arange(length) for length in lengths])
-        rows = np.flatnonzero(non_dominated_mask(cost, ratio))
-        rows = rows[np.argsort(cost[rows], kind="stable")]
-        # Ratios that differ by rounding are equal: the cheaper point stays.
-        rows = rows[np.diff(ratio[rows], prepend=-1.0) > ROUNDING]
-        positions = np.column_stack([of_route[rows], n_moves[rows]])
-        measured = np.empty((len(_MEASURED), len(rows)))
+        cost, ratio, positions = front_points(routes)
+        measured = np.empty((len(_MEASURED), len(cost)))
         for r in np.unique(positions[:, 0]):
             points = positions[:, 0] == r
             measured[:, points] = measure(routes[r], positions[points, 1])
         columns = dict(zip(_MEASURED, measured, strict=True))
         return cls(
-            cost=cost[rows],
-            **(columns | {metric: ratio[rows]}),
+            cost=cost,
+            **(columns | {metric: ratio}),
             data_balance=data_balance,
             cost_name=cost_name,
             metric=metric,
@@ -282,8 +273,6 @@ class ParetoFront(Record):
             Columns cost, balance, relative_balance, share_ratio, and extra_cost: the cost on top of
             that of the cheapest point, as a share of the latter.
         """
-        import pandas as pd
-
         cheapest = self.cost[0]
         extra = self.cost - cheapest
         relative = extra / cheapest if cheapest > 0 else np.where(extra > 0, np.inf, 0)

@@ -46,7 +46,6 @@ from skfair.commands._options import (
     OPEN_STATUS,
     add_file_options,
     add_output_options,
-    add_published_option,
     add_row_options,
     check_output,
     check_threshold_option,
@@ -752,7 +751,6 @@ def add_monitor_options(monitor):
     add("--late", action="store_true", help="count periods that come late, in windows alone")
     add("--require-shown", action="store_true", help="exit with 1 unless the tolerance is shown")
     add("--title", default="Fairness monitor", help="heading of the page")
-    add_published_option(monitor)
     add_output_options(monitor, "monitor.html", "the page, .html, or its figures, .json")
     monitor.set_defaults(run=_run)
 

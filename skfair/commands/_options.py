@@ -132,7 +132,7 @@ def add_column_options(command, kinds):
 
 
 def add_row_options(command):
-    """Add the options that say what a row is and how it counts, and the confidence level."""
+    """Add the options that say what a row is, how it counts, and which results are published."""
     add = command.add_argument
     add("--weight", help="column of sample weights")
     add("--count", metavar="COLUMN", help="column of the number of samples that a row stands for")
@@ -142,19 +142,16 @@ def add_row_options(command):
     add("--threshold", type=float, help="scores above it are positive")
     level = CONFIDENCE_LEVEL
     add("--confidence", type=float, default=level, help="how often statements hold (default .95)")
-
-
-def add_published_option(command):
-    """Add the option that protects small counts."""
-    command.add_argument("--min-published", type=int, help="smallest count that is published")
+    add("--min-published", type=int, help="smallest count that is published")
 
 
 def add_tolerance_options(command):
-    """Add --tolerance and --ratio, of which one is required; return their group of options."""
-    bound = command.add_mutually_exclusive_group(required=True)
-    bound.add_argument("--tolerance", type=float, help="largest gap allowed, such as 0.05")
-    bound.add_argument("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
-    return bound
+    """Add the bounds on gaps, ratios and rates, of which one is required."""
+    add = command.add_mutually_exclusive_group(required=True).add_argument
+    add("--tolerance", type=float, help="largest gap allowed, such as 0.05")
+    add("--ratio", type=float, help="smallest ratio allowed, such as 0.8")
+    add("--minimum", type=float, help="smallest rate of a group allowed")
+    add("--maximum", type=float, help="largest rate of a group allowed")
 
 
 def check_column_options(options):

@@ -19,9 +19,7 @@ def add_plan_options(plan):
         "Number of samples of each group with which a bound is shown, as by "
         "`certify`. The exit status is 0, and 2 after an error."
     )
-    bound = add_tolerance_options(plan)
-    bound.add_argument("--minimum", type=float, help="smallest rate of a group allowed")
-    bound.add_argument("--maximum", type=float, help="largest rate of a group allowed")
+    add_tolerance_options(plan)
     add = plan.add_argument
     add("--groups", type=int, default=2, help="number of groups compared (default 2)")
     about = "gap (default 0), ratio (default 1) or rate that a model is expected to have"

@@ -13,6 +13,7 @@ from skfair.constraints._criteria import (
     EqualOpportunity,
     EqualOpportunityLoss,
     ErrorRateParity,
+    ExposureParity,
     FalsePositiveRateParity,
     LossParity,
     MeanParity,
@@ -64,19 +65,32 @@ CONSTRAINTS = Registry(
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
-def resolve_constraints(constraint, tolerance=None):
+def resolve_constraints(
+    constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint, *, takes_rankings=False
+):
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
+
+    Names are those of a registry, and objects of a base class.
 
     Raises
     ------
     ValueError
-        If a name is unknown, or constraints have other tolerances of their own.
+        If a name is unknown, constraints have other tolerances of their own, or one compares
+        rankings where predictions are compared.
     """
     if constraint is None:
         return []
     check_whose_tolerance(constraint, tolerance)
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
-    return [resolve_name(CONSTRAINTS, one, "constraint", Constraint) for one in constraints]
+    constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
+    for one in constraints:
+        if "rankings" in one.applies_to and not takes_rankings:
+            raise argument_error(
+                f"constraint must be about predictions, but {one} compares the exposure of "
+                "documents in rankings; pass it to skfair.ranking.ConstrainedRankerCV, or to "
+                "Audit.certify."
+            )
+    return constraints
 
 
 def find_constraint_class(name):
@@ -123,6 +137,7 @@ __all__ = [
     "EqualOpportunityLoss",
     "EqualizedOdds",
     "EqualizedOddsLoss",
+    "ExposureParity",
     "Gap",
     "LossParity",
     "MaximumRate",

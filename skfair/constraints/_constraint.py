@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from skfair.constraints._gap import Gap, RangeGap, RatioGap
 from skfair.constraints._overall_gap import AGGREGATES
 from skfair.constraints._sums import Sums
 from skfair.constraints._units import USER_UNIT, DecisionFunction, LogOdds, make_terms
+from skfair.groups import Groups, Samples
 from skfair.groups._events import Events
 from skfair.groups._samples import AUTO_MIN_GROUP_SIZE
 from skfair.losses import DecisionRate, LogisticLoss, step_function
@@ -31,10 +32,6 @@ from skfair.utils._checks import (
 )
 from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, validate_params
 from skfair.utils._sklearn import StrOptions
-
-if TYPE_CHECKING:
-    from skfair.groups import Groups, Samples
-
 
 # Cells, the samples that a constraint compares, and its events: every group within every cell.
 
@@ -356,10 +353,11 @@ class Constraint(BaseEstimator):
 
     applies_to = ("scores", "numbers")
     """Kinds of predictions that are compared: "decisions" or "scores" of a classifier, or the
-    "numbers" that a regressor predicts."""
+    "numbers" that a regressor predicts; or "rankings" of documents."""
 
     unit = "score"
-    """What the gap is measured in: "rate", "score", "loss" or "area" (under an ROC curve)."""
+    """What the gap is measured in: "rate", "score", "loss", "area" (under an ROC curve), or
+    "attention" that documents get."""
 
     def __init__(
         self,
@@ -514,7 +512,7 @@ class Constraint(BaseEstimator):
         _check_declarations(self)
         if self.ratio is None:
             return
-        if not self.counts_decisions:
+        if not (self.counts_decisions or self.unit == "attention"):
             raise argument_error(
                 f"ratio compares rates of decisions, but {self} is about {self.applies_to[0]}; "
                 "pass a tolerance instead."
@@ -536,7 +534,7 @@ class Constraint(BaseEstimator):
         """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
         if self.gap.is_ratio:
             return 1.0
-        if not self.counts_decisions and self.unit not in ("rate", "area"):
+        if not self.counts_decisions and self.unit not in ("rate", "area", "attention"):
             return np.inf
         return 2.0 if self.aggregate == "sum" else 1.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,7 @@ from skfair.losses import (
     SELECTION_RATE_TABLE,
     LogisticLoss,
     LossName,
+    Pointwise,
     averaged_loss,
     loss_targets,
     pointwise_score,
@@ -44,10 +45,6 @@ from skfair.utils._parameters import (
     make_constructor,
 )
 from skfair.utils._sklearn import safe_indexing
-
-if TYPE_CHECKING:
-    from skfair.groups import Samples
-
 
 # Parity of rates of decisions, and of mean scores, between groups.
 
@@ -746,3 +743,78 @@ def _check_derivative(constraint, what, derivative, expected):
             f"{derivative[wrong]:.6g}, finite differences give {expected[wrong]:.6g}. Check the "
             "derivative."
         )
+
+
+# Parity between groups of the attention that documents get at their ranks.
+
+
+@make_constructor
+class ExposureParity(Constraint):
+    r"""Equal exposure of all groups of documents in the rankings of queries.
+
+    The attention of the document at rank r is :math:`1 / \log_2(1 + r)`, and the exposure
+    :math:`e_g` of a group the mean attention of its documents. All queries count together ([1]_).
+    The largest difference of two exposures is bounded, or the smallest ratio. For
+    :class:`skfair.ranking.ConstrainedRankerCV`.
+
+    Parameters
+    ----------
+    tolerance : float or None, default=None
+        Largest difference allowed, in units of the attention of the first rank; None takes the
+        estimator's.
+    ratio : float or None, default=None
+        Smallest ratio allowed of two groups' exposures, in (0, 1], in place of a tolerance.
+    merit : "relevance" or None, default=None
+        "relevance" compares exposure in proportion to the mean relevance y of a group:
+        :math:`e_g / (E[y \mid g] / E[y])`. None compares exposure by itself.
+    k : int or None, default=None
+        Ranks that get attention; None is all.
+    min_group_size : int, "auto" or None, default=None
+        Groups with fewer documents are not compared. None is "auto": fewer than 30 that are also
+        less than 1 % of all.
+
+    See Also
+    --------
+    skfair.metrics.exposure_difference, skfair.metrics.exposure_ratio : What is bounded.
+
+    References
+    ----------
+    .. [1] A. Singh and T. Joachims, "Fairness of exposure in rankings", KDD 2018.
+
+    Examples
+    --------
+    >>> from skfair.constraints import ExposureParity
+    >>> ExposureParity(ratio=0.9)
+    ExposureParity(ratio=0.9)
+    """
+
+    applies_to, unit = ("rankings",), "attention"
+    cells = staticmethod(all_samples)
+    reference, aggregate, attributes = "groups", "max", "intersections"
+
+    _: KW_ONLY
+    tolerance: NonNegative | None = None
+    ratio: PositiveShare | None = None
+    merit: Literal["relevance"] | None = None
+    k: PositiveInt | None = None
+    min_group_size: MinGroupSize | None = None
+
+    def terms(self, surrogate: Callable, loss: Callable) -> tuple[Callable, ...]:
+        """The attention that a document gets, and its merit.
+
+        Parameters
+        ----------
+        surrogate, loss : callable
+            Not used.
+
+        Returns
+        -------
+        terms : tuple of callables
+            (attention, merit) -> Pointwise, where the merit is relative to the mean.
+        """
+        return (pointwise_score,) if self.merit is None else (pointwise_score, _pointwise_merit)
+
+
+def _pointwise_merit(attention, merit):
+    """The merit of each document, which does not depend on its attention."""
+    return Pointwise(np.maximum(merit, 0.0), *np.zeros((2, len(merit))))

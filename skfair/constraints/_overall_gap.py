@@ -1,7 +1,5 @@
 """Gaps between the rates of groups and the overall one, and the rows that keep them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -151,11 +151,7 @@ class PartialParity(Constraint):
         return np.linspace(0.0, 1.0, 10)
 
     def _thresholds(
-        self,
-        ranked: RankSums,
-        tolerance: float,
-        scores: np.ndarray,
-        n_positions: int | None = None,
+        self, ranked: RankSums, tolerance: float, scores: np.ndarray, n_positions: int | None = None
     ) -> np.ndarray:
         """Thresholds of reports: midway between the percentiles of the groups at some positions.
 
@@ -368,11 +364,7 @@ class ThresholdParity(PartialParity):
         )
 
     def _thresholds(
-        self,
-        ranked: RankSums,
-        tolerance: float,
-        scores: np.ndarray,
-        n_positions: int | None = None,
+        self, ranked: RankSums, tolerance: float, scores: np.ndarray, n_positions: int | None = None
     ) -> np.ndarray:
         """The threshold of decisions.
 

@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skfair.constraints._convex import Majorant, MeanExcess
-from skfair.constraints._rows import batch_events
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian, batch_events
 from skfair.groups._events import Events
 from skfair.utils._arrays import SortedScores, shares_up_to_rank, taper_length
 

@@ -35,7 +35,7 @@ class SmoothConstraint(Protocol):
 
     >>> import numpy as np
     >>> from scipy import sparse
-    >>> from skfair.constraints._values import ConstraintValues, ScoreJacobian
+    >>> from skfair.constraints._rows import ConstraintValues, ScoreJacobian
     >>> class CentredScores:
     ...     lower, upper, n_aux = np.zeros(1), np.zeros(1), 0
     ...

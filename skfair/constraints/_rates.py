@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from skfair.constraints._constraint import (
-    Aggregate,
-    Constraint,
-    all_samples,
-    negatives,
-    positives,
-)
+from skfair.constraints._constraint import Aggregate, Constraint, all_samples, negatives, positives
 from skfair.constraints._docstrings import constraint_docs
 from skfair.constraints._gap import LargestMean, Shortfall
+from skfair.groups import Samples
 from skfair.metrics import Rate
 from skfair.metrics._rates import find_rate
 from skfair.utils._api import Reference
 from skfair.utils._parameters import MinGroupSize, NonNegative, PositiveShare, make_constructor
-
-if TYPE_CHECKING:
-    from skfair.groups import Samples
 
 
 class ConstraintOnRate(Constraint):

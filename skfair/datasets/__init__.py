@@ -1,9 +1,10 @@
 """Datasets with sensitive features: public data pinned by digest, bundled data, generators."""
 
 from skfair._names import refuse_unknown_names
-from skfair.datasets._census import fetch_acs_income, fetch_adult
 from skfair.datasets._generators import make_fair_blobs, make_fair_sbm, make_ranking
 from skfair.datasets._people import (
+    fetch_acs_income,
+    fetch_adult,
     fetch_bank_marketing,
     fetch_compas,
     fetch_law_school,

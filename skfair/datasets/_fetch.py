@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import pandas as pd
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
@@ -154,8 +155,6 @@ def fetch(remote, *, data_home=None, download_if_missing=True):
 
 def fetch_csv(remote, data_home, download_if_missing, **layout):
     """Parse a `RemoteFile`; `layout` is for :func:`pandas.read_csv`."""
-    import pandas as pd
-
     path = fetch(remote, data_home=data_home, download_if_missing=download_if_missing)
     return pd.read_csv(path, **layout)
 

@@ -27,12 +27,7 @@ import numpy as np
 
 from skfair.fitting._calibration import MAX_SOLVES, SLACK, calibrate_tolerances
 from skfair.fitting._counting import sort_key
-from skfair.fitting._fitter import (
-    limit_iterations,
-    search_intercept,
-    search_lines,
-    search_metric,
-)
+from skfair.fitting._fitter import limit_iterations, search_intercept, search_lines, search_metric
 from skfair.fitting._guarantee import Guarantee, fit_with_guarantee
 from skfair.fitting._leave_one_out import LeaveOneOut, can_leave_one_out
 from skfair.losses import SquaredLoss

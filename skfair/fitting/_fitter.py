@@ -310,7 +310,10 @@ def search_lines(
         points = lines.better_points(
             [(one, lines.find_lines(one, latest)) for one, latest in starts]
         )
-        starts = sorted(itertools.islice(lines.improvements(points), breadth), key=_start_key)
+        starts = sorted(
+            itertools.islice(lines.improvements(points), breadth),
+            key=lambda start: start[0].sort_key,
+        )
         if not starts or not starts[0][0].sort_key < best.sort_key:
             break
         is_slow = best.keeps_bound and best.error - starts[0][0].error < min_gain
@@ -322,11 +325,6 @@ def search_lines(
     if max_rounds > 1 and lines.n_in_memory <= _MAX_PLANE_SAMPLES:
         best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
-
-
-def _start_key(start):
-    """Key by which points, each with the direction that led to it, are compared."""
-    return start[0].sort_key
 
 
 def _search_planes(lines, best):

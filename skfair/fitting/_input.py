@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.utils import check_X_y, compute_class_weight, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 
-from skfair.constraints import resolve_constraints
 from skfair.constraints._units import DecisionFunction, LogOdds, Unit, loss_in_unit
 from skfair.groups import Samples
 from skfair.groups._groups import check_one_label_type, unique_values
@@ -455,8 +454,9 @@ def loss_weights(class_weight, training):
 
 def find_min_group_size(estimator):
     """The size that all constraints of an estimator require of groups; "auto" if they differ."""
-    constraints = resolve_constraints(estimator.constraint)
-    sizes = {getattr(constraint, "min_group_size", None) for constraint in constraints}
+    constraint = estimator.constraint
+    constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
+    sizes = {getattr(one, "min_group_size", None) for one in constraints}
     return (len(sizes) == 1 and sizes.pop()) or "auto"
 
 

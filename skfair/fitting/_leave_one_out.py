@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.linalg import lstsq, null_space, qr
 
 from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._values import spread_over_samples
+from skfair.constraints._rows import spread_over_samples
 from skfair.fitting._planes import PlainFit, assign_folds
 
 _RANK_TOL = 1e-8

@@ -28,11 +28,7 @@ from skfair.fitting._input import (
 from skfair.fitting._model import ConstrainedEstimator, check_loss, make_problem, make_solver
 from skfair.fitting._outcome import FitTask
 from skfair.groups import Groups, Samples
-from skfair.groups._groups import (
-    check_attribute_label_types,
-    check_one_label_type,
-    unique_inverse,
-)
+from skfair.groups._groups import check_attribute_label_types, check_one_label_type, unique_inverse
 from skfair.groups._known import encode_groups_for_prediction, warn_of_unclear_labels
 from skfair.groups._samples import (
     EncodedBlock,
@@ -42,12 +38,7 @@ from skfair.groups._samples import (
     partition_error,
 )
 from skfair.losses import OBJECTIVES, LogisticLoss, is_pairwise, step_function
-from skfair.models._linear import (
-    GroupInterceptsModel,
-    GroupwiseModel,
-    LinearModel,
-    has_rough_gram,
-)
+from skfair.models._linear import GroupInterceptsModel, GroupwiseModel, LinearModel, has_rough_gram
 from skfair.models._model import times_vector
 from skfair.partitions import partitions_of
 from skfair.partitions._collections import is_partitioned
@@ -361,10 +352,7 @@ def make_representatives(summary, estimator, is_real, is_compared):
     )
     warn_of_unclear_labels(groups)
     samples = Samples(
-        np.zeros(len(codes)),
-        groups,
-        summary.weights,
-        min_group_size=find_min_group_size(estimator),
+        np.zeros(len(codes)), groups, summary.weights, min_group_size=find_min_group_size(estimator)
     ).largest_first()
     if is_real:
         center = float(summary.mean[-1]) * estimator.fit_intercept

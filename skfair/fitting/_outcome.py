@@ -159,7 +159,7 @@ def warn_of_outcome(estimator, problem, guarantee, is_real=False):
         _warn_of_wide_bounds(problem.subsample, candidate)
     if estimator.status_ == "infeasible":
         is_enforced = getattr(estimator, "enforcement", "auto") is not None
-        describe = _describe_violation if is_enforced else _describe_smooth_violation
+        describe = describe_violation if is_enforced else _describe_smooth_violation
         message = describe(constraint, candidate) + _advise_other_model(estimator, constraint)
         warn(message, InfeasibleConstraintWarning)
     elif lacks_guarantee(estimator):
@@ -263,7 +263,8 @@ def _describe_limits(constraints, limits):
     return ", ".join(texts)
 
 
-def _describe_violation(constraint, candidate):
+def describe_violation(constraint, candidate):
+    """Message for a tolerance that the training data exceed."""
     # The constraint that exceeds its tolerance most; unknown gaps come first.
     tolerances = constraint.tolerances * constraint.units
     excess = candidate.gaps - tolerances

@@ -4,11 +4,10 @@ A metric that is a ratio of sums of weights is the same of these rows, of which 
 columns hold labels.
 """
 
-from __future__ import annotations
-
 from functools import partial, reduce
 
 import numpy as np
+import pandas as pd
 
 from skfair.groups._groups import (
     check_one_label_type,
@@ -250,8 +249,6 @@ def _merge_partition(names, partition):
 
 def _tabulate_partition(names, partition, rows, sums):
     """DataFrame of rows of a partition, with their sums."""
-    import pandas as pd
-
     table = {("column", name): np.asarray(_take_rows(partition[name], rows)) for name in names}
     groups = partition["sensitive_features"]
     groups = pd.DataFrame(groups if hasattr(groups, "iloc") else np.asarray(groups)).iloc[rows]
@@ -262,8 +259,6 @@ def _tabulate_partition(names, partition, rows, sums):
 
 def _merge_tables(tables):
     """One table of the distinct rows of all tables; missing values stay, to be refused later."""
-    import pandas as pd
-
     keys = [key for key in tables[0].columns if key not in _SUM_COLUMNS]
     attributes = [key for key in keys if key[0] == "attribute"]
     # pandas merges 1 and True, which are different labels.

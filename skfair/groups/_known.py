@@ -1,7 +1,5 @@
 """Groups of samples that a fit has not seen: missing values, and groups that were known."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

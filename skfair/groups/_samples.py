@@ -309,8 +309,6 @@ def _take_present(groups, rows):
 
 def check_clusters(groups, n_samples):
     """Code of the cluster of each sample, from ids of any type."""
-    import pandas as pd
-
     groups = column_or_1d(groups, dtype=None if hasattr(groups, "dtype") else object)
     if len(groups) != n_samples:
         raise argument_error(

@@ -34,11 +34,7 @@ from skfair.metrics._partial import (
     partial_group_auc_difference,
     partial_statistical_parity_difference,
 )
-from skfair.metrics._ranking import (
-    exposure_difference,
-    exposure_ratio,
-    ranking_parity_difference,
-)
+from skfair.metrics._ranking import exposure_difference, exposure_ratio, ranking_parity_difference
 from skfair.metrics._rates import RATES, Rate, find_positive
 from skfair.metrics._registry import METRICS as METRICS
 from skfair.metrics._registry import separation_gap, sufficiency_gap

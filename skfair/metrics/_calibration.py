@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
@@ -17,9 +18,6 @@ from skfair.statistics._estimates import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_choice
 from skfair.utils._parameters import CONFIDENCE_LEVEL
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def expected_calibration_error(
@@ -197,8 +195,6 @@ def reliability_table(
     b 0    2.0               0.2       0.0
       1    2.0               0.9       0.5
     """
-    import pandas as pd
-
     level = (1.0 + check_level(confidence_level)) / 2.0
     samples, (truth, probabilities) = check_metric_input(
         sensitive_features, sample_weight, y_true=y_true, y_proba=y_proba
@@ -220,8 +216,6 @@ def bin_frequencies(groups, weights, is_true, probabilities, edges, level):
 
     All samples come last, as one more group.
     """
-    import pandas as pd
-
     bins = np.searchsorted(edges[1:-1], probabilities)
     rows, codes = groups.memberships
     n_samples, n_groups, n_bins = len(weights), len(groups.labels), len(edges) - 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
@@ -17,10 +18,6 @@ from skfair.metrics._registry import register_metric
 from skfair.utils._api import Agg, MatrixLike
 from skfair.utils._arrays import cluster_links
 from skfair.utils._checks import check_choice
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Balance and composition of clusterings: how groups are distributed over clusters.
 
@@ -187,8 +184,6 @@ def cluster_share_ratios(
     labels, *, sensitive_features, sample_weight=None, attributes="intersections"
 ):
     """Ratio of the smallest to the largest share of a group in a cluster, by cluster label."""
-    import pandas as pd
-
     clusters, _, tables = _composition_tables(labels, sensitive_features, sample_weight, attributes)
     return pd.Series(
         smallest_share_ratios(tables), index=pd.Index(clusters, name="cluster"), name="share_ratio"
@@ -299,8 +294,6 @@ def cluster_composition(
     0        2.0  1.0
     1        0.0  1.0
     """
-    import pandas as pd
-
     check_choice("normalize", normalize, (None, "cluster", "group"))
     clusters, names, tables = _composition_tables(
         labels, sensitive_features, sample_weight, attributes

@@ -19,8 +19,8 @@ from skfair.groups import Groups
 from skfair.groups._samples import check_metric_input
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
 from skfair.metrics._rates import (
-    RATE_SYNONYMS,
     RATES,
+    RATES_BY_ANY_NAME,
     Rate,
     find_positive,
     gap,
@@ -354,9 +354,7 @@ def get_metric_names() -> list[str]:
 
 def find_group_metric(metric):
     """The metric of a name, a synonym or a function, or the metric passed."""
-    known = (
-        RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()} | GROUP_METRICS
-    )
+    known = RATES_BY_ANY_NAME | GROUP_METRICS
     known |= {synonym: GROUP_METRICS[name] for synonym, name in _SYNONYMS.items()}
     if isinstance(metric, Rate | GroupMetric):
         return metric
@@ -537,16 +535,6 @@ def needs_raw_labels(columns, pos_label):
     return is_real or len(unique_labels(*columns)) > 2
 
 
-def _largest_difference(values):
-    """Largest minus smallest known value: 0 for one group, nan if fewer than two are known."""
-    return gap([(values, np.nan)])
-
-
-def _smallest_ratio(values):
-    """Smallest over largest known value: 1 for one group, nan if two are not known or none > 0."""
-    return ratio([(values, np.nan)], names=["value"])
-
-
 def _extreme(choose, values):
     """The smallest or largest known value; nan if there is none."""
     known = values[~np.isnan(values)]
@@ -554,8 +542,8 @@ def _extreme(choose, values):
 
 
 COMPARISONS = {
-    "difference": _largest_difference,
-    "ratio": _smallest_ratio,
+    "difference": lambda values: gap([(values, np.nan)]),
+    "ratio": lambda values: ratio([(values, np.nan)], names=["value"]),
     "group_min": partial(_extreme, np.min),
     "group_max": partial(_extreme, np.max),
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
@@ -34,10 +35,6 @@ from skfair.statistics._estimates import Rates, check_level
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, join_names, refuse_devices
 from skfair.utils._sklearn import count_samples
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Metrics = (
     Sequence[str | Rate | GroupMetric | Callable]
@@ -187,8 +184,6 @@ def group_report(
     true_positive_rate_low             0.16  0.01     0.19
     true_positive_rate_high            1.00  0.99     0.99
     """
-    import pandas as pd
-
     passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
     by_name = find_group_metrics(metrics)
@@ -214,16 +209,15 @@ def group_report(
     check_columns_of(by_name, columns)
     if codes is None:
         report = _tabulate_metrics(by_name, samples, columns, groups, confidence_level)
-        report.attrs |= {} if ties is None else {"ties": ties}
-        return report
-    reports = {}
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
-        within = {key: column[rows] for key, column in columns.items()}
-        reports[strata.names[code]] = _tabulate_metrics(
-            by_name, samples.take(rows), within, groups, confidence_level
-        )
-    report = pd.concat(reports, names=attribute_names(control_features))
+    else:
+        reports = {}
+        for code in np.unique(codes):
+            rows = np.flatnonzero(codes == code)
+            within = {key: column[rows] for key, column in columns.items()}
+            reports[strata.names[code]] = _tabulate_metrics(
+                by_name, samples.take(rows), within, groups, confidence_level
+            )
+        report = pd.concat(reports, names=attribute_names(control_features))
     report.attrs |= {} if ties is None else {"ties": ties}
     return report
 
@@ -268,8 +262,6 @@ def _positive_class(by_name, columns, pos_label):
 
 def _tabulate_metrics(by_name, samples, columns, sensitive_features, confidence_level):
     """Table of metrics, from columns of `encode_columns` and sums of merged rows, if there are."""
-    import pandas as pd
-
     groups, weights = samples.groups, samples.weights / samples.weights.max()
     n_samples, described = np.append(groups.counts, len(weights)).astype(np.float64), {}
     shares = {name: one for name, one in by_name.items() if _is_count_based(one)}
@@ -418,8 +410,6 @@ def class_report(
     b        3.0       0.33            0.67
     overall  6.0       0.33            0.50
     """
-    import pandas as pd
-
     by_name = find_group_metrics(metrics)
     if wrong := [name for name, one in by_name.items() if not isinstance(one, Rate)]:
         raise ValueError(
@@ -450,6 +440,4 @@ def _iter_class_masks(y_true, y_pred):
 
 def _copy_index(column, values):
     """Values with the pandas index of the column that they were made of, if it has one."""
-    import pandas as pd
-
     return pd.Series(values, index=column.index) if hasattr(column, "iloc") else values

@@ -250,15 +250,21 @@ def _group_exposures(columns, k, discount):
     query = known.get("query_id", np.zeros(len(scores)))
     merit = to_floats("merit", known.get("merit", np.ones(len(scores))))
     everywhere = np.ones(len(scores))
-    by_group, overall = mean_losses(samples, merit, everywhere)
+    merits, _ = mean_losses(samples, relative_merit("merit", merit, samples), everywhere)
+    means, mean = mean_losses(samples, document_exposure(scores, query, k, discount), everywhere)
+    return means / merits, mean
+
+
+def relative_merit(name, merit, samples):
+    """Merit of each document over the mean, whose name errors state."""
+    by_group, overall = mean_losses(samples, merit, np.ones(len(merit)))
     if (merit < 0.0).any() or not (by_group > 0.0).all():
         raise argument_error(
-            "merit must not be negative, and positive for some documents of each group, since "
+            f"{name} must not be negative, and positive for some documents of each group, since "
             f"exposure is compared in proportion to it; the mean merits of the groups are "
             f"{by_group.round(6).tolist()}, the smallest of a document is {merit.min():g}."
         )
-    means, mean = mean_losses(samples, document_exposure(scores, query, k, discount), everywhere)
-    return means / (by_group / overall), mean
+    return merit / overall
 
 
 def document_exposure(scores, query, k, discount):

@@ -425,11 +425,12 @@ RATE_SYNONYMS = {
 }
 """Other names of the rates."""
 
+RATES_BY_ANY_NAME = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()}
+
 
 def find_rate(rate):
     """The rate of a name or a synonym, or the `Rate` passed."""
-    known = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()}
-    return resolve_name(known, rate, "rate", Rate)
+    return resolve_name(RATES_BY_ANY_NAME, rate, "rate", Rate)
 
 
 def check_predictions(y_true, y_pred, sensitive_features, sample_weight, pos_label):

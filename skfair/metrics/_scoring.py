@@ -281,16 +281,16 @@ def find_positive_class(estimator, pos_label):
     return positive, classes.index(positive) if len(classes) == 2 else 1
 
 
-def _cluster_label_arguments(estimator, X, y, sensitive_features, pos_label=None):
-    """Arguments of a metric of clusterings."""
+def _label_arguments(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of predicted labels: classes or clusters."""
     return (_call_with_groups(estimator, "predict", X, sensitive_features),), {}
 
 
-def _class_arguments(estimator, X, y, sensitive_features, pos_label=None):
-    """Arguments of a metric of classification."""
+def _add_target(arguments, estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of predictions, and true classes before them."""
     positive, _ = find_positive_class(estimator, pos_label)
-    predicted = _call_with_groups(estimator, "predict", X, sensitive_features)
-    return (y, predicted), {"pos_label": positive}
+    predictions, params = arguments(estimator, X, y, sensitive_features, pos_label)
+    return (y, *predictions), params | {"pos_label": positive}
 
 
 def _probabilities(estimator, X, sensitive_features, position):
@@ -331,24 +331,10 @@ def _decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return (_probabilities(estimator, X, sensitive_features, position),), {"threshold": 0.5}
 
 
-def _labelled_decision_arguments(estimator, X, y, sensitive_features, pos_label=None):
-    """Arguments of a metric of true classes, and scores at a threshold."""
-    positive, _ = find_positive_class(estimator, pos_label)
-    scores, params = _decision_arguments(estimator, X, y, sensitive_features, pos_label)
-    return (y, *scores), {**params, "pos_label": positive}
-
-
 def _labelled_margin_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of true classes and values of the decision function."""
     positive, position = find_positive_class(estimator, pos_label)
     return (y, _margins(estimator, X, sensitive_features, position)), {"pos_label": positive}
-
-
-def _labelled_score_arguments(estimator, X, y, sensitive_features, pos_label=None):
-    """Arguments of a metric of true classes and scores of any unit."""
-    positive, _ = find_positive_class(estimator, pos_label)
-    (scores,), _ = _score_arguments(estimator, X, y, sensitive_features, pos_label)
-    return (y, scores), {"pos_label": positive}
 
 
 def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_label=None):
@@ -361,19 +347,20 @@ def _labelled_probability_arguments(estimator, X, y, sensitive_features, pos_lab
 def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     """Arguments of a metric of whatever is predicted: two classes, several, or numbers."""
     if len(getattr(estimator, "classes_", ())) in (1, 2):
-        return _class_arguments(estimator, X, y, sensitive_features, pos_label)
+        classify = ARGUMENTS_BY_METRIC_KIND["classification"]
+        return classify(estimator, X, y, sensitive_features, pos_label)
     return _regression_arguments(estimator, X, y, sensitive_features)
 
 
-ARGUMENTS_BY_METRIC_KIND = {
-    "clustering": _cluster_label_arguments,
+ARGUMENTS_BY_METRIC_KIND: dict[str, Callable[..., tuple]] = {
+    "clustering": _label_arguments,
     "regression": _regression_arguments,
-    "classification": _class_arguments,
+    "classification": partial(_add_target, _label_arguments),
     "score": _score_arguments,
     "decision": _decision_arguments,
-    "labelled_decision": _labelled_decision_arguments,
+    "labelled_decision": partial(_add_target, _decision_arguments),
     "labelled_margin": _labelled_margin_arguments,
-    "labelled_score": _labelled_score_arguments,
+    "labelled_score": partial(_add_target, _score_arguments),
     "labelled_probability": _labelled_probability_arguments,
     "prediction": _prediction_arguments,
 }

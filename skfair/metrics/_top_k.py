@@ -1,7 +1,5 @@
 """Rates of the k highest scores: a cut with ties, and rates given the number of places."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple

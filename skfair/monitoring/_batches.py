@@ -1,7 +1,5 @@
 """Batches of predictions: values, counts, times, and outcomes that come later."""
 
-from __future__ import annotations
-
 from collections import Counter
 from hashlib import blake2b
 from itertools import groupby

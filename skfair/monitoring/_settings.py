@@ -1,7 +1,5 @@
 """Settings of a monitor: its checked parameters, and what follows from them."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from skfair.audit._report_input import check_group_size
-from skfair.constraints import (
-    Constraint,
-    LargestMean,
-    RangeGap,
-    Shortfall,
-    resolve_constraints,
-)
+from skfair.constraints import Constraint, LargestMean, RangeGap, Shortfall, resolve_constraints
 from skfair.constraints._constraint import check_whose_tolerance, find_tolerance
 from skfair.losses import LogisticLoss, step_function
 from skfair.metrics._rates import is_share

@@ -1,7 +1,5 @@
 """State of a monitor: the evidence of the batches so far, and what it says of the tolerance."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -150,8 +151,6 @@ def is_partitioned(*data):
 def feature_attributes(X):
     """``n_features_in_`` and ``feature_names_in_``, as scikit-learn would set them."""
     if is_partitioned(X):
-        import pandas as pd
-
         names = getattr(X, "columns", None)
         X = np.empty((0, X.shape[1])) if names is None else pd.DataFrame(columns=list(names))
     probe = BaseEstimator()
@@ -225,8 +224,6 @@ def partition_number(partition_info):
 def _concatenate(chunks, ignore_index=False):
     if not hasattr(chunks[0], "iloc"):
         return np.concatenate(chunks)
-    import pandas as pd
-
     return pd.concat(chunks, ignore_index=ignore_index)
 
 
@@ -276,7 +273,7 @@ def partitions_of(n_jobs=None, **columns):
     if any(map(is_lazy, columns.values())):
         return _partitions_of_dask(columns, n_jobs)
     numbers = {name: rows.n_blocks for name, rows in columns.items()}
-    _check_same_number(numbers, "blocks")
+    _check_same_number(numbers, "their numbers of blocks differ:")
     reader = Reader(partial(_read, columns), next(iter(numbers.values())))
     return Partitions(Threads(reader, n_jobs))
 
@@ -313,12 +310,7 @@ def _split_into_blocks(number, columns, expected):
     }
     # Lengths of Dask's chunks may be unknown until they are read, so that this is checked here.
     lengths = {name: len(rows) for name, rows in columns.items()}
-    if len(set(lengths.values())) > 1:
-        shown = join_names([f"{name} has {length}" for name, length in lengths.items()])
-        raise ValueError(
-            f"All collections must be divided at the same rows, but in partition {number} {shown}. "
-            "Make them columns of one dataframe, or give arrays the same chunks of rows."
-        )
+    _check_same_number(lengths, f"in partition {number}")
     check_partition_alignment(number, columns)
     (n_rows,) = set(lengths.values())
     # Slices of positions, of dataframes as of arrays.
@@ -329,12 +321,12 @@ def _split_into_blocks(number, columns, expected):
     ]
 
 
-def _check_same_number(numbers, what):
+def _check_same_number(numbers, where):
     if len(set(numbers.values())) > 1:
         shown = join_names([f"{name} has {number}" for name, number in numbers.items()])
         raise ValueError(
-            f"All collections must be divided at the same rows, but their numbers of {what} "
-            f"differ: {shown}. Make them columns of one dataframe, or give arrays the same chunks."
+            f"All collections must be divided at the same rows, but {where} {shown}. Make them "
+            "columns of one dataframe, or give arrays the same chunks of rows."
         )
 
 
@@ -391,7 +383,8 @@ def _delayed_partitions(columns):
     chunks = [rows.to_delayed().ravel().tolist() for rows in arrays.values()]
     numbers = {name: rows.npartitions for name, rows in frames.items()}
     numbers |= {name: len(of_array) for name, of_array in zip(arrays, chunks, strict=True)}
-    _check_same_number({name: numbers[name] for name in columns}, "partitions")
+    of_columns = {name: numbers[name] for name in columns}
+    _check_same_number(of_columns, "their numbers of partitions differ:")
     if frames:
         chunks.insert(0, _bundles(frames))
     assemble = delayed(
@@ -432,8 +425,6 @@ def _bundles(frames):
     They are taken from one expression: two that read the same files may be given other partitions
     when each is optimised on its own.
     """
-    import pandas as pd
-
     first, *others = frames.values()
     bundles = first.map_partitions(
         _bundle, *others, meta=pd.Series(dtype=object), align_dataframes=False
@@ -442,8 +433,6 @@ def _bundles(frames):
 
 
 def _bundle(*partitions):
-    import pandas as pd
-
     bundle = pd.Series([None], dtype=object)
     bundle.iloc[0] = partitions  # a list would be taken for several rows
     return bundle
@@ -564,6 +553,4 @@ def _apply_to_frame_chunk(answer, *chunks, partition_info=None):
 
 
 def _as_frame(answers, index):
-    import pandas as pd
-
     return (pd.Series if answers.ndim == 1 else pd.DataFrame)(answers, index=index)

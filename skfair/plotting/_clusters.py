@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +26,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
@@ -95,8 +95,6 @@ class ClusterCompositionDisplay(Display):
         ValueError
             If an attribute must be chosen, or there is none of that name.
         """
-        import pandas as pd
-
         check_is_fitted(estimator, "group_weights_")
         names, counts = group_names(estimator.groups_.labels), estimator.group_weights_
         # Groups of single attributes: draw those of one attribute.

@@ -1,7 +1,5 @@
 """The base of displays: axes, legends, colours, and docstring entries that they share."""
 
-from __future__ import annotations
-
 from skfair.utils._api import make_docstring_decorator
 
 # What the displays share: colours, markers, hatches, legends, and their base class.

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
@@ -32,7 +33,6 @@ from skfair.utils._api import Label, MatrixLike
 from skfair.utils._parameters import CONFIDENCE_LEVEL, make_constructor
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from sklearn.base import BaseEstimator
 
@@ -770,8 +770,6 @@ def _bandwidths(shares, n_samples):
 
 def _tabulate_groups(values, scored, index=None):
     """Table of values (n_groups, n_rows), with the groups as columns."""
-    import pandas as pd
-
     return pd.DataFrame(values.T, index, columns=pd.Index(scored.names, tupleize_cols=False))
 
 

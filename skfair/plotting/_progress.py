@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 
 from skfair.plotting._display import (
     COLORS,
@@ -22,7 +23,6 @@ from skfair.utils._checks import check_choice
 from skfair.utils._parameters import make_constructor
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 

@@ -294,21 +294,10 @@ def _fit_all(estimator, base, training, fit_params, context):
 
 def fit_rule(estimator, cross, loss):
     """The final linear model, whose out-of-fold predictions keep the constraints."""
-    training, per_class, confidence = cross.training, cross.per_class, estimator.confidence_level
+    per_class, confidence = cross.per_class, estimator.confidence_level
     with Subtask(estimator, cross.context, "final linear model", max_subtasks=None) as step:
-        unit = per_class[0].unit
-        fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class)
-        events = find_events(per_class, cross.constraints)
-        events.check_folds(cross.folds, training.samples.groups)
-        # Scores alone, which no event moves.
-        features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
-        fitted |= {
-            "estimators_": cross.final,
-            "groups_": training.samples.groups.summary,
-            "_event_features": features,
-            "_event_codes": np.argsort(training.samples.groups.ranks),
-            "_unit": unit,
-        }
+        fitted, columns, events = begin_rule(cross)
+        features = fitted["_event_features"]
         describe, loss_unit = partial(_describe_iterate, fitted), per_class[0].loss_unit(loss)
         progress = FitProgressCallback(
             estimator, step.context, describe, loss_unit, f"{step.name}, "
@@ -326,6 +315,24 @@ def fit_rule(estimator, cross, loss):
     problem, guarantee = solution
     guarantee = to_user_units(guarantee, problem.constraint, progress.loss_unit)
     return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)
+
+
+def begin_rule(cross):
+    """Attributes of predictions by the scores alone, columns of the scores, and the events."""
+    per_class, groups = cross.per_class, cross.training.samples.groups
+    unit = per_class[0].unit
+    fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class)
+    events = find_events(per_class, cross.constraints)
+    events.check_folds(cross.folds, groups)
+    features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
+    fitted |= {
+        "estimators_": cross.final,
+        "groups_": groups.summary,
+        "_event_features": features,
+        "_event_codes": np.argsort(groups.ranks),
+        "_unit": unit,
+    }
+    return fitted, columns, events
 
 
 def features_of(estimator, cross, columns, events):
@@ -357,14 +364,7 @@ def features_of(estimator, cross, columns, events):
 
 
 def store_rule(estimator, y, cross, rule, outcome, report, status):
-    """Store what predictions need, and what describes the fit.
-
-    Outcomes whose name begins with "oof_" are of the samples of positive weight, others get nan.
-    """
-    for name in [name for name in outcome if name.startswith("oof_")]:
-        scores, shape = outcome[name], outcome[name].shape[1:]
-        outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
-        outcome[name][cross.rows] = scores
+    """Store what predictions need, and what describes the fit, as `store_outcome`."""
     problem, first = rule.problem, cross.per_class[0]
     is_unconstrained = compares_nothing(first, problem.constraint)
     if is_unconstrained:
@@ -372,9 +372,19 @@ def store_rule(estimator, y, cross, rule, outcome, report, status):
     solution = solution_attributes(
         estimator, rule.guarantee, status, len(problem.lower), report, is_unconstrained
     )
-    store_fit(
-        estimator, rule.fitted | outcome | solution | fitted_feature_attributes(cross.final[0])
-    )
+    store_outcome(estimator, y, cross, rule.fitted | outcome | solution)
+
+
+def store_outcome(estimator, y, cross, outcome):
+    """Store fitted attributes.
+
+    Those whose name begins with "oof_" are of the samples of positive weight, others get nan.
+    """
+    for name in [name for name in outcome if name.startswith("oof_")]:
+        scores, shape = outcome[name], outcome[name].shape[1:]
+        outcome[name] = np.full((len(column_or_1d(y)), *shape), np.nan)
+        outcome[name][cross.rows] = scores
+    store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))
 
 
 def _fit_score_columns(scores, per_class):

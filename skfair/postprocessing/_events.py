@@ -16,9 +16,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
-from skfair.constraints._values import spread_over_samples
 from skfair.fitting._enforce import enforce, enforce_in_population
 from skfair.fitting._fitter import Fitter
 from skfair.fitting._guarantee import Guarantee

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import joblib
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import expit, logit
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
@@ -79,8 +80,6 @@ def make_folds(cv, X, y, strata, params=None, groups=None, *, is_real=False):
 
 def _stratified_folds(n_folds, y, strata, groups):
     """Training and test rows of each fold, with equal shares of the strata."""
-    import pandas as pd
-
     present = np.flatnonzero(strata >= 0)
     # Units that are dealt out: samples, or sets of samples that belong together.
     if groups is None:
@@ -169,13 +168,14 @@ def mean_scores(estimators, X):
 def estimator_scores(estimator, X):
     """Scores of each row, (n_samples, n_scores).
 
-    Those of a regressor are its predictions. Those of a classifier are its decision function, else
-    log-odds of its probabilities. With two classes there is one score, positive where the second is
-    likelier; else one per class.
+    Those of a regressor or ranker are its predictions. Those of a classifier are its decision
+    function, else log-odds of its probabilities. With two classes there is one score, positive
+    where the second is likelier; else one per class.
     """
     if is_partitioned(X):
         return np.concatenate(partitions_of(X=X).gather(_partition_scores, estimator))
-    if is_regressor(estimator):
+    is_scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
+    if is_regressor(estimator) or not (is_scored or is_classifier(estimator)):
         return _one_number_per_row(_finite_output(estimator, "predict", X), estimator)
     if hasattr(estimator, "decision_function"):
         scores = _finite_output(estimator, "decision_function", X)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from skfair._kernels import STEP
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._partial_rows import bucket_curvatures, place_buckets
-from skfair.constraints._values import block_diagonal
+from skfair.constraints._rows import block_diagonal
 from skfair.losses import Pointwise, kernel_rate_kind
 from skfair.utils._parameters import make_constructor
 

@@ -1,21 +1,17 @@
 """A problem whose samples are in partitions: every evaluation is one pass over the data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from skfair.constraints._partial_bound import condense, count_in_bins, gather_from_bins
-from skfair.constraints._values import block_diagonal, differentiate_means, spread_over_samples
+from skfair.constraints._rows import block_diagonal, differentiate_means, spread_over_samples
+from skfair.partitions._partitions import Partitions
 from skfair.problems._evaluation import OnePassEvaluation
 from skfair.problems._problem import ConstrainedProblem, Problem
 from skfair.utils._api import RandomState
-
-if TYPE_CHECKING:
-    from skfair.partitions._partitions import Partitions
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,16 +14,12 @@ from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity
 from skfair.constraints._bound import draw_batch
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, as_pointwise, is_pairwise, kernel_kind_and_width
+from skfair.losses import LogisticLoss, Pointwise, as_pointwise, is_pairwise, kernel_kind_and_width
 from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
 from skfair.surrogates import Sigmoid
 from skfair.utils._api import RandomState
-
-if TYPE_CHECKING:
-    from skfair.losses import Pointwise
-
 
 MAX_WITHOUT_SUBSAMPLE = 1 << 17
 """Samples up to which a problem is solved without a warm start on a subsample."""

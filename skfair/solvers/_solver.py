@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -16,13 +16,10 @@ from sklearn.utils import check_random_state
 from skfair.losses import is_pairwise
 from skfair.models._linear import has_rough_gram
 from skfair.problems._evaluation import Evaluation
+from skfair.problems._problem import ConstrainedProblem
 from skfair.utils._api import RandomState
 from skfair.utils._numbers import number_text
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
-
-if TYPE_CHECKING:
-    from skfair.problems._problem import ConstrainedProblem
-
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.
 

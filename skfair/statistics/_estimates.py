@@ -575,11 +575,15 @@ def pairwise_contrasts(n_events):
             f"There must be at most {_MAX_GROUPS} groups, for every pair is compared; got "
             f"{n_events}. Merge groups, or leave small ones out."
         )
-    first, second = np.nonzero(~np.eye(n_events, dtype=bool))
-    rows = np.repeat(np.arange(len(first)), 2)
-    factors = np.tile([1.0, -1.0], len(first))
-    columns = np.column_stack((first, second)).ravel()
-    return sparse.csr_array((factors, (rows, columns)), shape=(len(first), n_events))
+    return contrast_matrix(*np.nonzero(~np.eye(n_events, dtype=bool)), n_events)
+
+
+def contrast_matrix(first, second, n_events):
+    """Differences of the first of each pair of events to the second, one per row of a csr_array."""
+    rows = np.repeat(np.arange(first.size), 2)
+    factors = np.tile([1.0, -1.0], first.size)
+    columns = np.stack((first, second), axis=-1).ravel()
+    return sparse.csr_array((factors, (rows, columns)), shape=(first.size, n_events))
 
 
 _SCREEN_ERROR_SHARE = 0.1
@@ -759,12 +763,8 @@ def curve_contrasts(blocks, n_events, n_thresholds, lag=0):
     first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T[:, :, np.newaxis]
     threshold = np.arange(n_thresholds)
     ahead = np.minimum(threshold + lag, n_thresholds - 1)
-    columns = np.stack((first * n_thresholds + ahead, second * n_thresholds + threshold), axis=-1)
-    n_contrasts = columns.size // 2
-    rows = np.repeat(np.arange(n_contrasts), 2)
-    factors = np.tile([1.0, -1.0], n_contrasts)
-    shape = n_contrasts, n_events * n_thresholds
-    return sparse.csr_array((factors, (rows, columns.ravel())), shape=shape)
+    first, second = first * n_thresholds + ahead, second * n_thresholds + threshold
+    return contrast_matrix(first, second, n_events * n_thresholds)
 
 
 # An exact test of the difference of two rates.

@@ -1,7 +1,5 @@
 """Gaps between groups that are recorded for some samples only, or known as probabilities."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Real

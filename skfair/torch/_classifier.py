@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skfair.classification._linear import BinaryClassifier
+from skfair.classification._classifiers import BinaryClassifier
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
 from skfair.fitting._input import check_classification_data, warn_if_revealed
 from skfair.fitting._model import ConstrainedEstimator, check_loss, estimator_docs

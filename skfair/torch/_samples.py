@@ -1,7 +1,5 @@
 """Samples of modules of PyTorch: tensors, datasets and loaders, and arguments of a module."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

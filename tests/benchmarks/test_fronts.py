@@ -38,3 +38,9 @@ def test_coverage_by_hand():
     assert fronts.coverage(a, b) == 0.5
     assert fronts.coverage(b, a) == 0
     assert fronts.coverage(a + [fronts.ROUNDING / 2, 0], a) == 1
+
+
+def test_extra_costs_by_hand():
+    front = np.array([[1, 0.2], [2, 0.5]])
+    others = np.array([[0.8, 0.1], [1.9, 0.5 * (1 + fronts.RECORDED / 2)], [3, 0.6]])
+    assert fronts.extra_costs(front, others) == pytest.approx([0.25, 2 / 1.9 - 1, np.inf])

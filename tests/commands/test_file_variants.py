@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.commands._certify import add_certify_options
+from skfair.commands._audit import add_certify_options
 from skfair.commands._monitor import add_monitor_options, feed, read_log
 from skfair.commands._predictions import read_audit
 from skfair.monitoring import GapMonitor

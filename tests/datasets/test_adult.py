@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skfair.datasets import fetch_adult
-from skfair.datasets._census import CLUSTERING_COLUMNS
+from skfair.datasets._people import CLUSTERING_COLUMNS
 
 FILES = ("adult/adult.data", "adult/adult.test")
 

@@ -35,7 +35,7 @@ def test_distances_and_sums_are_those_of_dense_samples(X):
     np.testing.assert_allclose(sparse_samples.sparse_distances(X, centers), distances)
     to_members = sparse_samples.member_distances(X, centers, labels)
     np.testing.assert_allclose(to_members, distances[np.arange(40), labels])
-    sums = sparse_samples.sparse_sums(X, masses, labels, 5)
+    sums = sparse_samples.member_sums(X, masses, labels, 5)
     np.testing.assert_allclose(sums, np.eye(5)[labels].T * masses @ dense)
     np.testing.assert_allclose(sparse_samples.squared_norms(X), (dense**2).sum(axis=1))
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from skfair.constraints import DemographicParity
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, SquaredLoss
 from skfair.models._linear import LinearModel

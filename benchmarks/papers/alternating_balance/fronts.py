@@ -12,6 +12,7 @@ from skfair.cluster import FairKMeans, cluster_front
 from skfair.metrics import hypervolume, non_dominated_mask
 
 ROUNDING = 1e-12  # rounding error of a sum in another order
+RECORDED = 1e-5  # relative rounding error of records
 MIN_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 
 
@@ -79,6 +80,15 @@ def coverage(front_a, front_b):
     best = np.maximum.accumulate(np.append(-np.inf, balance_a[order]))
     reached = best[np.searchsorted(cost_a[order], cost_b + ROUNDING, side="right")]
     return float(np.mean(reached >= balance_b - ROUNDING))
+
+
+def extra_costs(front, others):
+    """What `front` costs on top at the balance of each point of `others`, as a share of its cost.
+
+    Infinite where no point of `front` is as balanced. Balances may have six significant digits.
+    """
+    costs = [_cost_at(front, balance * (1 - RECORDED)) for _, balance in others]
+    return np.array(costs) / others[:, 0] - 1
 
 
 def _cost_at(points, balance):

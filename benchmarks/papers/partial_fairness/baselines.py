@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian
 from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
 from skfair.models._linear import GroupwiseModel

@@ -26,7 +26,7 @@ from itertools import permutations
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._values import ConstraintValues, ScoreJacobian
+from skfair.constraints._rows import ConstraintValues, ScoreJacobian
 from skfair.groups._events import Events
 
 NO_AUX = np.empty(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from skfair._kernels import alternating as front_kernels
 from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
-from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
+from skfair.cluster.kmeans._starts import RunSettings
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
 from skfair.utils._checks import check_choice
@@ -27,13 +27,6 @@ from skfair.utils._parameters import (
     make_constructor,
     validate_params,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from skfair.cluster.kmeans._problem import ClusteringPoint
-    from skfair.cluster.kmeans._starts import RunSettings
-
 
 # Runs of the alternating algorithm: Algorithms 2 and 3 of Liu and Vicente.
 
@@ -111,14 +104,14 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
         for first in range(0, n_parents, block):
             last = min(first + block, n_parents)
             members = _reserve_slots(members, (last - first) * len(pairs))
-            front_kernels.add_children(points, members, (first, last), pairs, rule, rng)
+            kernels.add_children(points, members, (first, last), pairs, rule, rng)
         _drop_dominated(members, algorithm.keep_ties)
         if t % REFRESH_INTERVAL == REFRESH_INTERVAL - 1:
-            front_kernels.recompute_members(points, members)
+            kernels.recompute_members(points, members)
         # Algorithm 3 ends with a list that has grown too long.
         if members.length[0] > algorithm.max_size:
             break
-    front_kernels.recompute_members(points, members)
+    kernels.recompute_members(points, members)
     _drop_dominated(members, algorithm.keep_ties)
     order = np.argsort(members.cost[: members.length[0]], kind="stable")
     return members.labels[members.slot[order]], members.cost[order], members.balance[order]
@@ -198,7 +191,7 @@ def _make_starting_list(points, n_clusters, algorithm, random_state):
     """The starting clusterings of Algorithm 3."""
     n_samples, n_features = points.X.shape
     n_starts, n_groups = algorithm.n_init, points.columns[-1]
-    members = front_kernels.FrontList(
+    members = kernels.FrontList(
         labels=np.empty((n_starts, n_samples), dtype=np.min_scalar_type(n_clusters - 1)),
         sums=np.empty((n_starts, n_clusters, n_features)),
         counts=np.empty((n_starts, n_clusters, n_groups)),
@@ -219,7 +212,7 @@ def _make_starting_list(points, n_clusters, algorithm, random_state):
             nearest = pairwise_distances_argmin(points.X, seeds)
             if len(np.unique(nearest)) == n_clusters:  # equal seeds would leave a cluster empty
                 row[:] = nearest
-    front_kernels.recompute_members(points, members)
+    kernels.recompute_members(points, members)
     return members
 
 
@@ -234,7 +227,7 @@ def _reserve_slots(members, n_children):
         for table in members[:6]
     ]
     slot = np.concatenate([members.slot, np.arange(n_slots, n_slots + extra)])
-    return front_kernels.FrontList(*tables, slot, members.length)
+    return kernels.FrontList(*tables, slot, members.length)
 
 
 def _drop_dominated(clusterings, keep_ties):

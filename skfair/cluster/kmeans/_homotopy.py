@@ -42,7 +42,7 @@ from skfair._kernels.limits import (
     satisfies_rows,
 )
 from skfair._kernels.sparse_samples import dense_rows, kernel_rows
-from skfair.cluster._base import Route
+from skfair.cluster._base import Route, front_points
 from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
@@ -64,7 +64,6 @@ from skfair.cluster.kmeans._rounds import (
 )
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
-from skfair.metrics import non_dominated_mask
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
 
@@ -83,6 +82,8 @@ MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their en
 MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
 MAX_FITTED_SAMPLES = 1000  # samples, up to which the points of a front are those of fits
 MAX_LISTED_SAMPLES = 20  # samples, up to which every ratio of two counts of groups is a level
+MAX_GAP_ROUNDS = 10  # of searches between the points of a front
+GAP_MARGIN = 1e-9  # relative distance of a balance from that of another point
 MAX_MOVES = 1000  # of one path: no kernel runs for long, no front records too much
 
 
@@ -621,18 +622,19 @@ class Homotopy(BaseEstimator):
         point, _ = search_locally(samples, point, samples.balance, 5, runs.tol)
         routes.append(route_from(samples, point, 1.0))
         if samples.n_samples <= MAX_FITTED_SAMPLES:
-            routes += self._fit_points(samples, subsample, starts, runs, routes, n_levels)
+            routes = self._fit_points(samples, subsample, starts, runs, routes, n_levels)
         return routes
 
     def _fit_points(self, samples, subsample, starts, runs, routes, n_levels):
-        """The clusterings of fits at the balances of the points of a front, as routes.
+        """Routes, with the clusterings of fits at the balances of the points of their front.
 
         A move of one of few samples is a large step, and points between the levels may be far from
         what a fit finds.
         """
-        fits, fitted, n_left = [], np.empty(0), 2 * n_levels
+        searched, fitted, n_left = set(), np.empty(0), 2 * n_levels
         while n_left > 0:
-            levels = front_ratios([*routes, *fits])
+            routes = search_gaps(samples, runs, routes, searched)
+            _, levels, _ = front_points(routes)
             if samples.n_samples <= MAX_LISTED_SAMPLES:
                 levels = np.union1d(levels, count_ratios(samples))
             # The levels that are new since the last round, or as many of them as are left.
@@ -647,9 +649,9 @@ class Homotopy(BaseEstimator):
                 copies = [s._replace(random_state=deepcopy(s.random_state)) for s in starts]
                 end, _ = self._follow_starts(problem, problem, led, copies, runs, _never)
                 if satisfies_rows(end.point.clustering.counts, samples.limits):
-                    fits.append(route_from(samples, end.point, end.point.balance))
+                    routes.append(route_from(samples, end.point, end.point.balance))
             fitted, n_left = np.union1d(fitted, levels[chosen]), n_left - len(chosen)
-        return fits
+        return search_gaps(samples, runs, routes, searched)
 
     def _rough_starts(self, samples, runs, random_state):
         """The starts whose rough runs are cheapest so far. The first has left its local minimum.
@@ -837,11 +839,28 @@ def count_ratios(samples):
     return np.unique(np.divide.outer(counts, counts)) * samples.limits.factors[0]
 
 
-def front_ratios(routes):
-    """Ratios of the non-dominated points of all prefixes of the routes."""
-    costs = np.concatenate([route.costs for route in routes])
-    ratios = np.concatenate([route.ratios for route in routes])
-    return np.unique(ratios[non_dominated_mask(costs, ratios)])
+def search_gaps(samples, runs, routes, searched):
+    """Routes, with the ends of local searches between the points of their front.
+
+    A search starts from each point, and may fall to just above the balance of the point before. It
+    is repeated where it has changed the front. Searches that were made are added to ``searched``.
+    """
+    routes = [*routes]
+    for _ in range(MAX_GAP_ROUNDS):
+        _, ratios, positions = front_points(routes)
+        levels = np.append(0.0, ratios[:-1]) * (1 + GAP_MARGIN)
+        searches = set(zip(*positions.T.tolist(), levels.tolist(), strict=True)) - searched
+        searched |= searches
+        for position, n_moves, level in sorted(searches):
+            labels = routes[position].labels_after(n_moves)
+            point = recompute_point(samples, labels, runs.n_clusters)
+            end, _ = search_locally(samples, point, level, runs.max_iter, runs.tol)
+            if end is not point:
+                cost = end.cost / samples.total_weight
+                routes.append(Route.from_labels(end.clustering.labels, cost, end.balance))
+        if not searches:
+            break
+    return routes
 
 
 def branch_routes(samples, point):

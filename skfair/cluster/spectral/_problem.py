@@ -20,11 +20,7 @@ from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import ClusteringProblem
 from skfair.cluster.kmeans._rounds import lloyd
 from skfair.cluster.kmeans._starts import RunSettings
-from skfair.cluster.spectral._eigen_solvers import (
-    NormalizedAffinity,
-    RBFAffinity,
-    orthonormalize,
-)
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity, orthonormalize
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
     Affinity,
@@ -36,10 +32,7 @@ from skfair.cluster.spectral._fair_embedding import (
 from skfair.cluster.spectral._pairs import Pairs
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.groups import Groups
-from skfair.groups._groups import (
-    count_table,
-    data_balance,
-)
+from skfair.groups._groups import count_table, data_balance
 from skfair.groups._samples import EncodedBlock, SampleSummary, find_first_rows
 from skfair.metrics import normalized_cut
 from skfair.partitions._collections import is_partitioned

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair._kernels import normalized_cut as flows
 from skfair._kernels import normalized_cut as kernels
 from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES, iterate_search, pair_samples
 from skfair._kernels.limits import allow_slack, balance_limits, composition_ratios
@@ -183,7 +182,7 @@ class NcutSearch(NamedTuple):
         bounds = compute_bounds(clustering.counts, level)
         # Flows bring the counts of each group within the bounds. Moves and exchanges follow.
         for rows in self.members:
-            flows.repair_counts(self.graph, clustering, bounds, rows)
+            kernels.repair_counts(self.graph, clustering, bounds, rows)
         _descend(self.graph, self.members, clustering, bounds)
         return self._replace(clustering=clustering)
 
@@ -207,7 +206,7 @@ class NcutSearch(NamedTuple):
             if n_changes == 0 and len(graph.groups) <= MAX_PAIRED_NODES:
                 n_changes = kernels.limited_exchange_pass(graph, clustering, limits, swaps)
             elif n_changes == 0:
-                passes = (flows.exchange_pass(graph, clustering, rows) for rows in self.members)
+                passes = (kernels.exchange_pass(graph, clustering, rows) for rows in self.members)
                 n_changes = sum(passes)
             if n_changes == 0:
                 break
@@ -241,7 +240,7 @@ def _descend(graph, members, clustering, bounds):
     for _ in range(MAX_PASSES):
         n_changes = kernels.move_pass(graph, clustering, bounds)
         if bounds.lower.any():
-            n_changes += sum(flows.exchange_pass(graph, clustering, rows) for rows in members)
+            n_changes += sum(kernels.exchange_pass(graph, clustering, rows) for rows in members)
         if n_changes == 0:
             break
 

@@ -13,12 +13,7 @@ from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import StochasticSolver
 from skfair.solvers.literature._proximal import plada_update
-from skfair.utils._parameters import (
-    NonNegative,
-    Positive,
-    PositiveInt,
-    make_constructor,
-)
+from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 from skfair.utils._sklearn import Interval
 
 # The inexact difference-of-convex algorithm on mini-batches.

@@ -413,6 +413,26 @@ def test_just_above_balance_0_a_front_has_what_a_penalty_finds(seed):
         assert front.cost[front.balance >= balance * (1 - 1e-12)].min() <= cost
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_point_of_an_alternating_list_is_cheaper(seed):
+    """The paper's Syn_equal_ds1: four blobs near to each other, the upper two of one group."""
+    X, y = make_blobs(
+        [100] * 4,
+        centers=[(1, 1), (2.1, 1), (1, 3.5), (2.1, 3.5)],
+        cluster_std=0.13,
+        shuffle=False,
+        random_state=seed,
+    )
+    kmeans = FairKMeans(2, random_state=seed)
+    front = cluster_front(kmeans, X, sensitive_features=y // 2)
+    preset = AlternatingFront.from_paper("Syn_equal_ds1")
+    listed = cluster_front(kmeans, X, sensitive_features=y // 2, algorithm=preset)
+    for cost, balance in zip(listed.cost, listed.balance, strict=True):
+        as_balanced = front.balance >= balance * (1 - 1e-12)
+        assert front.cost[as_balanced].min(initial=np.inf) <= cost * 1.0005
+
+
 @pytest.mark.parametrize("attributes", ["intersections", "each"])
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, metric):

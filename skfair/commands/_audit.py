@@ -1,0 +1,376 @@
+"""Commands that audit files of predictions: report, subgroups, certify, verify, compare."""
+
+import json
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from shlex import join, split
+
+from skfair.audit._claims import UNCOMPARED_FACTS, check_states_digest, read_filed_claim
+from skfair.audit._estimators import REPORTED_RATES
+from skfair.audit._formats import FACT_TITLES
+from skfair.commands._options import (
+    FINDING_STATUS,
+    add_column_options,
+    add_output_options,
+    add_tolerance_options,
+    check_column_options,
+    check_output,
+    output_results,
+    resolve_output,
+    write_report,
+)
+from skfair.commands._predictions import read_audit
+from skfair.constraints import CONSTRAINTS, MaximumRate, MinimumRate
+from skfair.metrics import GroupMetric, Rate
+from skfair.utils._checks import check_tolerance, join_names
+
+# The report.
+
+
+def add_report_options(report):
+    """Add the options of ``python -m skfair report`` to its parser."""
+    report.description = (
+        "Fairness report of a file of predictions. The exit status is 0 without a "
+        "finding, 3 with a significant gap or, with --subgroups, a subgroup that departs, and 2 "
+        "after an error."
+    )
+    add_column_options(report, ["classification", "regression", "clustering"])
+    add = report.add_argument
+    add("--probability", help="column of the probability of the positive class")
+    add("--subgroups", action="store_true", help="search subgroups that depart, too")
+    about = "further metrics: f1_score, or a function such as sklearn.metrics:cohen_kappa_score"
+    add("--metric", nargs="+", default=[], metavar="NAME", help=about)
+    add("--top", metavar="K", help="select the K highest scores: a number, or a share such as 0.1")
+    add("--control", nargs="+", metavar="COLUMN", help="columns within whose values groups compare")
+    add("--summary", choices=["ll144"], help="the summary that New York's Local Law 144 requires")
+    add("--salt", help="secret text with which the report states a digest of the samples")
+    add("--min-share", type=float, default=0.02, help="groups below it have no impact ratio (.02)")
+    add("--provenance", nargs="+", metavar="NAME=TEXT", default=[], help="facts for the page")
+    add("--title", default="Fairness report", help="heading of the page")
+    add_output_options(report, "report.html", "page, .html, .md or .json")
+    report.set_defaults(run=_run_report)
+
+
+def _run_report(options):
+    """Write the report that the options ask for; return the exit status."""
+    check_column_options(options)
+    resolve_output(options)
+    if options.summary is not None and (
+        options.out is None or options.out.suffix.lower() == ".json"
+    ):
+        raise ValueError("--summary is a page: --out must end in .html, .htm or .md.")
+    report = _build_report(options)
+    missing = _write_report(report, options)
+    page = [f"The whole report is in {options.out}."] if options.out is not None else []
+    sentences = [report.reading, *report.findings, *page, *missing]
+    output_results(options, sentences, report.to_json())
+    return FINDING_STATUS if report.has_finding else 0
+
+
+def _write_report(report, options):
+    """Write the report in the format of the file, and return what a summary lacks."""
+    if options.out is None:
+        return []
+    missing = [] if options.summary is None else report.missing_fields(options.summary)
+    write_report(report, options.out, summary=options.summary)
+    return [f"Missing in the summary: {sentence}" for sentence in missing]
+
+
+def _build_report(options):
+    """The report that the options ask for."""
+    metrics = [_import_metric(name) for name in options.metric]
+    # What suits the page; of probabilities alone nothing is missing.
+    missing = "group" if options.summary is None else "exclude"
+    missing = missing if options.sensitive else "error"
+    audit = read_audit(options, _stated_facts(options), missing=missing)
+    level = options.confidence
+    subgroups = audit.subgroups(confidence_level=level) if options.subgroups else None
+    return audit.report(
+        metrics=metrics,
+        confidence_level=level,
+        min_published=options.min_published,
+        min_share=options.min_share,
+        subgroups=subgroups,
+        title=options.title,
+        salt=options.salt,
+    )
+
+
+def _import_metric(name):
+    """The function of a name such as package.module:function; other names unchanged."""
+    module, sign, attribute = name.partition(":")
+    if not sign:
+        return name
+    with _extend_import_path():
+        try:
+            metric = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ValueError(
+                f"--metric must name a function as package.module:function, but {name!r} cannot "
+                f"be imported ({error}). Check the spelling, and the folder the command runs in."
+            ) from error
+    if not callable(metric) and not isinstance(metric, Rate | GroupMetric):
+        raise ValueError(
+            f"--metric must name a function, a Rate or a GroupMetric, but {name} is {metric!r}."
+        )
+    return metric
+
+
+@contextmanager
+def _extend_import_path():
+    """Import modules of the working folder too, as ``python -m`` does and scripts do not."""
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _stated_facts(options):
+    """What the user states about the data, by name."""
+    facts = {}
+    for text in options.provenance:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ValueError(
+                f"--provenance must be NAME=TEXT, with a name such as source; got {text!r}. "
+                f"Known names are {join_names(FACT_TITLES, len(FACT_TITLES))}."
+            )
+        facts[name.strip()] = value.strip()
+    return facts
+
+
+# The search of subgroups.
+
+
+def add_subgroups_options(command):
+    """Add the options of ``python -m skfair subgroups`` to its parser."""
+    command.description = (
+        "Search all conjunctions of conditions on columns for subgroups whose rate "
+        "departs from the rest, with limits that hold for all of them together. The exit status "
+        "is 3 if a subgroup departs, 0 if none is shown to, and 2 after an error."
+    )
+    add_column_options(command, ["classification"])
+    add = command.add_argument
+    rates = {"choices": REPORTED_RATES, "default": ["selection_rate"]}
+    add("--metric", nargs="+", help="rates to compare", **rates)
+    add("--max-conditions", type=int, default=2, help="conditions of a subgroup, 1 to 3 (2)")
+    add("--direction", choices=["both", "above", "below"], default="both", help="(both)")
+    add("--bins", type=int, default=4, help="bins of a column of numbers (4)")
+    add("--max-listed", type=int, default=10, help="subgroups that are listed, of a rate (10)")
+    add_output_options(command)
+    command.set_defaults(run=_run_subgroups, probability=None)
+
+
+def _run_subgroups(options):
+    """Print or write the subgroups that the options ask for; return the exit status."""
+    resolve_output(options)
+    check_column_options(options)
+    report = read_audit(options, {}, missing="group").subgroups(
+        options.metric,
+        max_conditions=options.max_conditions,
+        direction=options.direction,
+        confidence_level=options.confidence,
+        n_bins=options.bins,
+        max_listed=options.max_listed,
+        min_published=options.min_published,
+    )
+    output_results(options, [report.reading, str(report)], report.to_json())
+    return FINDING_STATUS if report.searches["n_flagged"].any() else 0
+
+
+# Claims: certify and verify.
+
+
+def add_certify_options(certify):
+    """Add the options of ``python -m skfair certify`` to its parser."""
+    certify.description = (
+        "Claim about a file of decisions on held-out data. The exit status is 0 if "
+        "the bound is shown to be kept, 1 if not, 3 if it is shown to be broken, and 2 after an "
+        "error."
+    )
+    add_column_options(certify, ["classification", "regression"])
+    add = certify.add_argument
+    names = sorted(CONSTRAINTS)
+    about = f"one of {join_names(names, 20)} (default demographic_parity)"
+    add("--constraint", default="demographic_parity", choices=names, metavar="NAME", help=about)
+    add_tolerance_options(certify)
+    add("--metric", default="selection_rate", help="rate of --minimum or --maximum, as recall")
+    add("--loss", help="loss of a constraint on mean losses, such as squared")
+    about = "with --missing at_random: factor by which odds of a group may differ (default 1)"
+    add("--odds-ratio", type=float, default=1.0, help=about)
+    add("--salt", help="secret text with which the claim states a digest of the samples")
+    add("--ledger", help="file that counts certificates of the same data, which share the error")
+    add_output_options(certify, formats="page, .html, .md or .json")
+    certify.set_defaults(run=_run_certify, probability=None)
+
+
+def add_verify_options(verify):
+    """Add the options of ``python -m skfair verify`` to its parser."""
+    verify.description = (
+        "Recompute a claim that `certify` wrote as JSON. The exit status is 0 if the "
+        "file has the same claim, 3 if it has another one, and 2 after an error."
+    )
+    verify.add_argument("claim", type=Path, help="JSON that certify wrote")
+    verify.add_argument("file", type=Path, help="file of the decisions")
+    verify.add_argument("--salt", help="secret text with which the claim was made")
+    add_output_options(verify)
+    verify.set_defaults(run=_run_verify)
+
+
+def _run_certify(options):
+    """Print the claim that the options ask for; return the exit status."""
+    check_column_options(options)
+    resolve_output(options)
+    claim = _build_claim(options)
+    if options.out is not None:
+        write_report(claim, options.out)
+    output_results(options, [claim.reading, str(claim)], claim.to_json())
+    return claim.exit_status
+
+
+def _run_verify(options):
+    """Print whether the file has the claim that was filed; return the exit status."""
+    resolve_output(options)
+    filed, edited = read_filed_claim(options.claim)
+    if "command" not in filed.source:
+        raise ValueError(
+            f"{options.claim} must be a claim of `python -m skfair certify`, but it does not "
+            "state the options. Pass others to skfair.audit.verify."
+        )
+    check_states_digest(filed, options.salt)
+    repeated = _parse_filed_options(options.file, filed.source["command"])
+    repeated.confidence, repeated.salt = filed.confidence_level, options.salt
+    claim = _build_claim(repeated)
+    differences = list(dict.fromkeys(edited + filed.find_differences(claim)))
+    sentences, filed_facts = [f"The same claim. {filed}"], filed.source
+    changed = [one for one in UNCOMPARED_FACTS if filed_facts.get(one) != claim.source.get(one)]
+    if changed:
+        sentences[0] += f" Facts that differ, and are not compared: {join_names(changed)}."
+    if differences:
+        names = join_names(differences, len(differences))
+        sentences = [f"Another claim, by {names}.", f"Filed: {filed}", f"Now: {claim}"]
+    results = {"is_same": not differences, "differences": differences, "not_compared": changed}
+    results["text"] = " ".join(sentences)
+    output_results(options, [claim.reading, *sentences], json.dumps(results))
+    return FINDING_STATUS if differences else 0
+
+
+def _parse_filed_options(file, text):
+    """The options that a claim names; those that write files are left out."""
+    certify = ArgumentParser()
+    add_certify_options(certify)
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            options = certify.parse_args([str(file), *split(text)])
+    except (SystemExit, ValueError):
+        raise ValueError(
+            "The field source.command of a claim must be options of `python -m skfair certify`, "
+            f"but it is {text!r}. Certify again."
+        ) from None
+    options.ledger = options.out = options.json = None
+    return options
+
+
+_UNFILED_OPTIONS = ("command", "file", "json", "out", "ledger", "page", "parser", "run", "salt")
+"""Options that say where results are written, and not what is claimed."""
+
+
+def _options_text(options):
+    """The options of a claim as they are written in a shell."""
+    words = []
+    for name, value in vars(options).items():
+        if name in _UNFILED_OPTIONS or value is None or value is False or value == []:
+            continue
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words += map(str, value if isinstance(value, list) else [value])
+    return join(words)
+
+
+def _build_claim(options):
+    """The claim that the options ask for."""
+    constraint = _read_constraint(options)
+    facts = {"command": _options_text(options)}
+    audit = read_audit(options, facts, missing="error", odds_ratio=options.odds_ratio)
+    return audit.certify(
+        constraint,
+        options.tolerance,
+        confidence_level=options.confidence,
+        ledger=options.ledger,
+        salt=options.salt,
+        min_published=options.min_published,
+    )
+
+
+def _read_constraint(options):
+    """The constraint of --constraint, with the ratio of --ratio, or that of a floor or ceiling."""
+    for name, bound in ((MinimumRate, options.minimum), (MaximumRate, options.maximum)):
+        if bound is not None:
+            if options.constraint != "demographic_parity":
+                raise ValueError(
+                    "--minimum and --maximum bound the rate that --metric names; leave out "
+                    f"--constraint {options.constraint}."
+                )
+            return name(options.metric, bound)
+    constraint = CONSTRAINTS[options.constraint]()
+    if options.loss is not None:
+        if "loss" not in constraint.get_params():
+            raise ValueError(
+                "--loss is for constraints on mean losses, such as loss_parity, but --constraint "
+                f"{options.constraint} compares none; leave it out."
+            )
+        constraint.set_params(loss=options.loss)
+    if options.ratio is None:
+        return constraint
+    if "ratio" not in constraint.get_params():
+        raise ValueError(
+            f"--ratio compares rates of decisions, which --constraint {options.constraint} does "
+            "not; pass --tolerance."
+        )
+    check_tolerance(options.ratio, closed="neither", name="--ratio")
+    return constraint.set_params(ratio=options.ratio)
+
+
+# The comparison of two files.
+
+
+def add_compare_options(command):
+    """Add the options of ``python -m skfair compare`` to its parser."""
+    command.description = (
+        "Rates and gaps of two files, and limits of their changes. Samples are "
+        "different ones; with --id those of equal ids are the same. The exit status is 3 if a gap "
+        "is shown to be larger in the second file, 0 if none is, and 2 after an error."
+    )
+    add_column_options(command, ["classification", "regression"])
+    command.add_argument("after", type=Path, help="the later file, with the same columns")
+    add_output_options(command, formats="page, .html, .md or .json")
+    command.set_defaults(run=_run_compare, probability=None)
+
+
+def _run_compare(options):
+    """Print or write the changes between both files; return the exit status."""
+    check_column_options(options)
+    resolve_output(options)
+    # Results must not overwrite the second file either.
+    for out in {options.out, options.json} - {None, "-"}:
+        check_output(Path(out), options.after)
+    files = [Namespace(**vars(options) | {"file": one}) for one in (options.file, options.after)]
+    before, after = (read_audit(one, {}, missing="exclude") for one in files)
+    settings = {"confidence_level": options.confidence, "min_published": options.min_published}
+    changes = before.compare(after, **settings)
+    if not changes.gaps["verdict"].any():
+        raise ValueError(
+            "Nothing can be compared: no two groups are in both files and have at least --min-size "
+            f"{options.min_size} samples. {' '.join(changes.findings[1:])}"
+        )
+    if options.out is not None:
+        write_report(changes, options.out)
+    output_results(options, [*changes.readings, *changes.findings], changes.to_json())
+    return FINDING_STATUS if changes.has_finding else 0
