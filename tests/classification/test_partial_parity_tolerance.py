@@ -140,6 +140,7 @@ def test_separable_classes_are_fitted_to_all_digits(seed, enforcement):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skfair.exceptions.InfeasibleConstraintWarning")
 def test_last_digits_of_a_fit_do_not_decide_how_the_search_ends(monkeypatch):
     """The last digits of sums depend on the processor, and on where arrays are in memory."""
     rng = np.random.default_rng(1)
