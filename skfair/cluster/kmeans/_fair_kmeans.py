@@ -44,8 +44,8 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
+from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
-from skfair.cluster.kmeans._starts import make_run_settings
 from skfair.cluster.kmeans._transport import assign_within_capacities
 from skfair.groups._groups import GroupSummary, data_balance
 from skfair.groups._known import encode_known_groups, encode_known_values

@@ -70,7 +70,7 @@ from skfair.utils._parameters import PositiveInt, make_constructor, validate_par
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._partitioned import PartitionedClusteringProblem
     from skfair.cluster.kmeans._problem import ClusteringProblem
-    from skfair.cluster.kmeans._starts import RunSettings
+    from skfair.cluster.kmeans._rounds import RunSettings
 
 
 # Integer repair of a fair assignment, and a local search that keeps the limits.

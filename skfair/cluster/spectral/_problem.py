@@ -18,8 +18,7 @@ from skfair.cluster._base import (
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import ClusteringProblem
-from skfair.cluster.kmeans._rounds import lloyd
-from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._rounds import RunSettings, lloyd
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity, orthonormalize
 from skfair.cluster.spectral._fair_embedding import (
     NO_AFFINITY,
