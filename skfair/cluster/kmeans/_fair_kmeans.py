@@ -34,8 +34,10 @@ from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
+    MANY_CLUSTERS,
     BaseClusteringProblem,
     ClusteringProblem,
+    assign_within_capacities,
     compared_groups,
     count_by_intersection,
     find_equal_centers,
@@ -45,8 +47,6 @@ from skfair.cluster.kmeans._problem import (
     weighted_mean,
 )
 from skfair.cluster.kmeans._rounds import make_run_settings
-from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
-from skfair.cluster.kmeans._transport import assign_within_capacities
 from skfair.groups._groups import GroupSummary, data_balance
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows

@@ -6,7 +6,6 @@ import numpy as np
 
 from skfair._kernels.candidates import find_shortest_path
 from skfair._kernels.sparse_samples import member_distances, squared_norms
-from skfair.cluster.kmeans._size_dual import SizeDual, assign_sizes
 
 MAX_EXCESS = 0.05  # share of a maximum size by which sizes may exceed it before paths are searched
 BLOCK_ROWS = 1024  # samples of which all distances are in memory at once
@@ -175,16 +174,3 @@ def _move_along_path(network, arcs, end, previous):
             arcs.move(arcs.movers[start, end], start, end)
         end = start
     network.excess[end] -= 1
-
-
-# The cheapest assignment with a maximum number of samples of each cluster.
-
-
-def assign_within_capacities(X, centers, capacities):
-    """Labels of the least sum of squared distances with ``capacities``, positive integers."""
-    # Distances are compared in float32, in a scale in which they have squares.
-    scale = max(abs(X).max() if X.shape[0] else 0.0, np.abs(centers).max()) or 1.0
-    X, centers = X.astype(np.float64) / scale, centers / scale
-    bounds = np.zeros(len(centers)), capacities.astype(float)
-    dual = assign_sizes(X, centers, bounds, SizeDual(np.zeros(len(centers))))[1]
-    return solve_transport(X, centers, bounds, np.maximum(dual.multipliers, 0)).labels
