@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from numbers import Integral
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -449,7 +450,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         Predictions depend on the group with ``group_estimator="sensitive_features"``.
     cv : int, splitter, iterable, "prefit" or None, default=None
         How documents are divided, so that each is scored by rankers that were not fitted to it; an
-        int or None (5 folds) keeps the documents of a query together. "prefit" takes a fitted
+        int or None (5 folds) keeps the documents of a query together, if there are as many
+        queries. "prefit" takes a fitted
         ranker as it is. The documents must then be others than those that it was fitted to.
     verbose : int, default=0
         If positive, print the steps of the fit.
@@ -563,11 +565,15 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         """
         validate_params(self)
         names = {"exposure_parity": ExposureParity}
-        constraints = resolve_constraints(self.constraint, self.tolerance, names, ExposureParity)
+        constraints = resolve_constraints(
+            self.constraint, self.tolerance, names, ExposureParity, takes_rankings=True
+        )
         check_alignment(X=X, y=y, query_id=query_id)
-        query = _encode_queries(query_id, count_samples(y)).codes
-        # Documents of a query are in one fold; those of a single query are divided.
-        clusters = query if len(np.unique(query)) > 1 else None
+        check_lengths(X=X, y=y)
+        query = _encode_queries(query_id, count_samples(X)).codes
+        # Documents of a query are in one fold, unless there are more folds than queries.
+        n_folds = self.cv if isinstance(self.cv, Integral) else 2 if self.cv else 5
+        clusters = query if len(np.unique(query)) >= n_folds else None
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         if get_config()["enable_metadata_routing"] or has_fit_parameter(self._base, "query_id"):
             params = params | {"query_id": query}

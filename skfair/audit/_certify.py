@@ -1,5 +1,6 @@
 """Claims on held-out data: whether a model meets a tolerance in the population."""
 
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -35,6 +36,8 @@ from skfair.constraints._bound import reported_gap
 from skfair.constraints._constraint import find_tolerance
 from skfair.constraints._held_out import bind_constraint, metric_kind
 from skfair.metrics import find_positive
+from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._ranking import document_exposure
 from skfair.partitions._collections import load_rows
 from skfair.statistics._estimates import (
     ComplementEstimates,
@@ -74,7 +77,8 @@ class _Limits(NamedTuple):
 
 def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, salt=None):
     """The claim of an audit, as :meth:`Audit.certify`."""
-    constraint, level = resolve_constraint(constraint, tolerance), check_level(confidence_level)
+    constraint = resolve_constraint(constraint, tolerance, takes_rankings=True)
+    level = check_level(confidence_level)
     if constraint.get_params(deep=False).get("min_group_size", 0) is None:
         constraint = clone(constraint).set_params(min_group_size=audit.min_group_size)
     attempt = None
@@ -82,11 +86,27 @@ def certify_audit(audit, constraint, tolerance, confidence_level, ledger=None, s
         attempt = count_attempt(ledger, audit.samples, audit.outcomes)
         level = divide_level(level, attempt)
     arrange = _arrange_columns if audit.model is None else _arrange_model
-    per_class, (constraint, unit) = arrange(audit, constraint)
-    claim = _certify_predictions(audit, constraint, per_class, unit, tolerance, level)
+    compared = _rank_in_clusters(audit, constraint) if constraint.unit == "attention" else audit
+    per_class, (constraint, unit) = arrange(compared, constraint)
+    claim = _certify_predictions(compared, constraint, per_class, unit, tolerance, level)
     digest = digest_with_salt(audit, salt)
     source = collect_facts(audit.source, **claim.source, salted_sha256=digest)
     return replace(claim, attempt=attempt, source=source, reading=audit.reading)
+
+
+def _rank_in_clusters(audit, constraint):
+    """The audit with attention for scores, of documents ranked in clusters, which are queries."""
+    scores, query = audit.columns.get("y_score"), audit.cluster_codes
+    if scores is None or query is None or audit.model is not None or constraint.merit is not None:
+        raise argument_error(
+            f"constraint {constraint} compares exposure in rankings, without merit, and needs "
+            "scores and queries of several documents. Pass Audit.from_predictions(None, None, "
+            "y_score=scores, groups=query_id, sensitive_features=...)."
+        )
+    ranked = copy(audit)
+    attention = document_exposure(to_numbers(scores, "y_score"), query, constraint.k, "log")
+    ranked.columns = audit.columns | {"y_score": attention}
+    return ranked
 
 
 def protect_claim(claim, audit, min_published):
@@ -185,7 +205,8 @@ def _certify_predictions(audit, constraint, per_class, unit, tolerance, level):
     bound_constraints = [
         bind(constraint, predictions, **params) for predictions, params in per_class
     ]
-    if unit == PROBABILITY_UNIT and not known.is_modelled:
+    is_share = unit == PROBABILITY_UNIT or constraint.unit == "attention"
+    if is_share and not known.is_modelled:
         bound_constraints = [
             (replace(bound, sums=replace(bound.sums, value_range=(0.0, 1.0))), scores)
             for bound, scores in bound_constraints

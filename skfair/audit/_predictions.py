@@ -66,6 +66,8 @@ def resolve_loss_and_unit(constraint, model=None, *, is_real=False, has_probabil
         resolved = clone(constraint).set_params(loss=loss)
         return resolved, RATIO_UNIT if constraint.gap.is_ratio else unit
     # Scores and rates have no loss.
+    if constraint.unit == "attention" and not constraint.gap.is_ratio:
+        return constraint, "units of attention"
     if constraint.unit != "score" or constraint.gap.is_ratio:
         return constraint, _rate_unit(constraint)
     if constraint.terms(step_function, LogisticLoss()) != (pointwise_score,):
@@ -132,12 +134,12 @@ def _prediction_loss(model, loss):
 # Predictions of a model as targets and scores that constraints can be bound to.
 
 
-def resolve_constraint(constraint, tolerance=None):
+def resolve_constraint(constraint, tolerance=None, *, takes_rankings=False):
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
     A tolerance fills in one that has none.
     """
-    (constraint,) = resolve_constraints([constraint], tolerance)
+    (constraint,) = resolve_constraints([constraint], tolerance, takes_rankings=takes_rankings)
     constraint._check_parameters()
     return constraint
 

@@ -63,6 +63,7 @@ _COMPARED = {
     "mean_score": "mean score",
     "loss": "mean loss",
     "group_auc": "area under the ROC curve",
+    "attention": "exposure",
 }
 """What is compared where it is no single rate, by the first part of a name of a metric."""
 
@@ -237,6 +238,8 @@ def _describe_counted(phrase, pos_label):
 def _find_unit(constraint, form):
     """Unit of the gap of a constraint: that of its rate, or of what it averages."""
     rate = constraint.compared_rate
+    if constraint.unit == "attention":
+        return "units of attention"
     if not constraint.counts_decisions:
         return f"units of the {_describe_compared(constraint, False, 1)}"
     if getattr(rate, "is_share", True):

@@ -65,7 +65,9 @@ CONSTRAINTS = Registry(
 ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
-def resolve_constraints(constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint):
+def resolve_constraints(
+    constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint, *, takes_rankings=False
+):
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
 
     Names are those of a registry, and objects of a base class.
@@ -74,7 +76,7 @@ def resolve_constraints(constraint, tolerance=None, registry=CONSTRAINTS, base=C
     ------
     ValueError
         If a name is unknown, constraints have other tolerances of their own, or one compares
-        rankings where no ranker is fitted.
+        rankings where predictions are compared.
     """
     if constraint is None:
         return []
@@ -82,10 +84,11 @@ def resolve_constraints(constraint, tolerance=None, registry=CONSTRAINTS, base=C
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
     for one in constraints:
-        if base is Constraint and "rankings" in one.applies_to:
+        if one.unit == "attention" and not takes_rankings:
             raise argument_error(
                 f"constraint must be about predictions, but {one} compares the exposure of "
-                "documents in rankings; pass it to skfair.ranking.ConstrainedRankerCV."
+                "documents in rankings; pass it to skfair.ranking.ConstrainedRankerCV, or to "
+                "Audit.certify."
             )
     return constraints
 

@@ -534,7 +534,7 @@ class Constraint(BaseEstimator):
         """Largest possible gap: 1 of rates and areas, 2 of a sum over classes, else infinity."""
         if self.gap.is_ratio:
             return 1.0
-        if not self.counts_decisions and self.unit not in ("rate", "area"):
+        if not self.counts_decisions and self.unit not in ("rate", "area", "attention"):
             return np.inf
         return 2.0 if self.aggregate == "sum" else 1.0
 

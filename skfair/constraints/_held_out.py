@@ -22,10 +22,13 @@ from skfair.utils._sklearn import safe_indexing
 def metric_kind(constraint):
     """The predictions that the constraint's metric takes, as `Metric.kind`.
 
-    A constraint without a public metric takes classes and values of the decision function.
+    A constraint without a public metric takes classes and values of the decision function, and one
+    on attention takes that.
     """
     if constraint.counts_decisions:
         return "classification"
+    if constraint.unit == "attention":
+        return "score"
     return METRICS[constraint.metric].kind if constraint.metric else "labelled_margin"
 
 

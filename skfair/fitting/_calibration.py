@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
-from skfair.fitting._fitter import limit_iterations
+from skfair.fitting._fitter import limit_iterations, round_to_bits
 from skfair.solvers import SQP
 
 MAX_SOLVES = 16
@@ -42,6 +42,9 @@ _ROUGH_TOL = 1e-5
 
 _MAX_ROUGH_STEPS = 20
 """Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
+
+_START_BITS = 20
+"""Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
 _EXACT_SOLVER = SQP(tol=1e-8)
 """Newton's method: problems without constraint are smooth and convex."""
@@ -130,17 +133,18 @@ def _fit_calibrations(fitter, latest, rows):
     while True:
         is_infeasible = latest.result.status == "infeasible"
         triples = zip(searches, latest.gaps, are_active, strict=True)
-        rows = [
-            search.send((latest.scores, gap, is_infeasible, one)) for search, gap, one in triples
-        ]
+        # Sums depend on the memory that they are in: fits go on from equal digits.
+        parameters = round_to_bits(latest.parameters, _START_BITS)
+        scores = fitter.counter.predict_scores(parameters)
+        rows = [search.send((scores, gap, is_infeasible, one)) for search, gap, one in triples]
         if any(row is None for row in rows):
             return
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
         is_warm = len(latest.result.x) == problem.n_unknowns
         is_warm = is_warm and not any(one.gap.is_correctable for one in fitter.constraint)
-        x = latest.result.x if is_warm else problem.initial_point(latest.parameters)
-        latest = fitter.fit(problem, x, rough_solver)
+        x = latest.result.x if is_warm else problem.initial_point(parameters)
+        latest = fitter.fit(problem, round_to_bits(x, _START_BITS), rough_solver)
         yield latest
         is_rough = latest.result.residual > fitter.solver.tol
         if is_rough and latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):

@@ -208,6 +208,12 @@ def test_groups_and_queries_are_routed_in_searches(documents):
         assert search.cv_results_["mean_test_score"][0] > 0.7
 
 
+def test_documents_of_few_queries_are_divided_into_folds():
+    X, y, columns = draw_scores(5, n_queries=3)
+    fair = ConstrainedRankerCV(LinearRegression(), tolerance=0.1).fit(X, y, **columns)
+    assert len(fair.estimators_) == 5 and fair.constraint_violation_ == 0.0
+
+
 def test_fits_without_two_groups_are_unconstrained(documents):
     X, y, columns = documents
     ranker, query = ConstrainedRankerCV(LinearRegression()), {"query_id": columns["query_id"]}
