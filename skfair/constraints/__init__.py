@@ -84,7 +84,7 @@ def resolve_constraints(
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
     for one in constraints:
-        if "rankings" in one.applies_to and not takes_rankings:
+        if one.unit == "attention" and not takes_rankings:
             raise argument_error(
                 f"constraint must be about predictions, but {one} compares the exposure of "
                 "documents in rankings; pass it to skfair.ranking.ConstrainedRankerCV, or to "
