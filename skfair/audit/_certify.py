@@ -50,8 +50,7 @@ from skfair.statistics._estimates import (
 )
 from skfair.statistics._gaps import gap_lower_limit, gap_upper_limit
 from skfair.statistics._planning import required_sample_size
-from skfair.utils._checks import argument_error, check_tolerance, join_names, warn
-from skfair.utils._numbers import number_text
+from skfair.utils._checks import argument_error, check_tolerance, join_names, number_text, warn
 from skfair.utils._verdicts import find_verdict
 
 _NEGLIGIBLE_MARGIN = 1e-9

@@ -12,8 +12,7 @@ from skfair.constraints import (
     check_applies_to_numbers,
     resolve_constraints,
 )
-from skfair.constraints._held_out import bind_decisions, metric_kind, target_and_scores
-from skfair.constraints._outcomes import outcome_use
+from skfair.constraints._held_out import bind_decisions, metric_kind, outcome_use, target_and_scores
 from skfair.constraints._units import compares_predictions
 from skfair.groups import Groups, Samples
 from skfair.groups._samples import check_alignment

@@ -10,7 +10,6 @@ from typing import Literal, Self
 import numpy as np
 import pandas as pd
 
-from skfair.audit._adverse_impact import adverse_impact
 from skfair.audit._estimators import tabulate_reliability
 from skfair.audit._formats import (
     AUDIT_CALL,
@@ -42,7 +41,7 @@ from skfair.audit._sections import (
     summary_sections,
 )
 from skfair.audit._subgroups import SubgroupReport
-from skfair.audit._tables import OVERALL, is_missing_group, stratify_groupings
+from skfair.audit._tables import OVERALL, adverse_impact, is_missing_group, stratify_groupings
 from skfair.statistics._estimates import check_level
 from skfair.statistics._gaps import Interval
 from skfair.utils._checks import argument_error, check_choice, join_names

@@ -6,7 +6,6 @@ from operator import itemgetter
 import numpy as np
 import pandas as pd
 
-from skfair.audit._adverse_impact import IMPACT_RATES, has_impact_ratio
 from skfair.audit._formats import FACT_TITLES, Markup, tabulate_facts, titled_facts
 from skfair.audit._sentences import (
     RATIO,
@@ -19,10 +18,12 @@ from skfair.audit._sentences import (
     small_groups_note,
 )
 from skfair.audit._tables import (
+    IMPACT_RATES,
     OUTCOME_METRICS,
     OVERALL,
     STRATUM_SEPARATOR,
     groups_like_unknown,
+    has_impact_ratio,
     is_missing_group,
     single_attributes,
 )

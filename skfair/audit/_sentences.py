@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from skfair.audit._tables import group_text
 from skfair.metrics import RATES
-from skfair.utils._checks import join_names
-from skfair.utils._numbers import bound_text, number_text
+from skfair.utils._checks import bound_text, join_names, number_text
 
 # What is compared: its noun, its unit, and the samples that its denominator counts.
 

@@ -61,9 +61,8 @@ from skfair.postprocessing._rank_shift import (
     shifted_scores,
 )
 from skfair.utils._api import Label, MatrixLike
-from skfair.utils._checks import warn
+from skfair.utils._checks import bound_text, limit_text, warn
 from skfair.utils._fit import fitted_feature_attributes, restore_on_failure
-from skfair.utils._numbers import bound_text, limit_text
 from skfair.utils._parameters import (
     OpenShare,
     ProbabilisticClassifier,

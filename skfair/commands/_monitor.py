@@ -62,9 +62,8 @@ from skfair.groups._known import MISSING
 from skfair.monitoring import GapMonitor
 from skfair.monitoring._monitor import seal
 from skfair.statistics._estimates import check_level
-from skfair.utils._checks import check_choice, join_names, resolve_name
+from skfair.utils._checks import check_choice, join_names, number_text, resolve_name
 from skfair.utils._fit import lock_file, write_text
-from skfair.utils._numbers import number_text
 
 # A file of decisions over time: its columns, and how a monitor reads it period by period.
 

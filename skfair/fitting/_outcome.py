@@ -19,8 +19,7 @@ from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
 from skfair.solvers import SQP
-from skfair.utils._checks import join_names, warn
-from skfair.utils._numbers import bound_text, limit_text, number_text
+from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
 from skfair.utils._verdicts import find_verdict
 
 # Outcome of a constrained fit: status, warnings, and reports of iterations.

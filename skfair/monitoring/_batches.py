@@ -15,8 +15,7 @@ from skfair.audit import Audit
 from skfair.audit._predictions import predict_for_metric
 from skfair.audit._sections import OUTCOME_SELECTION
 from skfair.audit._sensitive_features import as_sensitive_features
-from skfair.constraints._held_out import metric_kind
-from skfair.constraints._outcomes import evaluate_cells, outcome_use
+from skfair.constraints._held_out import evaluate_cells, metric_kind, outcome_use
 from skfair.groups import Groups, Samples, check_groups
 from skfair.groups._groups import check_attribute_label_types
 from skfair.groups._known import order_attributes

@@ -19,8 +19,7 @@ from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.fitting._fitter import search_lines
 from skfair.fitting._guarantee import Guarantee
 from skfair.postprocessing._events import group_codes, make_fitter, sums_and_changes
-from skfair.utils._checks import join_names, warn
-from skfair.utils._numbers import limit_text, number_text
+from skfair.utils._checks import join_names, limit_text, number_text, warn
 
 _MAX_SAMPLES = 10_000
 """Samples of the program; of more, as many are drawn."""

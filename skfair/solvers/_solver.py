@@ -18,7 +18,7 @@ from skfair.models._linear import has_rough_gram
 from skfair.problems._evaluation import Evaluation
 from skfair.problems._problem import ConstrainedProblem
 from skfair.utils._api import RandomState
-from skfair.utils._numbers import number_text
+from skfair.utils._checks import number_text
 from skfair.utils._parameters import NonNegative, PositiveInt, validate_params
 
 # The certificate of an answer: multipliers and the residual of the optimality conditions.

@@ -48,9 +48,8 @@ from skfair.torch._samples import (
     to_array,
 )
 from skfair.utils._api import Label, MatrixLike, RandomState
-from skfair.utils._checks import warn
+from skfair.utils._checks import number_text, warn
 from skfair.utils._fit import restore_on_failure
-from skfair.utils._numbers import number_text
 from skfair.utils._parameters import (
     NonNegative,
     OpenShare,

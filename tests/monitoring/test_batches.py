@@ -10,7 +10,7 @@ from skfair.constraints import (
     LossParity,
     MeanParity,
 )
-from skfair.constraints._outcomes import outcome_use
+from skfair.constraints._held_out import outcome_use
 from skfair.groups import Samples, check_groups
 from skfair.monitoring._batches import make_generator_from_key, sort_samples
 

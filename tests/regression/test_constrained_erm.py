@@ -20,7 +20,7 @@ from skfair.losses import Pointwise
 from skfair.metrics import mean_score_difference, partial_statistical_parity_difference
 from skfair.regression import ConstrainedERMRegressor, ConstrainedRegressorCV
 from skfair.solvers import SQP, AdamPrimalDual
-from skfair.utils._numbers import bound_text, limit_text
+from skfair.utils._checks import bound_text, limit_text
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from skfair.solvers import (
 from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.solvers.literature import SPBM, StochasticIDCA, StochasticPLADA
 from skfair.solvers.literature._descent import GeometricDecay
-from skfair.solvers.literature._penalty_barrier import _penalty_slope
+from skfair.solvers.literature._stochastic import _penalty_slope
 
 
 @pytest.fixture

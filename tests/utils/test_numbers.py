@@ -8,7 +8,7 @@ import pytest
 from skfair.constraints import BoundedGroupLoss
 from skfair.exceptions import InfeasibleConstraintWarning
 from skfair.regression import ConstrainedERMRegressor
-from skfair.utils._numbers import bound_text, limit_text, number_text
+from skfair.utils._checks import bound_text, limit_text, number_text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from skfair._kernels import alternating as kernels
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
-from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._rounds import RunSettings
 from skfair.groups._groups import data_balance
 from skfair.metrics import non_dominated_mask
 from skfair.utils._checks import check_choice

@@ -31,12 +31,13 @@ from skfair.cluster._base import (
     warn_of_duplicates,
 )
 from skfair.cluster.kmeans._alternating import AlternatingSwaps
-from skfair.cluster.kmeans._capacities import assign_within_capacities
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
+    MANY_CLUSTERS,
     BaseClusteringProblem,
     ClusteringProblem,
+    assign_within_capacities,
     compared_groups,
     count_by_intersection,
     find_equal_centers,
@@ -45,8 +46,7 @@ from skfair.cluster.kmeans._problem import (
     sum_by_group,
     weighted_mean,
 )
-from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
-from skfair.cluster.kmeans._starts import make_run_settings
+from skfair.cluster.kmeans._rounds import make_run_settings
 from skfair.groups._groups import GroupSummary, data_balance
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows

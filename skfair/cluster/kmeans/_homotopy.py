@@ -47,6 +47,7 @@ from skfair.cluster.kmeans._dual import COUNT_TOLERANCE
 from skfair.cluster.kmeans._many_clusters import solve_partitioned_sizes, solve_sizes
 from skfair.cluster.kmeans._problem import (
     BLOCK_ROWS,
+    MANY_CLUSTERS,
     ClusteringPoint,
     bounds_many_sizes,
     draw_stratified,
@@ -62,7 +63,6 @@ from skfair.cluster.kmeans._rounds import (
     iterate_lloyd,
     iterate_sized,
 )
-from skfair.cluster.kmeans._size_dual import MANY_CLUSTERS
 from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
@@ -70,7 +70,7 @@ from skfair.utils._parameters import PositiveInt, make_constructor, validate_par
 if TYPE_CHECKING:
     from skfair.cluster.kmeans._partitioned import PartitionedClusteringProblem
     from skfair.cluster.kmeans._problem import ClusteringProblem
-    from skfair.cluster.kmeans._starts import RunSettings
+    from skfair.cluster.kmeans._rounds import RunSettings
 
 
 # Integer repair of a fair assignment, and a local search that keeps the limits.

@@ -13,25 +13,23 @@ import numpy as np
 from skfair._kernels.candidates import measure_candidates, search_candidates
 from skfair.cluster.kmeans._dual import solution_from_multipliers
 from skfair.cluster.kmeans._problem import (
+    MAX_SELECTIONS,
     ClusteringPoint,
+    SizeDual,
+    assign_sizes,
+    can_list_all,
+    list_all,
     occupy_clusters,
     recompute_point,
+    select_candidates,
     size_bounds,
+    spread_bounds,
 )
 from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
     extrapolate,
     improve_by_swaps,
     iterate_at_level,
-)
-from skfair.cluster.kmeans._size_dual import (
-    MAX_SELECTIONS,
-    SizeDual,
-    assign_sizes,
-    can_list_all,
-    list_all,
-    select_candidates,
-    spread_bounds,
 )
 
 MAX_AGE = 5  # rounds for which candidates are used

@@ -20,12 +20,14 @@ from skfair.cluster.kmeans._dual import (
     zero_solution,
 )
 from skfair.cluster.kmeans._problem import (
+    MANY_CLUSTERS,
     BaseClusteringProblem,
     ClusteringPoint,
     ClusteringProblem,
     FixedSamples,
     _evaluate_sizes,
     _prepare_sizes,
+    assign_sizes,
     assignment_costs,
     bounds_many_sizes,
     compared_groups,
@@ -33,18 +35,14 @@ from skfair.cluster.kmeans._problem import (
     concatenate_problems,
     fill_empty_clusters,
     find_outlying,
+    measure_excess,
     order_groups,
     recompute_point,
     scatter_contributions,
+    select_candidates,
     sum_by_group,
     sum_clusters,
     weight_up,
-)
-from skfair.cluster.kmeans._size_dual import (
-    MANY_CLUSTERS,
-    assign_sizes,
-    measure_excess,
-    select_candidates,
 )
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.partitions._partitions import SUBSAMPLE_SIZES, random_keys, sampling_rates

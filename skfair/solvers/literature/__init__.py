@@ -2,6 +2,5 @@
 
 from skfair.solvers.literature._descent import GDA, MultiplierModel, ProxyLagrangian, sa2gd
 from skfair.solvers.literature._descent import sa2gd_front as sa2gd_front
-from skfair.solvers.literature._penalty_barrier import SPBM
 from skfair.solvers.literature._proximal import IPPSSG, IPPConEx
-from skfair.solvers.literature._stochastic import StochasticIDCA, StochasticPLADA
+from skfair.solvers.literature._stochastic import SPBM, StochasticIDCA, StochasticPLADA

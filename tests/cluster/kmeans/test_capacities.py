@@ -12,9 +12,8 @@ from scipy.sparse import eye_array, kron
 from scipy.spatial.distance import cdist
 
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _capacities
-from skfair.cluster.kmeans._capacities import assign_within_capacities
-from skfair.cluster.kmeans._size_dual import assign_sizes
+from skfair.cluster.kmeans import _problem
+from skfair.cluster.kmeans._problem import assign_sizes, assign_within_capacities
 from skfair.datasets import make_fair_blobs
 
 
@@ -72,7 +71,7 @@ def test_cost_is_that_of_the_best_matching(seed, n_samples, n_clusters, scale, i
 def test_few_selections_of_candidates_are_enough(monkeypatch, most):
     """The dual may end far from its maximum: then shortest paths go farther."""
     assign = partial(assign_sizes, max_selections=most) if most else start_at_zero
-    monkeypatch.setattr(_capacities, "assign_sizes", assign)
+    monkeypatch.setattr(_problem, "assign_sizes", assign)
     rng = np.random.default_rng(0)
     X, centers = rng.normal(size=(400, 2)) ** 3, rng.normal(size=(80, 2))
     capacities = np.full(80, 5)  # all full

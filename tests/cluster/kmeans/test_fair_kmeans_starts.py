@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skfair.cluster import FairKMeans, Homotopy, cluster_front
 from skfair.cluster.kmeans._homotopy import choose_followed_starts
 from skfair.cluster.kmeans._problem import distinct_rows
-from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._rounds import RunSettings
 from skfair.datasets import make_fair_blobs, open_blocks
 
 LIMITS = {

@@ -28,8 +28,7 @@ from skfair.cluster.kmeans._homotopy import (
     search_locally,
 )
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
-from skfair.cluster.kmeans._rounds import iterate_at_level, lloyd
-from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._rounds import RunSettings, iterate_at_level, lloyd
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
 from skfair.partitions._partitions import BLOCK

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skfair._kernels.candidates import select_smallest
 from skfair.cluster import FairKMeans
-from skfair.cluster.kmeans import _problem, _size_dual
+from skfair.cluster.kmeans import _problem
 from skfair.cluster.kmeans._transport import solve_transport
 from skfair.datasets import make_fair_blobs, open_blocks
 from skfair.partitions._blocks import Blocks
@@ -95,7 +95,7 @@ def test_candidates_are_the_clusters_of_least_reduced_cost():
     rng = np.random.default_rng(0)
     X, centers = rng.normal(size=(300, 4)).astype(np.float32), rng.normal(size=(70, 4))
     multipliers = rng.exponential(size=70)
-    candidates = _size_dual.select_candidates(X, centers, multipliers, 8)
+    candidates = _problem.select_candidates(X, centers, multipliers, 8)
     distances = cdist(X, centers, "sqeuclidean")
     expected = np.argsort(distances + multipliers, axis=1)[:, :8]
     np.testing.assert_array_equal(candidates.clusters, expected)
@@ -187,8 +187,7 @@ def test_few_clusters_have_the_cost_of_the_best_assignment(n_clusters):
 def test_costs_are_near_those_of_the_search_over_all_clusters(blobs, monkeypatch):
     settings = {"max_cluster_size": 25, "n_init": 3}
     many = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
-    for module in (_problem, _size_dual):
-        monkeypatch.setattr(module, "MANY_CLUSTERS", 1000)
+    monkeypatch.setattr(_problem, "MANY_CLUSTERS", 1000)
     all_clusters = np.mean([fit(blobs, random_state=s, **settings).inertia_ for s in range(3)])
     assert many <= 1.03 * all_clusters
 

@@ -18,12 +18,14 @@ from skfair.cluster.kmeans._problem import (
 )
 from skfair.cluster.kmeans._rounds import (
     LocalMinimum,
+    RunSettings,
     converge,
+    draw_centers,
     improve_by_swaps,
     iterate_lloyd,
     lloyd,
+    make_run_settings,
 )
-from skfair.cluster.kmeans._starts import RunSettings, draw_centers, make_run_settings
 
 
 def samples_of(X, codes=None, weights=None):

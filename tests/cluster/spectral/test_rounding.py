@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.datasets import load_benchmark
 from skfair.cluster._base import ClusterRequirements
-from skfair.cluster.kmeans._starts import RunSettings
+from skfair.cluster.kmeans._rounds import RunSettings
 from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, RBFAffinity
 from skfair.cluster.spectral._fair_embedding import embed
 from skfair.cluster.spectral._problem import SpectralProblem
