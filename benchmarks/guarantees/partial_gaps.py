@@ -68,8 +68,10 @@ def _outcome(name, seed, interval, level):
 
 def _checks(records):
     """No fit ranks at random, and a guarantee lowers the gap on new data."""
-    plain, sure = ([one for one in records if one["confidence_level"] == level] for level in LEVELS)
-    gaps = (np.mean([one["new gap"] for one in some]) for some in (sure, plain))
+    plain, guaranteed = (
+        [one for one in records if one["confidence_level"] == level] for level in LEVELS
+    )
+    gaps = (np.mean([one["new gap"] for one in rows]) for rows in (guaranteed, plain))
     return [
         Check("training AUC by default", [one["training AUC"] for one in plain], ">=", 0.55),
         Check("mean gap on new data, guarantee less default", [np.subtract(*gaps)], "<=", 0.0),
