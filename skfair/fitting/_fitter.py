@@ -562,11 +562,18 @@ _N_STEPS = 60
 _N_STARTS = 100
 """Random parameters, of which the best is the second start."""
 
+_DISTANCES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
+"""Distances of random parameters from the fairest fit, relative to its length. Near ones rank best.
+"""
+
 _LOG_FACTOR_BOUNDS = (-3.0, 3.0)
 """Logarithms of the smallest and the largest factor of parameters."""
 
 _MAX_METRIC_SEARCH_SAMPLES = 1 << 15
 """Samples above which the metric is not evaluated hundreds of times."""
+
+_MAX_DISTANCE_SAMPLES = 1 << 13
+"""Samples above which the metric is not evaluated thousands of times."""
 
 
 def search_metric(fitter, fairest):
@@ -589,11 +596,15 @@ def search_metric(fitter, fairest):
         return fitter.evaluate(np.concatenate((before, parameters)), plain.result)
 
     # Near the fairest fit, where the objective is low.
-    best = _local_search(evaluate, fairest.parameters[len(before) :], rng)
-    # Anywhere else: first where scores agree with those of the plain fit, then where they do not.
+    center = fairest.parameters[len(before) :]
+    best = _local_search(evaluate, center, rng)
+    # Farther and farther away; at last anywhere, first where scores agree with those of the plain
+    # fit, then where they do not.
     drawn = rng.normal(size=(_N_STARTS, layer.n_parameters))
+    steps = np.linalg.norm(center) / np.sqrt(len(center)) * drawn
     drawn *= np.where(drawn @ plain.parameters[len(before) :] < 0.0, -1.0, 1.0)[:, np.newaxis]
-    for starts in (drawn, -drawn):
+    distances = _DISTANCES if len(problem.target) <= _MAX_DISTANCE_SAMPLES else ()
+    for starts in (*(center + distance * steps for distance in distances), drawn, -drawn):
         if best.violation > 0.0:
             start = min(map(evaluate, starts), key=_violation)
             other = _local_search(evaluate, start.parameters[len(before) :], rng)

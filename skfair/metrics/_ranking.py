@@ -13,6 +13,7 @@ from skfair.groups._events import DocumentPairs
 from skfair.groups._samples import check_metric_input
 from skfair.metrics._docstrings import ranking_docs
 from skfair.metrics._rates import gap, ratio
+from skfair.metrics._registry import register_metric
 from skfair.metrics._regression import mean_losses
 from skfair.utils._api import Comparison, MatrixLike
 from skfair.utils._checks import argument_error, is_int, to_floats, warn
@@ -133,6 +134,7 @@ def _sum_pairs(pairs, query, samples, scores):
 
 
 @ranking_docs
+@register_metric("score", largest=1.0)
 def exposure_difference(
     y_score: ArrayLike,
     *,
@@ -193,6 +195,7 @@ def exposure_difference(
 
 
 @ranking_docs
+@register_metric("score", best=1.0)
 def exposure_ratio(
     y_score: ArrayLike,
     *,

@@ -93,6 +93,20 @@ class FairnessScorer(GroupScorer):
         return float(np.min(values) if metric.greater_is_better else -np.max(values))
 
 
+class ExposureScorer(FairnessScorer):
+    """Scorer of a metric of rankings, which takes the query of each document; of `get_scorer`."""
+
+    __metadata_request__score = {"query_id": True}
+
+    def score(
+        self, estimator, X, y=None, *, sensitive_features=None, query_id=None, sample_weight=None
+    ):
+        """Metric of the rankings of queries by the predictions of a fitted estimator."""
+        columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        metric = replace(METRICS[self.metric], params={"query_id": query_id})
+        return FairnessScorer(metric, self.pos_label).score(estimator, X, y, **columns)
+
+
 class PerformanceScorer(GroupScorer):
     """One of scikit-learn's scorers, which passes groups to predictions; made by `get_scorer`."""
 
@@ -445,7 +459,8 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     """
     scorers = _names_of_scorers()
     if scoring in scorers:
-        return FairnessScorer(scorers[scoring], pos_label)
+        kind = ExposureScorer if "exposure" in scoring else FairnessScorer
+        return kind(scorers[scoring], pos_label)
     if isinstance(scoring, str) and scoring in get_sklearn_scorer_names():
         if pos_label is not None:
             raise ValueError(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +18,7 @@ from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import ExposureParity
 from skfair.datasets import make_ranking
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
-from skfair.metrics import exposure_difference, exposure_ratio
+from skfair.metrics import exposure_difference, exposure_ratio, get_scorer
 from skfair.metrics._ranking import document_exposure
 from skfair.preprocessing import ScoreColumn
 from skfair.ranking import ConstrainedRanker, ConstrainedRankerCV
@@ -243,3 +243,20 @@ def test_what_cannot_be_fitted_is_refused_and_the_earlier_fit_stays(documents):
             model(ExposureParity()).fit(X, y, sensitive_features=columns["sensitive_features"])
     with pytest.raises(ValueError, match="ratio bounds a quotient of rates and tolerance"):
         fit_known(X, y, columns, ExposureParity(tolerance=0.1, ratio=0.8))
+
+
+def test_scorers_of_exposure_take_the_queries_of_a_search(documents):
+    X, y, columns = documents
+    names = {"gap": "neg_exposure_difference", "ratio": "exposure_ratio"}
+    with sklearn.config_context(enable_metadata_routing=True):
+        scoring = {name: get_scorer(scorer) for name, scorer in names.items()}
+        plain = ConstrainedRankerCV(LinearRegression(), None)
+        folds = GroupKFold(2)
+        scores = cross_validate(
+            plain, X, y, scoring=scoring, cv=folds, params=columns | {"groups": columns["query_id"]}
+        )
+    train, test = next(folds.split(X, y, groups=columns["query_id"]))
+    of_train, held_out = ({name: one[k] for name, one in columns.items()} for k in (train, test))
+    scored = clone(plain).fit(X[train], y[train], **of_train).predict(X[test])
+    assert scores["test_gap"][0] == pytest.approx(-exposure_difference(scored, **held_out))
+    assert scores["test_ratio"][0] == pytest.approx(exposure_ratio(scored, **held_out))
