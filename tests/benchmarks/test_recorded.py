@@ -111,6 +111,10 @@ def test_numbers_of_table_1_of_dc_admm():
     slower, default = (list(map(text, values)) for values in ratios.values())
     assert "s-FSC {}, {} and {} times".format(*slower) in FINDINGS
     assert "default takes {}, {} and {} times".format(*default) in FINDINGS
+    balances = [
+        text(row["balance"]) for row in report.records if row["method"] == spectral_tables.LAGGED
+    ]
+    assert "balances of DC-ADMM are {}, {} and {}".format(*balances) in FINDINGS
 
 
 def test_numbers_of_s_fsc_on_lastfm():
