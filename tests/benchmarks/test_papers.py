@@ -150,15 +150,15 @@ def test_every_entry_shows_its_extent_in_the_command_and_the_documentation():
 
 def test_declared_sizes_are_those_of_the_data():
     from benchmarks.papers.partial_fairness.cases import PRINTED_NAMES, case
-    from benchmarks.papers.plada.time_course import DATA, _case
+    from benchmarks.papers.plada.time_course import DATA, _all_samples
 
     try:
-        cases = [_case(name) for name in DATA]
+        cases = [_all_samples(name) for name in DATA]
         scored = [case(name, 0).train.X.shape[1] for name in PRINTED_NAMES]
     except OSError:
         pytest.skip("the data are not on this disk")
-    n_samples = tuple(len(split.train.y) + len(split.test.y) for split in cases)
-    n_columns = tuple(split.train.X.shape[1] for split in cases)
+    n_samples = tuple(len(samples.y) for samples in cases)
+    n_columns = tuple(samples.X.shape[1] for samples in cases)
     assert [here for _, here in LINEAR_ROWS.values()] == [n_samples, n_columns]
     (entry,) = (e for e in ENTRIES if e.items == "Figures 3-5" and "densities" in e.command)
     assert [here for _, here in entry.sizes.values()] == [tuple(scored)]
