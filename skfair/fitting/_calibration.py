@@ -43,7 +43,7 @@ _ROUGH_TOL = 1e-5
 _MAX_ROUGH_STEPS = 20
 """Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
 
-_START_BITS = 20
+_START_BITS = 24
 """Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
 _EXACT_SOLVER = SQP(tol=1e-8)

@@ -5,9 +5,9 @@ import functools
 import numpy as np
 import pytest
 
+from skfair.constraints import resolve_constraints
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
-from skfair.fitting._input import resolve_constraints
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.metrics import demographic_parity_difference, equalized_odds_difference
