@@ -318,6 +318,7 @@ def test_gradients_of_batches_have_the_mean_of_all_samples(constraint, data):
     X, y, groups = data
     samples = Samples(np.where(y, 1.0, -1.0), check_groups(groups, 900), np.linspace(1.0, 2.0, 900))
     (bound,) = bind_all(resolve_constraints(constraint), [samples], Sigmoid(), LogisticLoss(), 0.01)
+    torch.manual_seed(1)
     model = TorchModel(nn.Linear(4, 1).double(), X)
     system = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(
