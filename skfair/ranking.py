@@ -451,8 +451,8 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
     cv : int, splitter, iterable, "prefit" or None, default=None
         How documents are divided, so that each is scored by rankers that were not fitted to it; an
         int or None (5 folds) keeps the documents of a query together, if there are as many
-        queries. "prefit" takes a fitted
-        ranker as it is. The documents must then be others than those that it was fitted to.
+        queries. "prefit" takes a fitted ranker as it is. The documents must then be others than
+        those that it was fitted to.
     verbose : int, default=0
         If positive, print the steps of the fit.
 
