@@ -35,6 +35,7 @@ from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
     RuleRequest,
+    check_interval_sizes,
     check_multiclass_support,
     check_training_without_features,
     fill_groups_by_class,
@@ -250,6 +251,8 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     training, rows = _check_training(estimator, X, y, columns | {"groups": groups}, constraints)
     if training.classes is not None:
         check_multiclass_support(len(training.classes), constraints, estimator.confidence_level)
+    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
+        check_interval_sizes(training.samples, constraints, estimator.tolerance)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)

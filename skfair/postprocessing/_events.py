@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
+from skfair.constraints._partial import PartialParity
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
@@ -232,6 +233,15 @@ def check_multiclass_support(n_classes, constraints, confidence):
             f"{n_classes} classes has its own. Pass a constraint on rates of decisions, such "
             "as 'demographic_parity', or make two classes of them, as in y == label."
         )
+
+
+def check_interval_sizes(samples, constraints, tolerance):
+    """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small groups, which the fit warns of
+        for constraint in constraints:
+            if isinstance(constraint, PartialParity):
+                constraint.bind(samples, None, None, tolerance)
 
 
 # Probabilities of events, estimated from X, and the features of the final linear model.
