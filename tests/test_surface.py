@@ -77,6 +77,7 @@ RETIRED = {
     "Measure": "GroupMetric",
     "limit_metric": "make_scorer",
     "hidden_gap_interval": "SensitiveFeatures.gap_interval",
+    "ConvergenceDisplay": "FitMonitor.log.plot",
 }
 """Names that are gone -> what says the same."""
 

@@ -1,4 +1,4 @@
-"""Display classes: rates and scores of groups, clusters, Pareto fronts, convergence.
+"""Display classes: rates and scores of groups, clusters, Pareto fronts.
 
 Displays work as scikit-learn's: ``from_estimator`` and ``from_predictions`` build and draw,
 ``plot(ax=None)`` draws again, and ``ax_`` and ``figure_`` hold the drawing. Results that have a
@@ -14,11 +14,9 @@ from skfair.plotting._groups import (
     GroupRateDisplay,
     ScoreDistributionDisplay,
 )
-from skfair.plotting._progress import ConvergenceDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
-    "ConvergenceDisplay",
     "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
