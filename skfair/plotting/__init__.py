@@ -7,7 +7,6 @@ and hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair._names import refuse_unknown_names
-from skfair.plotting._calibration import GroupCalibrationDisplay
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
 from skfair.plotting._groups import (
     GroupRateCurveDisplay,
@@ -17,7 +16,6 @@ from skfair.plotting._groups import (
 
 __all__ = [
     "ClusterCompositionDisplay",
-    "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",
