@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "monitoring": {"audit", "constraints", "groups", "statistics", "losses", "metrics"}
     | {"partitions", "plotting", "utils"},
     "datasets": {"partitions", "utils"},
-    "callbacks": {"plotting", "utils"},
+    "callbacks": {"utils"},
     "cluster": {"_kernels", "exceptions", "metrics", "partitions", "plotting", "groups", "utils"},
     "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "statistics", "surrogates", "utils"},

@@ -77,6 +77,9 @@ RETIRED = {
     "Measure": "GroupMetric",
     "limit_metric": "make_scorer",
     "hidden_gap_interval": "SensitiveFeatures.gap_interval",
+    "ConvergenceDisplay": "FitMonitor.log.plot",
+    "GroupCalibrationDisplay": "reliability_table",
+    "mean_error_difference": "make_scorer",
 }
 """Names that are gone -> what says the same."""
 

@@ -49,7 +49,7 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions._collections import load_rows
-from skfair.plotting._progress import GapMonitorDisplay
+from skfair.plotting._gap_monitor import GapMonitorDisplay
 from skfair.statistics._gaps import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
