@@ -120,7 +120,7 @@ def read_streams(rates, per_month, n_streams):
 @pytest.mark.slow
 def test_a_gap_that_appears_is_found_and_certificates_lapse():
     rates = [(0.35 if month < 12 else 0.15, 0.37) for month in range(24)]
-    verdicts = np.array([one.verdict_ for one in read_streams(rates, 165, 60)]).reshape(60, 24)
+    verdicts = np.array([one.verdict_ for one in read_streams(rates, 165, 30)]).reshape(30, 24)
     assert not (verdicts[:, :12] == "contradicted").any()
     has_alarm = np.maximum.accumulate(verdicts[:, 12:] == "contradicted", axis=1)
     shares = has_alarm.mean(axis=0)[[2, 5, 11]]
