@@ -47,6 +47,7 @@ from skfair.commands._options import (
     add_file_options,
     add_output_options,
     add_row_options,
+    check_count_options,
     check_output,
     check_threshold_option,
     describe_file,
@@ -184,12 +185,7 @@ def _describe_log(log, bins, options, written, table):
 
 def _repeat_counted_rows(table, options):
     """The table with each row as often as --count says, so that a row is a sample."""
-    names = ("id", "weight", "outcome_date", "delay")
-    if unused := [find_option(name) for name in names if getattr(options, name) is not None]:
-        raise ValueError(
-            f"--count is for decisions with complete outcomes and equal weights; leave out "
-            f"{join_names(unused)}, or pass a file with a row for each sample."
-        )
+    check_count_options(options)
     counts = check_counts(check_complete_column(table, options.count), options.count)
     return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
@@ -429,7 +425,8 @@ def render_monitor(
 
 def monitor_results(monitor, options, reading):
     """The figures of the page, as what JSON can hold."""
-    tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
+    tables = {"batches": monitor.summary(), "rates": monitor.to_frame()}
+    tables |= {"alarms": monitor.alarms_, "windows": monitor.windows_}
     minimum = options.min_published
     results = {
         "title": options.title,
@@ -444,10 +441,9 @@ def monitor_results(monitor, options, reading):
         "left_out": monitor.left_out_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
-        "windows": json.loads(_records_to_json(monitor.windows_)),
         "batches_to_alarm": monitor.batches_to_alarm_,
         "source": describe_file(options, date=date.today().isoformat(), version=__version__),
-    } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
+    } | {name: _list_records(table) for name, table in tables.items()}
     if minimum is None:
         return results
     for name in ("windows", "batches", "alarms"):
@@ -461,9 +457,9 @@ _PUBLISHED = {"batch", "time", "since", "n_batches", "start", "verdict"}
 """Columns of tables that are shown where counts are not."""
 
 
-def _records_to_json(table):
-    """Rows of a table as JSON, with dates of ISO 8601 and null for missing numbers."""
-    return table.to_json(orient="records", date_format="iso", double_precision=15)
+def _list_records(table):
+    """Rows of a table as JSON holds them: dates of ISO 8601, and None for missing numbers."""
+    return json.loads(table.to_json(orient="records", date_format="iso", double_precision=15))
 
 
 def monitor_findings(monitor, period="batch", min_published=None):
@@ -772,11 +768,12 @@ def _run(options):
         if options.min_published is not None:
             groups = {one.name: one.labels for one in reading.columns if one.role == "group"}
             reading = reading.protect(None, groups)
-        _write(monitor, options, reading, bins)
+        results = monitor_results(monitor, options, reading)
+        _write(monitor, options, reading, bins, results)
     sentences = [reading, *monitor_findings(monitor, options.by, options.min_published)]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
-    output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
+    output_results(options, sentences, json.dumps(results))
     if monitor.verdict_ == "shown":
         return 0
     # An alarm stands until a certificate, as the findings state.
@@ -872,13 +869,10 @@ def _resume(options, log, content):
     return monitor
 
 
-def _write(monitor, options, reading, bins):
+def _write(monitor, options, reading, bins, results):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
-        results = json.dumps(
-            monitor_results(monitor, options, reading), ensure_ascii=False, indent=1
-        )
-        write_text(results, options.out)
+        write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
         about = options.by, facts, reading, options.min_published
