@@ -10,6 +10,7 @@ SUBMODULES = (
     "callbacks",
     "classification",
     "cluster",
+    "conformal",
     "constraints",
     "datasets",
     "exceptions",

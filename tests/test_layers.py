@@ -43,7 +43,9 @@ MAY_IMPORT = {
     "fitting": {"_kernels", "constraints", "exceptions", "groups", "losses", "models", "partitions"}
     | {"problems", "solvers", "statistics", "surrogates", "utils"},
     "postprocessing": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
-    | {"partitions", "problems", "solvers", "surrogates", "fitting", "utils"},
+    | {"partitions", "problems", "solvers", "statistics", "surrogates", "fitting", "utils"},
+    "conformal": {"classification", "constraints", "exceptions", "fitting", "partitions"}
+    | {"postprocessing", "regression", "utils"},
     "classification": {"constraints", "exceptions", "groups", "losses", "metrics", "models"}
     | {"partitions", "postprocessing", "solvers", "fitting", "utils"},
     "regression": {"constraints", "losses", "partitions", "postprocessing", "solvers"}
