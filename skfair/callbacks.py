@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +9,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from skfair._names import refuse_unknown_names
-from skfair.plotting import ConvergenceDisplay
 from skfair.utils._sklearn import can_reuse_listener, open_listener, send
 
 __all__ = ["FitMonitor"]
@@ -98,33 +96,6 @@ class FitMonitor:
             rows.append((runs.setdefault(tuple(run), len(runs)), iteration, seconds, *values))
         frame = pd.DataFrame(rows, columns=["run", "iteration", "seconds", *_QUANTITIES])
         return frame.sort_values(["run", "iteration"], ignore_index=True)
-
-    def plot(
-        self, *, quantities: Sequence[str] | None = None, against: str = "iteration", ax: Any = None
-    ) -> ConvergenceDisplay:
-        """Draw the runs, each as one line.
-
-        Parameters
-        ----------
-        quantities : sequence of str, default=None
-            Columns of the log to draw. None draws those that were recorded.
-        against : {"iteration", "seconds"}, default="iteration"
-            Column of the horizontal axis.
-        ax : matplotlib.axes.Axes or array of them, default=None
-            One axes for each quantity. None makes a new figure.
-
-        Returns
-        -------
-        display : skfair.plotting.ConvergenceDisplay
-            The drawn display, with ``ax_`` and ``figure_``.
-
-        Raises
-        ------
-        ValueError
-            If nothing was recorded, a column is unknown, or `ax` does not have one axes for each
-            quantity.
-        """
-        return ConvergenceDisplay({"": self.log}, quantities=quantities, against=against).plot(ax)
 
     def setup(self, estimator: BaseEstimator, context: Any) -> None:
         """Do nothing: a monitor is ready from the start.

@@ -16,6 +16,7 @@ method converges first.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from sklearn.datasets import make_classification
@@ -25,7 +26,6 @@ from skfair.callbacks import FitMonitor
 from skfair.classification import ConstrainedERMClassifier
 from skfair.datasets import fetch_adult
 from skfair.exceptions import InfeasibleConstraintWarning
-from skfair.plotting import ConvergenceDisplay
 from skfair.solvers import (
     GDA,
     PLADA,
@@ -61,6 +61,15 @@ solvers = {
     "IPP-ConEx": IPPConEx(max_iter=400),
 }
 
+STYLES = [
+    {"color": color, "linestyle": linestyle}
+    for color, linestyle in zip(
+        ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"],
+        ["-", "--", "-.", ":", "-", "--"],
+        strict=True,
+    )
+]
+
 
 def fit_all(constraint):
     """Monitor and final result of each solver."""
@@ -84,24 +93,28 @@ def fit_all(constraint):
 def draw(monitors, constraint):
     """Draw objective, violation and residual against seconds, where the residual is known."""
     logs = {name: monitor.log.dropna(subset="residual") for name, monitor in monitors.items()}
-    display = ConvergenceDisplay(logs, against="seconds").plot()
-    for ax in display.ax_:
-        ax.set_xscale("log")
-    objective, violation, residual = display.ax_
-    objective.set_ylim(top=0.6)
-    for ax in (violation, residual):
-        ax.set_yscale("symlog", linthresh=1e-6)
-    figure, (legend,) = display.figure_, display.figure_.legends
-    handles, names = legend.legend_handles, [text.get_text() for text in legend.texts]
-    legend.remove()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 4), layout="constrained")
+    columns = {
+        "objective": "objective",
+        "violation": "excess over the tolerance",
+        "residual": "residual of the stop test",
+    }
+    for ax, (column, label) in zip(axes, columns.items(), strict=True):
+        for style, log in zip(STYLES, logs.values(), strict=True):
+            ax.plot(log["seconds"], log[column], **style)
+        ax.set(xscale="log", xlabel="seconds", ylabel=label)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylim(top=0.6)
+    for ax in axes[1:]:
+        ax.set_yscale("symlog", linthresh=1e-6)  # logarithmic, and shows zero
+        ax.set_ylim(bottom=0)
+    figure.legend(axes[0].lines, logs, loc="outside lower center", ncols=3, frameon=False)
     done = [
         f"{name} ({log['seconds'].iloc[-1]:.2g} s)"
         for name, log in logs.items()
         if log["residual"].iloc[-1] < 1e-5 and log["violation"].iloc[-1] < 1e-5
     ]
     figure.suptitle(f"{constraint}: only {' and '.join(done)} converge to an optimum")
-    figure.set_size_inches(9.6, 4)
 
 
 # %%

@@ -49,7 +49,7 @@ from skfair.monitoring._state import (
     advance_state,
 )
 from skfair.partitions._collections import load_rows
-from skfair.plotting._progress import GapMonitorDisplay
+from skfair.plotting._gap_monitor import GapMonitorDisplay
 from skfair.statistics._gaps import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
@@ -681,10 +681,7 @@ class GapMonitor(BaseEstimator):
     def windows_(self) -> pd.DataFrame:
         """One row per window of the last batches, see the class."""
         self._check_updated()
-        rows = [
-            (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
-            for one in self._state.rows[-1].statement.windows
-        ]
+        rows = map(vars, self._state.rows[-1].statement.windows)
         frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
         return frame.assign(start=restore_times(frame["start"]))
 

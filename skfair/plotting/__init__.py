@@ -1,4 +1,4 @@
-"""Display classes: rates and scores of groups, clusters, Pareto fronts, convergence.
+"""Display classes: rates and scores of groups, clusters, Pareto fronts.
 
 Displays work as scikit-learn's: ``from_estimator`` and ``from_predictions`` build and draw,
 ``plot(ax=None)`` draws again, and ``ax_`` and ``figure_`` hold the drawing. Results that have a
@@ -7,24 +7,19 @@ and hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair._names import refuse_unknown_names
-from skfair.plotting._calibration import GroupCalibrationDisplay
-from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
+from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay
 from skfair.plotting._groups import (
     GroupRateCurveDisplay,
     GroupRateDisplay,
     ScoreDistributionDisplay,
 )
-from skfair.plotting._progress import ConvergenceDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
-    "ConvergenceDisplay",
-    "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",
     "ParetoFrontDisplay",
-    "TradeoffDisplay",
 ]
 
 __getattr__ = refuse_unknown_names(__name__)

@@ -563,3 +563,22 @@ class Box(BaseEstimator):
     def project(self, parameters: np.ndarray) -> np.ndarray:
         """The nearest point of the set."""
         return np.clip(parameters, self.lower, self.upper)
+
+
+@make_constructor
+class Ball(BaseEstimator):
+    """Parameters whose Euclidean norm is at most a radius.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skfair.problems._evaluation import Ball
+    >>> Ball(1.0).project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+
+    radius: float
+
+    def project(self, parameters: np.ndarray) -> np.ndarray:
+        """The nearest point of the set."""
+        return parameters * (self.radius / max(float(np.linalg.norm(parameters)), self.radius))

@@ -30,25 +30,10 @@ def test_colours_are_colours():
         lambda: GroupRateDisplay.from_predictions(
             [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("aabb")
         ),
-        lambda: make_monitor().plot(),
     ],
-    ids=["composition", "rates", "convergence"],
+    ids=["composition", "rates"],
 )
 def test_without_matplotlib_the_error_names_it(draw, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         draw()
-
-
-def make_monitor():
-    import numpy as np
-
-    pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
-    from skfair.callbacks import FitMonitor
-    from skfair.cluster import FairKMeans
-
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    monitor = FitMonitor()
-    model = FairKMeans(n_clusters=3, random_state=0).set_callbacks(monitor)
-    model.fit(X, sensitive_features=X.sum(axis=1) > 0)
-    return monitor

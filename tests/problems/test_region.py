@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skfair.problems._evaluation import Box
+from skfair.problems._evaluation import Ball, Box
 from skfair.solvers._solver import Iterate, kkt_residual
 from tests.network import network_problem
 
-REGIONS = [Box(-0.5, 0.5), Box(np.array([-1.0, 0.0, -np.inf]), np.inf)]
+REGIONS = [Ball(0.7), Box(-0.5, 0.5), Box(np.array([-1.0, 0.0, -np.inf]), np.inf)]
 
 
 @pytest.mark.parametrize("region", REGIONS, ids=repr)
@@ -23,9 +23,10 @@ def test_a_projection_is_the_nearest_point(region):
         assert max((other - nearest) @ (point - nearest) for other in others) <= 1e-12
 
 
-def test_points_within_stay():
+@pytest.mark.parametrize("region", [Ball(0.4), Box(-1.0, 1.0)], ids=repr)
+def test_points_within_stay(region):
     inside = np.array([0.1, -0.2, 0.3])
-    np.testing.assert_array_equal(Box(-1.0, 1.0).project(inside), inside)
+    np.testing.assert_array_equal(region.project(inside), inside)
 
 
 def test_a_problem_projects_its_model_parameters_alone():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from itertools import count
 from numbers import Real
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
+from skfair.problems._evaluation import Ball
 from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
 from skfair.solvers._sqp import SQP, OneSidedRows
@@ -43,6 +45,9 @@ def proximal_step(start, multipliers, eta):
     a closed formula: a clipped multiplier. Rounds contract by :math:`\eta` times the curvature of
     :math:`\langle \lambda, c \rangle`; a round that does not descend is damped. A row of negative
     multiplier is concave and is replaced by its piece at the latest point.
+
+    On a region each round projects its minimum. Where the rows are smooth at x, that is the
+    minimum on the region.
     """
     current, damping = start, 0.0
     value = multipliers @ start.values + start.grad @ start.x
@@ -51,6 +56,7 @@ def proximal_step(start, multipliers, eta):
         curvature = 1.0 / eta + damping
         center = (start.x / eta + damping * current.x - start.grad) / curvature
         x = center - _row_slope(current, multipliers, center, 1.0 / curvature) / curvature
+        x = start.problem.project(x)
         step = np.linalg.norm(x - start.x)
         if np.linalg.norm(x - current.x) <= _CORRECTION_TOLERANCE * step:
             break
@@ -542,6 +548,10 @@ class PLADA(Solver):
         Whether each gap is one row ``gap - tolerance``, piecewise linear as (17) of [1]_, which is
         cheaper for the mean excess of hundreds of groups. Otherwise it is linear rows on the rates,
         with auxiliary unknowns if necessary. Combine it with ``inner="exact"``.
+    radius : float or None, default=None
+        Largest Euclidean norm of the parameters :math:`\theta`, which are the intercept and the
+        coefficients of standardised columns in linear models: the compact domain of Assumption 4.
+        Each step ends with a projection onto this ball. None is no bound.
 
     Warns
     -----
@@ -586,6 +596,7 @@ class PLADA(Solver):
     u_max: Annotated[float, Interval(Real, 0, None, closed="right")] = math.inf
     inner: Literal["linearised", "exact"] = "linearised"
     one_row: bool = False
+    radius: Positive | None = None
 
     @classmethod
     def from_paper(cls, **changes: Any) -> Self:
@@ -611,8 +622,8 @@ class PLADA(Solver):
 
     @property
     def projects(self) -> bool:
-        """Only linearised steps can project."""
-        return self.inner == "linearised"
+        """A region of the problem is projected onto, unless there is a ball."""
+        return self.radius is None
 
     @property
     def requires(self) -> tuple[str, ...]:
@@ -621,7 +632,11 @@ class PLADA(Solver):
 
     def _iterate(self, problem, x, random_state):
         one_sided = OneSidedRows(problem.lower, problem.upper)
-        evaluation, rho = problem.evaluate(x), self.alpha / (1.0 + self.alpha * self.beta)
+        # A compact domain (Assumption 4).
+        if self.radius is not None:
+            problem = replace(problem, region=Ball(self.radius))
+        evaluation = problem.evaluate(problem.project(x))
+        rho = self.alpha / (1.0 + self.alpha * self.beta)
         primal_step, tau = self._primal_step_rule(evaluation, one_sided, rho), self._slack_step(rho)
         minimise = proximal_step if self.inner == "exact" else _gradient_step
         self._warn_of_breakpoints(evaluation)

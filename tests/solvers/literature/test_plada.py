@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from benchmarks.peers.erm_methods import slsqp
 from skfair.constraints import DemographicParity, LossParity
@@ -128,6 +129,33 @@ def test_one_kinked_row_ends_at_the_optimum_of_an_independent_solver():
     assert best.success and np.ptp(problem.evaluate(best.x).scores) > 1
     assert result.fun == pytest.approx(best.fun, abs=1e-5)
     assert result.violation <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "inner, one_row", [("linearised", False), ("exact", False), ("exact", True)]
+)
+def test_parameters_stay_in_a_ball(inner, one_row):
+    """The minimum in a ball, which is that of SLSQP with the norm as one more row."""
+    problem = recidivism(200)
+    rows = problem.single()
+    best = minimize(
+        lambda x: rows.evaluate(x).fun,
+        rows.project(rows.initial_point()),
+        jac=lambda x: rows.evaluate(x).grad,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": lambda x: rows.upper - rows.evaluate(x).values},
+            {"type": "ineq", "fun": lambda x: 0.25 - x @ x},
+        ],
+        options={"ftol": 1e-12, "maxiter": 200},
+    )
+    steps, solver = [], PLADA(inner=inner, one_row=one_row, radius=0.5, alpha=10.0)
+    result = solver.solve(problem, callback=steps.append)
+    norms = [np.linalg.norm(step.evaluation.x[: problem.n_parameters]) for step in steps]
+    assert max(norms) <= 0.5 + 1e-12 and norms[-1] == pytest.approx(0.5)
+    assert best.success and result.status == "optimal"
+    assert result.fun == pytest.approx(best.fun, abs=1e-4)
+    assert result.fun > SQP().solve(problem).fun + 1e-3
 
 
 def test_linearised_breakpoints_give_a_warning():

@@ -7,7 +7,7 @@ from matplotlib.dates import date2num
 
 from skfair.constraints import MinimumRate
 from skfair.monitoring import GapMonitor
-from skfair.plotting._progress import GapMonitorDisplay
+from skfair.plotting._gap_monitor import GapMonitorDisplay
 
 
 @pytest.fixture(scope="module")
