@@ -181,7 +181,7 @@ class IDCA(Solver):
         ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
     cold_start : bool, default=False
         Whether to start from the model's initial parameters, 0 if it is linear, instead of the
-        passed ones. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
+        passed ones. Equal scores are fair, so the start is feasible ([1]_, Assumption 6.3E).
 
     See Also
     --------
