@@ -551,7 +551,8 @@ class PLADA(Solver):
     radius : float or None, default=None
         Largest Euclidean norm of the parameters :math:`\theta`, which are the intercept and the
         coefficients of standardised columns in linear models: the compact domain of Assumption 4.
-        Each step ends with a projection onto this ball. None is no bound.
+        Each step ends with a projection onto this ball, which the search of
+        ``enforcement="auto"`` may leave. None is no bound.
 
     Warns
     -----
