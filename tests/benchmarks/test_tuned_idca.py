@@ -12,7 +12,7 @@ from benchmarks.papers.partial_fairness.cases import (
     Rows,
     case,
     printed_bounds,
-    whole_group_bounds,
+    raw_bounds,
 )
 from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
 from benchmarks.papers.partial_fairness.tuned_idca import EPSILONS, INNER_ITER, choose
@@ -29,7 +29,7 @@ def test_the_choice_is_the_best_on_the_validation_rows(monkeypatch):
     monkeypatch.setattr(tuned_idca, "N_SELECTION", 3)
     monkeypatch.setattr(tuned_idca, "N_PROBLEMS", (4, 8))
     problem = Case("a9a", rows(0), rows(1), rows(2))
-    bounds = whole_group_bounds(problem.interval, 0.05)
+    bounds = raw_bounds(problem.interval, 0.05)
     settings, n_problems, solution = choose(problem, bounds)
 
     def accuracy(inner_iter, epsilon, n):

@@ -108,7 +108,7 @@ class Bounds(NamedTuple):
     tau: float
 
 
-def whole_group_bounds(interval, kappa):
+def raw_bounds(interval, kappa):
     """Bounds with which the published results agree: kappa, at percentiles up to beta."""
     return Bounds(np.linspace(*interval, N_PERCENTILES), kappa)
 

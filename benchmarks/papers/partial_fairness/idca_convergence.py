@@ -112,8 +112,8 @@ def idca_convergence(budget):
         f"Figures 10 and 11: (15) and (21), ramp of width 1, from coefficients 0, {n_calls:,} "
         "oracle calls:\nobjective, infeasibility. IDCA has epsilon 0.005 and 200 steps per convex "
         "problem. The tolerance of the\ndirect method is the best of "
-        f"{len(CANDIDATES)} after a fifth of the calls. Columns are standardised. In Figure 10\n"
-        "the direct method is far from feasible on law school, and there is a tie on a9a."
+        f"{len(CANDIDATES)} after a fifth of the calls. Columns are the paper's. In its\n"
+        "Figure 10 the direct method is far from feasible on law school, and both tie elsewhere."
     )
     return Report(title, records, checks)
 

@@ -30,7 +30,7 @@ from benchmarks.papers.partial_fairness.cases import (
     case,
     evaluate,
     fit_as_printed,
-    whole_group_bounds,
+    raw_bounds,
 )
 from benchmarks.papers.partial_fairness.compiled_idca import solve_idca
 from benchmarks.papers.partial_fairness.idca_convergence import sharp_problem
@@ -100,7 +100,7 @@ def definition_6_2(budget):
 def _residuals(name, numbers):
     """Distance, violation, complementarity and stationarity after numbers of convex problems."""
     data_set = case(name, 0)
-    bounds = whole_group_bounds(data_set.interval, KAPPAS[name])
+    bounds = raw_bounds(data_set.interval, KAPPAS[name])
     problem, start = sharp_problem(data_set, "statistical_parity", bounds)
     one_sided, points = OneSidedRows(problem.lower, problem.upper), {}
 
