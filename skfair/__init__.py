@@ -5,6 +5,7 @@ Submodules are imported when first used, so ``import skfair`` imports no other p
 =============================  ================================================================
 :mod:`skfair.cluster`          clusterings with balanced groups
 :mod:`skfair.classification`   classifiers under fairness constraints
+:mod:`skfair.conformal`        prediction sets that cover every group equally often
 :mod:`skfair.audit`            certificates and reports of any model, on held-out data
 :mod:`skfair.constraints`      fairness criteria: groups, rates and tolerances
 :mod:`skfair.statistics`       confidence intervals of rates, means and gaps

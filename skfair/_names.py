@@ -1,6 +1,7 @@
 """Public submodules, and errors that say which of them has a name."""
 
 import ast
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,6 +10,7 @@ SUBMODULES = (
     "callbacks",
     "classification",
     "cluster",
+    "conformal",
     "constraints",
     "datasets",
     "exceptions",
@@ -48,10 +50,14 @@ def describe_missing(module, name):
 
 
 def _find_homes(name):
-    """Submodules that list a public name; their files are read, since imports take seconds."""
-    for submodule in SUBMODULES:
-        tree = ast.parse(Path(find_spec(f"skfair.{submodule}").origin).read_text("utf-8"))
-        for statement in tree.body:
-            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
-                if name in ast.literal_eval(statement.value):
-                    yield submodule
+    """Submodules that list a public name."""
+    return [submodule for submodule in SUBMODULES if name in _read_names(submodule)]
+
+
+@cache
+def _read_names(submodule):
+    """Public names of a submodule; its file is read, since imports take seconds."""
+    tree = ast.parse(Path(find_spec(f"skfair.{submodule}").origin).read_text("utf-8"))
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
+            return ast.literal_eval(statement.value)

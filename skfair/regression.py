@@ -228,25 +228,25 @@ class ConstrainedERMRegressor(LinearRegressor):
             says what must hold.
         """
         validate_params(self)
-        # Refuse constraints on classes before any data are read.
-        constraints = resolve_constraints(self.constraint, self.tolerance)
-        for constraint in constraints:
-            _check_constraint(constraint, self)
+        constraints = _resolve_constraints(self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         columns |= {"group_probabilities": group_probabilities}
         return fit_samples(self, check_regression_data, X, y, columns, constraints)
 
 
-def _check_constraint(constraint, estimator):
-    """Raise for a constraint that has no meaning for a real target."""
-    check_applies_to_numbers(constraint, type(estimator).__name__)
-    if hasattr(constraint, "threshold"):
-        names = applicable_constraint_names("numbers")
-        raise ValueError(
-            f"{constraint} compares decisions at a threshold of predictions; pass "
-            "PartialParityRegressor(PartialDemographicParity(threshold=...)), or one of "
-            f"{[name for name in names if not hasattr(CONSTRAINTS[name](), 'threshold')]}."
-        )
+def _resolve_constraints(estimator):
+    """The constraints of a regressor; raise, before data are read, for those on classes."""
+    constraints = resolve_constraints(estimator.constraint, estimator.tolerance)
+    for constraint in constraints:
+        check_applies_to_numbers(constraint, type(estimator).__name__)
+        if hasattr(constraint, "threshold"):
+            names = applicable_constraint_names("numbers")
+            raise ValueError(
+                f"{constraint} compares decisions at a threshold of predictions; pass "
+                "PartialParityRegressor(PartialDemographicParity(threshold=...)), or one of "
+                f"{[name for name in names if not hasattr(CONSTRAINTS[name](), 'threshold')]}."
+            )
+    return constraints
 
 
 # Linear regressors under fairness constraints on an interval of percentiles.
@@ -598,9 +598,7 @@ class ConstrainedRegressorCV(GroupAwareScoreMixin, RegressorMixin, ConstrainedCV
                 "sklearn.base.is_regressor. Pass a classifier to ConstrainedClassifierCV; derive a "
                 "regressor of your own from sklearn.base.RegressorMixin."
             )
-        constraints = resolve_constraints(self.constraint, self.tolerance)
-        for constraint in constraints:
-            _check_constraint(constraint, self)
+        constraints = _resolve_constraints(self)
         columns = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         cross = cross_fit_samples(self, X, y, constraints, columns, groups, X_fit, params)
         rule = fit_rule(self, cross, check_loss(self, "numbers"))

@@ -1,17 +1,19 @@
 """Settings that every test shares."""
 
+import contextlib
 import dataclasses
 import doctest
 import gc
 import hashlib
+import importlib
 import os
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from skfair.datasets._fetch import SOURCES
 from tests.covering import cover
 
 # A busy machine may take its time over an example. `make test-all` asks for the thorough profile
@@ -32,6 +34,35 @@ QUIET_CLUSTER = {
 
 # Figures are drawn into memory; this must be said before matplotlib is imported.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_collection(session):
+    """Import test files from the last on in every other worker: each compiles half of the files.
+
+    Without bytecode, as in a fresh clone, every worker would compile all.
+    """
+    worker = getattr(session.config, "workerinput", {}).get("workerid", "gw0")
+    if int(worker.removeprefix("gw")) % 2 and not sys.dont_write_bytecode:
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+            parts = path.relative_to(session.config.rootpath).with_suffix("").parts
+            # Collection reports what cannot be imported.
+            with contextlib.suppress(Exception, pytest.skip.Exception):
+                importlib.import_module(".".join(parts))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Collect the functions of test files; their docstrings have no examples."""
+    return [one for one in (yield) if isinstance(one, pytest.Module)]
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Make no items of slow tests where these are left out: thousands of parameters."""
+    if collector.config.option.markexpr != "not slow" or not name.startswith("test"):
+        return None
+    marks = getattr(obj, "pytestmark", ())
+    is_slow = any(mark.name == "slow" for mark in marks) or collector.get_closest_marker("slow")
+    return [] if is_slow else None
 
 
 def pytest_collection_modifyitems(items):
@@ -89,6 +120,8 @@ def client(cluster, connection):
 @pytest.fixture
 def sources():
     """The tables of public files whose data sets are tested."""
+    from skfair.datasets._fetch import SOURCES  # the process that starts the workers needs none
+
     return [SOURCES]
 
 

@@ -69,10 +69,13 @@ def group_switches():
         f"{describe(path)}:{node.lineno}"
         for path, tree in trees()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == "isinstance"
-        and "Groups" in ast.unparse(node.args[1])
+        if _asks_for_class(node) and "Groups" in ast.unparse(node.args[1])
     ]
+
+
+def _asks_for_class(node):
+    """Whether a node is a call of isinstance."""
+    return isinstance(node, ast.Call) and getattr(node.func, "id", None) == "isinstance"
 
 
 def constraint_switches():
@@ -82,8 +85,7 @@ def constraint_switches():
         if path.parent.name == "constraints":
             continue
         for node in ast.walk(tree):
-            is_question = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
-            names = ast.walk(node.args[1]) if is_question else ()
+            names = ast.walk(node.args[1]) if _asks_for_class(node) else ()
             if {getattr(one, "id", getattr(one, "attr", "")) for one in names} & kinds:
                 lines.append(f"{describe(path)}:{node.lineno}")
     return lines

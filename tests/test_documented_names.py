@@ -20,6 +20,7 @@ from skfair.classification import (
     suggest_interval,
 )
 from skfair.cluster import FairKMeans
+from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.datasets import load_patients
 from skfair.metrics import group_report, reliability_table
 from skfair.monitoring import GapMonitor
@@ -70,6 +71,12 @@ RESULTS = {
         ConstrainedERMClassifier(), X, Y, sensitive_features=GROUPS, values=[0.1]
     ),
     "FitMonitor.log": log_iterations,
+    "ConformalClassifier.coverage_report_": lambda: (
+        fit(ConformalClassifier(LogisticRegression(), cv=2, per_class=True)).coverage_report_
+    ),
+    "ConformalRegressor.coverage_report_": lambda: (
+        fit(ConformalRegressor(LinearRegression(), cv=2), TARGET).coverage_report_
+    ),
     "ConstrainedClassifierCV.constraint_report_": lambda: fit(CLASSIFIER).constraint_report_,
     "ConstrainedClassifierCV.export_rule": lambda: fit(CLASSIFIER).export_rule(),
     "ConstrainedERMClassifier.constraint_report_": lambda: (

@@ -23,7 +23,7 @@ from skfair.datasets import open_blocks
 from skfair.metrics import get_scorer
 from skfair.ranking import ConstrainedRanker
 from skfair.solvers import AdamPrimalDual
-from tests.test_common import ESTIMATORS, PREDICTING, QUICK
+from tests.test_common import CONSTRAINED, ESTIMATORS, QUICK
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # fits of so few samples warn of many things
 
@@ -85,7 +85,7 @@ def assert_equal_decisions(estimator, expected, actual):
     "seed",
     [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))],
 )
-@pytest.mark.parametrize("estimator", PREDICTING, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("estimator", CONSTRAINED, ids=lambda one: one.__name__)
 def test_renamed_groups_get_the_same_decisions(estimator, seed):
     data = make_data(seed)
     name = estimator.__name__

@@ -5,7 +5,10 @@ import importlib
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from skfair.datasets import load_patients
 
 HOME = Path(__file__).parents[1]
 README = (HOME / "README.md").read_text(encoding="utf-8")
@@ -68,3 +71,16 @@ def test_names_of_the_table_of_tasks_are_in_their_modules():
         for name in re.findall(r"`(\w+)`", names):
             if name != "plan":
                 assert name in importlib.import_module(module).__all__
+
+
+def test_the_command_of_a_report_writes_the_page_of_its_picture(tmp_path, monkeypatch):
+    pytest.importorskip("PIL")
+    monkeypatch.syspath_prepend(str(HOME / "doc"))
+    pictures = importlib.import_module("report_picture")
+    patients = load_patients(drop_sensitive=True)
+    y = np.where(patients.target > 140, ">50K", "<=50K")
+    table = pictures.predict(patients.data, y, patients.sensitive_features)
+    page = pictures.write_page(table, tmp_path).read_text(encoding="utf-8")
+    assert f"<h1>{pictures.TITLE}</h1>" in page
+    accuracy = f"{100 * np.mean(table['y'] == table['prediction']):.3g}"
+    assert "111 samples in 2 groups by sex were audited" in page and f"{accuracy}&nbsp;%" in page

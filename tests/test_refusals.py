@@ -151,6 +151,7 @@ USES_GROUPS = {"group_interactions": "intercept", "group_estimator": "sensitive_
 """Parameters by which predictions depend on the group, where an estimator has them."""
 
 IGNORES_GROUPS = {"ConstrainedMLPClassifier", "FairSpectralClustering", "ConstrainedRanker"}
+IGNORES_GROUPS |= {"ConformalClassifier", "ConformalRegressor"}  # sets do not
 
 
 def list_methods():

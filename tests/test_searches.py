@@ -301,9 +301,14 @@ def test_a_scorer_of_probabilities_refuses_a_classifier_without_them():
 @pytest.mark.parametrize(
     "model, target, name, advice",
     [
-        (LinearRegression(), X[:, 0], "neg_demographic_parity_difference", "neg_mean_error"),
-        (LinearRegression(), X[:, 0], "balance", "neg_mean_error"),
-        (MODEL, Y, "neg_mean_error_difference", "neg_demographic_parity_difference"),
+        (
+            LinearRegression(),
+            X[:, 0],
+            "neg_demographic_parity_difference",
+            "neg_mean_squared_error",
+        ),
+        (LinearRegression(), X[:, 0], "balance", "neg_mean_sq"),
+        (MODEL, Y, "neg_mean_absolute_error_difference", "neg_demographic_parity_difference"),
         (MODEL, Y, "balance", "neg_demographic_parity_difference"),
         (KMeans(2, n_init=1), None, "neg_demographic_parity_difference", "'balance'"),
         (

@@ -262,6 +262,8 @@ def test_one_column_per_value_reveals_the_group(data):
     both = np.column_stack((codes, np.arange(len(y)) // 5 % 2))
     with pytest.warns(UserWarning, match="X reveals the group"):
         ConstrainedERMClassifier(tolerance=0.5).fit(revealing, y, sensitive_features=both)
+    aware = ConstrainedERMClassifier(tolerance=0.5, group_interactions=True)
+    aware.fit(revealing, y, sensitive_features=both)  # no warning: it is meant to use the group
     # Only one of three groups is revealed.
     ConstrainedERMClassifier(tolerance=0.5).fit(revealing[:, :4], y, sensitive_features=codes)
 

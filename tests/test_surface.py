@@ -78,6 +78,9 @@ RETIRED = {
     "limit_metric": "make_scorer",
     "hidden_gap_interval": "SensitiveFeatures.gap_interval",
     "ConvergenceDisplay": "FitMonitor.log.plot",
+    "GroupCalibrationDisplay": "reliability_table",
+    "mean_error_difference": "make_scorer",
+    "TradeoffDisplay": "fairness_front",
 }
 """Names that are gone -> what says the same."""
 

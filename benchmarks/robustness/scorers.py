@@ -47,7 +47,7 @@ PARITY = "neg_demographic_parity_difference"
 OURS = {
     "classifier": ["balanced_accuracy", "roc_auc", "neg_log_loss", PARITY],
     "several classes": ["balanced_accuracy", "roc_auc_ovr", "neg_log_loss", PARITY],
-    "regressor": ["r2", "neg_mean_squared_error", "neg_mean_error_difference", PARITY],
+    "regressor": ["r2", "neg_mean_squared_error", "neg_mean_absolute_error_difference", PARITY],
     "clusterer": ["balance", "neg_additive_violation", "adjusted_rand_score", PARITY],
 }
 """Names of scorers for `get_scorer` by task. Parity does not apply to regression and clustering."""

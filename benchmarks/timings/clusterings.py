@@ -17,11 +17,9 @@ class KMeans:
         generator = np.random.default_rng(0)
         self.groups = generator.integers(3, size=self.n_samples)
         self.X = generator.standard_normal((self.n_samples, 10)) + 0.5 * self.groups[:, None]
-        groups = self.groups[:500]
-        FairKMeans(10, min_balance=0.8, random_state=0).fit(self.X[:500], sensitive_features=groups)
-        cluster_front(
-            FairKMeans(10, random_state=0), self.X[:500], sensitive_features=groups, n_levels=3
-        )
+        X, groups = self.X[:200], self.groups[:200]
+        FairKMeans(10, min_balance=0.8, random_state=0).fit(X, sensitive_features=groups)
+        cluster_front(FairKMeans(10, random_state=0), X, sensitive_features=groups, n_levels=3)
 
     def time_fit(self):
         """Fit to all samples."""

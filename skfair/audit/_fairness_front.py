@@ -99,10 +99,6 @@ def fairness_front(
         predicts numbers or has no such parameter, test folds overlap, training rows contain test
         rows, or the input is invalid for a fit or metric.
 
-    See Also
-    --------
-    skfair.plotting.TradeoffDisplay : Draw the front.
-
     Examples
     --------
     >>> import numpy as np

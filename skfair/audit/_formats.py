@@ -116,7 +116,8 @@ def _render_element(element):
     if isinstance(element, Markup):
         yield element
     elif isinstance(element, str):
-        yield f'<p class="finding">{escape(element)}</p>'
+        text = escape(element).replace(" %", "&nbsp;%")  # no line begins with the sign
+        yield f'<p class="finding">{text}</p>'
     elif isinstance(element, list):
         yield "".join(("<ul>", *(f"<li>{escape(text)}</li>" for text in element), "</ul>"))
     else:

@@ -833,8 +833,7 @@ def _summary_table(report, metric, attribute, rows):
     best = rows[rows["impact_ratio"] == 1.0]
     note = f"{title}: {meaning}. Impact ratio: {noun} over that of the category where it "
     missing = _missing_count_text(report, attribute)
-    note += f"is highest. {missing} applicants of unknown category are left "
-    note += "out."
+    note += f"is highest. {missing} applicants of unknown category are left out."
     titles = ("Category", "Applicants", count_title(metric), title, "Impact ratio")
     cells = [
         (_summary_cells(row, best), row["impact_ratio"] == 1.0) for row in rows.to_dict("records")

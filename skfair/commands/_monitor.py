@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -40,13 +39,14 @@ from skfair.audit._sentences import (
     small_groups_note,
     verdict_text,
 )
-from skfair.commands._monitor_picture import draw_gaps, time_text
+from skfair.commands._monitor_picture import date_text, draw_gaps
 from skfair.commands._options import (
     FINDING_STATUS,
     OPEN_STATUS,
     add_file_options,
     add_output_options,
     add_row_options,
+    check_count_options,
     check_output,
     check_threshold_option,
     describe_file,
@@ -184,12 +184,7 @@ def _describe_log(log, bins, options, written, table):
 
 def _repeat_counted_rows(table, options):
     """The table with each row as often as --count says, so that a row is a sample."""
-    names = ("id", "weight", "outcome_date", "delay")
-    if unused := [find_option(name) for name in names if getattr(options, name) is not None]:
-        raise ValueError(
-            f"--count is for decisions with complete outcomes and equal weights; leave out "
-            f"{join_names(unused)}, or pass a file with a row for each sample."
-        )
+    check_count_options(options)
     counts = check_counts(check_complete_column(table, options.count), options.count)
     return table.loc[table.index.repeat(counts.astype(np.intp))].reset_index(drop=True)
 
@@ -398,13 +393,11 @@ def _feed_decisions(update, log, rows, time):
 # A monitor of a gap as one page of HTML, and its findings as sentences.
 
 
-def render_monitor(
-    monitor, title, period="batch", facts=MappingProxyType({}), reading=None, min_published=None
-):
+def render_monitor(monitor, title, period, facts, reading, min_published):
     """The page of a GapMonitor, as HTML without scripts and external resources.
 
     `period` is the length of its batches, such as "month", facts and reading are of the data. With
-    `min_published` verdicts alone are shown.
+    a number as `min_published` verdicts alone are shown.
     """
     heading, batches = "The gap over time", _batch_table(monitor, period)
     over_time = [*_alarm_table(monitor, period)]
@@ -416,20 +409,19 @@ def render_monitor(
         rows = [((cells[0], cells[-1]), is_marked) for cells, is_marked in rows]
         over_time.insert(0, (name, "", (titles[0], titles[-1]), rows))
     sections = [
+        reading.section(),
         ("Findings", monitor_findings(monitor, period, min_published)),
         (heading, over_time),
         ("How to read this", [_describe_method(monitor, period)]),
+        tabulate_facts(titled_facts(facts)),
     ]
-    if reading is not None:
-        sections.insert(0, reading.section())
-    if facts:
-        sections.append(tabulate_facts(titled_facts(facts)))
     return render_page(title, sections)
 
 
 def monitor_results(monitor, options, reading):
     """The figures of the page, as what JSON can hold."""
-    tables = {"batches": monitor.summary(), "rates": monitor.to_frame(), "alarms": monitor.alarms_}
+    tables = {"batches": monitor.summary(), "rates": monitor.to_frame()}
+    tables |= {"alarms": monitor.alarms_, "windows": monitor.windows_}
     minimum = options.min_published
     results = {
         "title": options.title,
@@ -444,10 +436,9 @@ def monitor_results(monitor, options, reading):
         "left_out": monitor.left_out_,
         "since": None if monitor.since_ is None else monitor.since_.isoformat(),
         "n_outstanding": monitor.n_outstanding_,
-        "windows": json.loads(_records_to_json(monitor.windows_)),
         "batches_to_alarm": monitor.batches_to_alarm_,
         "source": describe_file(options, date=date.today().isoformat(), version=__version__),
-    } | {name: json.loads(_records_to_json(table)) for name, table in tables.items()}
+    } | {name: _list_records(table) for name, table in tables.items()}
     if minimum is None:
         return results
     for name in ("windows", "batches", "alarms"):
@@ -461,16 +452,16 @@ _PUBLISHED = {"batch", "time", "since", "n_batches", "start", "verdict"}
 """Columns of tables that are shown where counts are not."""
 
 
-def _records_to_json(table):
-    """Rows of a table as JSON, with dates of ISO 8601 and null for missing numbers."""
-    return table.to_json(orient="records", date_format="iso", double_precision=15)
+def _list_records(table):
+    """Rows of a table as JSON holds them: dates of ISO 8601, and None for missing numbers."""
+    return json.loads(table.to_json(orient="records", date_format="iso", double_precision=15))
 
 
-def monitor_findings(monitor, period="batch", min_published=None):
+def monitor_findings(monitor, period, min_published):
     """Sentences: what was read, the gap so far, whether the tolerance is kept, what is missing.
 
-    With `min_published` they are the verdicts alone: successive pages add up, so that differences
-    of any numbers in them would show small counts of a period.
+    With a number as `min_published` they are the verdicts alone: successive pages add up, so that
+    differences of any numbers in them would show small counts of a period.
     """
     summary, rates = monitor.summary(), monitor.to_frame()
     if min_published is not None:
@@ -481,11 +472,11 @@ def monitor_findings(monitor, period="batch", min_published=None):
         verdicts = *_describe_windows(monitor, summary, period), _describe_verdict(monitor, summary)
         yield from (f"{verdict}." for verdict, _ in verdicts)
         return
-    first, last = (time_text(summary, summary["time"].iloc[end]) for end in (0, -1))
+    first, last = (date_text(summary["time"].iloc[end]) for end in (0, -1))
     groups = rates.groupby("attribute")["group"].nunique()
-    batches = f"{_count_batches(len(summary), 'batch')}, from {first} to {last}"
-    if period in PERIODS and period != "day":
-        batches += f" (first days of {_plural(period)})"
+    batches = f"{len(summary)} batch{'es' * (len(summary) > 1)}, from {first} to {last}"
+    if period != "day":
+        batches += f" (first days of {period}s)"
     if not len(groups):
         yield f"No sample is counted yet after {batches}, so that nothing is known of the gap."
     else:
@@ -502,12 +493,9 @@ def monitor_findings(monitor, period="batch", min_published=None):
 
 def _describe_absent_periods(monitor, period):
     """Yield a sentence on the periods between the first and the last without any decision."""
-    times = monitor.decision_times_
-    if period not in PERIODS or not all(isinstance(one, pd.Timestamp) for one in times):
-        return
-    if absent := [f"{one:%Y-%m-%d}" for one in _list_absent(times, period)]:
-        noun = _plural(period) if len(absent) > 1 else period
-        yield f"No decisions were read of {len(absent)} {noun} in between: {join_names(absent, 6)}."
+    if absent := [*map(date_text, _list_absent(monitor.decision_times_, period))]:
+        n_absent = _count_periods(len(absent), period)
+        yield f"No decisions were read of {n_absent} in between: {join_names(absent, 6)}."
 
 
 def _describe_windows(monitor, summary, period):
@@ -518,19 +506,19 @@ def _describe_windows(monitor, summary, period):
     attributes, bound = monitor.to_frame()["attribute"].unique(), quantity.bound(monitor.tolerance)
     judged = windows[windows["verdict"] != "open"]
     if not len(judged):
-        when = f" in the last {join_names(map(str, windows['n_batches']))} {_plural(period)}"
+        when = f" in the last {join_names(map(str, windows['n_batches']))} {period}s"
         yield verdict_text("open", quantity, bound, attributes, when), "."
         return
-    window, last = judged.iloc[0], time_text(summary, summary["time"].iloc[-1])
+    window, last = judged.iloc[0], date_text(summary["time"].iloc[-1])
     verdict = window["verdict"]
     when = (
-        f" in the last {_count_batches(window['n_batches'], period)}, from "
-        f"{time_text(summary, window['start'])} to {last}"
+        f" in the last {_count_periods(window['n_batches'], period)}, from "
+        f"{date_text(window['start'])} to {last}"
     )
     falsely = f"A page says so falsely with probability 1 / {2 * monitor.run_length:g} at most"
     if verdict == "contradicted":
         falsely = (
-            f"While the tolerance is kept, about {monitor.run_length:g} {_plural(period)} pass on "
+            f"While the tolerance is kept, about {monitor.run_length:g} {period}s pass on "
             "average until a page says so falsely"
         )
     groups, rates, sizes = zip(*window["extremes"], strict=True)
@@ -541,14 +529,9 @@ def _describe_windows(monitor, summary, period):
     )
 
 
-def _count_batches(n, period):
+def _count_periods(n, period):
     """Number of batches in words, such as "3 months"."""
-    return f"{n} {_plural(period) if n > 1 else period}"
-
-
-def _plural(period):
-    """Name of several batches."""
-    return "batches" if period == "batch" else f"{period}s"
+    return f"{n} {period}s" if n > 1 else f"{n} {period}"
 
 
 def _describe_gap_so_far(monitor, summary):
@@ -558,7 +541,7 @@ def _describe_gap_so_far(monitor, summary):
     rates, late = monitor.to_frame(), ""
     if times := monitor.late_times_:
         n_late = rates[rates["time"].isin(times)].groupby("attribute")["n"].sum().max()
-        days = join_names(time_text(summary, one) for one in times)
+        days = join_names(date_text(one) for one in times)
         late = f", without {n_late:,} samples of {days}, which came late"
     yield (
         f"Observed since the {start}{late}: {quantity.size(*monitor.interval())}, with "
@@ -573,9 +556,9 @@ def _describe_delay(monitor, period):
     if not monitor.windows or monitor.run_length is None:
         return
     gap, delay = _find_quantity(monitor).bound(2.0 * monitor.tolerance), monitor.batches_to_alarm_
-    shown = f"is shown after about {_count_batches(delay or 1, period)}"
+    shown = f"is shown after about {_count_periods(delay or 1, period)}"
     if delay is None:
-        shown = f"is not shown by windows of up to {_count_batches(max(monitor.windows), period)}"
+        shown = f"is not shown by windows of up to {_count_periods(max(monitor.windows), period)}"
     yield (
         f"At this volume a gap of {gap} {shown} in half of all cases, if all groups were equal and "
         "the smallest one changes."
@@ -590,7 +573,7 @@ def _describe_verdict(monitor, summary):
     needed = f"the e-value for the tolerance is {evidence}, of which {threshold} is needed"
     if monitor.verdict_ == "shown":  # perhaps after alarms
         last = alarms["batch"].max() if len(alarms) else 0
-        first = time_text(summary, shown.loc[shown["batch"] > last, "time"].iloc[0])
+        first = date_text(shown.loc[shown["batch"] > last, "time"].iloc[0])
         start = f"last alarm, in {_batch_time_text(summary, last)}," if last else "start"
         when = f"the tolerance is kept, first shown in {first}"
         verdict = f"Shown on average since the {start}{without}: {when}"
@@ -599,12 +582,12 @@ def _describe_verdict(monitor, summary):
         # The alarms since the last certificate are about one excess.
         alarms = alarms[alarms["since"] >= monitor.since_]
         first, last = (_batch_time_text(summary, alarms["batch"].iloc[end]) for end in (0, -1))
-        since = f"most likely since {time_text(summary, monitor.since_)}"
+        since = f"most likely since {date_text(monitor.since_)}"
         again = f". There were {len(alarms)} alarms, the last in {last}" if len(alarms) > 1 else ""
         verdict = f"Contradicted since {first}{without}: the gap exceeds the tolerance, {since}"
         return f"{verdict}{again}", ". Look at the groups' rates below."
     if len(shown):
-        until = time_text(summary, shown["time"].iloc[-1])
+        until = date_text(shown["time"].iloc[-1])
         verdict = f"Not shown any more{without}: it was until {until}, of the mean since the start"
         return verdict, _describe_lapse(monitor, shown["batch"].iloc[-1], needed)
     verdict = f"Not shown yet on average since the start, nor contradicted{without}"
@@ -629,7 +612,7 @@ def _describe_lapse(monitor, batch, needed):
 
 def _batch_time_text(summary, batch):
     """The time of a batch, as text."""
-    return time_text(summary, summary.loc[summary["batch"] == batch, "time"].iloc[0])
+    return date_text(summary.loc[summary["batch"] == batch, "time"].iloc[0])
 
 
 def _find_quantity(monitor):
@@ -646,7 +629,7 @@ def _batch_table(monitor, period):
     for row in summary.itertuples():
         gap, interval = quantity.number(row.gap), quantity.interval(row.low, row.high)
         evidence = number_text(row.evidence_for), number_text(row.evidence_against)
-        cells = (time_text(summary, row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
+        cells = (date_text(row.time), f"{row.n:,}", gap, interval, *evidence, row.verdict)
         rows.append((cells, row.verdict == "contradicted"))
     levels = monitor.evidence_needed_, 1.0 / (1.0 - monitor.confidence_level)
     needed, against = map(number_text, levels)
@@ -665,7 +648,7 @@ def _alarm_table(monitor, period):
     titles = (f"{period.title()} of the alarm", "Decisions until", "Exceeded most likely since")
     rows = []
     for row in alarms.itertuples():
-        times = [time_text(summary, time) for time in (row.time, row.since)]
+        times = [date_text(time) for time in (row.time, row.since)]
         rows.append(((_batch_time_text(summary, row.batch), *times), False))
     yield "Alarms", "", titles, rows
 
@@ -688,7 +671,7 @@ def _rate_table(monitor):
 def _describe_method(monitor, period):
     """Return sentences on how the statements are to be read."""
     error = f"{100 * (1 - monitor.confidence_level):.3g} %"
-    periods = _plural(period)
+    periods = f"{period}s"
     if monitor.run_length is None:
         alarm = (
             f"An alarm is raised at most once. Without a gap above the tolerance in any {period} "
@@ -772,11 +755,12 @@ def _run(options):
         if options.min_published is not None:
             groups = {one.name: one.labels for one in reading.columns if one.role == "group"}
             reading = reading.protect(None, groups)
-        _write(monitor, options, reading, bins)
+        results = monitor_results(monitor, options, reading)
+        _write(monitor, options, reading, bins, results)
     sentences = [reading, *monitor_findings(monitor, options.by, options.min_published)]
     if options.out is not None:
         sentences.append(f"The whole report is in {options.out}.")
-    output_results(options, sentences, json.dumps(monitor_results(monitor, options, reading)))
+    output_results(options, sentences, json.dumps(results))
     if monitor.verdict_ == "shown":
         return 0
     # An alarm stands until a certificate, as the findings state.
@@ -872,13 +856,10 @@ def _resume(options, log, content):
     return monitor
 
 
-def _write(monitor, options, reading, bins):
+def _write(monitor, options, reading, bins, results):
     """Write the page or its figures, then the state, so that an error leaves the earlier state."""
     if options.out is not None and options.out.suffix.lower() == ".json":
-        results = json.dumps(
-            monitor_results(monitor, options, reading), ensure_ascii=False, indent=1
-        )
-        write_text(results, options.out)
+        write_text(json.dumps(results, ensure_ascii=False, indent=1), options.out)
     elif options.out is not None:
         facts = describe_file(options, date=date.today().isoformat())
         about = options.by, facts, reading, options.min_published

@@ -1,10 +1,8 @@
 """Picture of a gap over time on the page of a monitor."""
 
-from html import escape
 from math import isfinite
 
 import numpy as np
-import pandas as pd
 
 _WIDTH, _HEIGHT, _MARGIN = 700.0, 260.0, 62.0
 
@@ -12,12 +10,9 @@ _MAX_DATE_LABELS = 5
 """Number of dates below the picture of a monitor, at most."""
 
 
-def time_text(summary, time):
-    """A time of a batch as text: a date, without its hours where all batches begin at midnight."""
-    if not isinstance(time, pd.Timestamp):
-        return f"{time:g}"
-    is_date = (summary["time"].dt.normalize() == summary["time"]).all()
-    return f"{time:%Y-%m-%d}" if is_date else f"{time:%Y-%m-%d %H:%M}"
+def date_text(time):
+    """The first day of a period as text."""
+    return f"{time:%Y-%m-%d}"
 
 
 _COLORS = {"open": "#0072b2", "shown": "#009e73", "contradicted": "#d55e00"}
@@ -81,7 +76,7 @@ def _date_labels(summary, x):
     n = len(summary)
     for i in np.unique(np.linspace(0, n - 1, min(n, _MAX_DATE_LABELS)).round().astype(int)):
         at, bottom = x(i), _HEIGHT - _MARGIN
-        time = escape(time_text(summary, summary["time"].iloc[i]))
+        time = date_text(summary["time"].iloc[i])
         yield f'<line class="tick" x1="{at}" x2="{at}" y1="{bottom:g}" y2="{bottom + 6:g}"/>'
         yield f'<text x="{at}" y="{bottom + 26:g}" text-anchor="middle">{time}</text>'
 

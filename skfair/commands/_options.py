@@ -167,8 +167,7 @@ def check_column_options(options):
             "twice among --target, --prediction, --probability, --sensitive, --control, --count, "
             "--id, --cluster and --group-probability."
         )
-    if options.count is not None:
-        _check_count_options(options)
+    check_count_options(options)
     if not options.sensitive and not options.group_probability:
         raise ValueError(
             "Groups are compared: name the columns of protected attributes by --sensitive, or of "
@@ -193,18 +192,22 @@ def check_threshold_option(options):
         )
 
 
-def _check_count_options(options):
-    """Raise for options that need samples one by one."""
-    unused = ["--weight"] * (options.weight is not None)
-    unused += ["--id"] * (options.id is not None)
-    unused += ["--cluster"] * (options.cluster is not None)
-    unused += ["--group-probability"] * bool(options.group_probability)
+_UNCOUNTED_ROLES = ("weight", "id", "cluster", "group_probability", "outcome_date", "delay")
+"""Options that need samples one by one."""
+
+
+def check_count_options(options):
+    """Raise for options that need samples one by one, next to --count."""
+    if options.count is None:
+        return
+    task = getattr(options, "task", None)
+    unused = [find_option(name) for name in _UNCOUNTED_ROLES if getattr(options, name, None)]
     unused += ["--missing at_random"] * (options.missing == "at_random")
-    unused += [f"--task {options.task}"] * (options.task not in (None, "classification"))
+    unused += [f"--task {task}"] * (task not in (None, "classification"))
     if unused:
         raise ValueError(
-            f"--count is for classes of samples of equal weight; leave out {join_names(unused)}, "
-            "or pass a file with a row for each sample."
+            "--count is for classes of samples of equal weight, with complete outcomes; leave out "
+            f"{join_names(unused)}, or pass a file with a row for each sample."
         )
 
 

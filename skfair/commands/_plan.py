@@ -56,15 +56,12 @@ def _plan(options):
             f"--smallest-share must be above 0, and at most {1.0 / options.groups:.3g} of "
             f"{options.groups} groups; got {share:g}."
         )
-    plan = {name: getattr(options, name) for name in (*_TEXTS, "expected", "rate", "power")}
+    names = (*_TEXTS, "expected", "rate", "power", "purpose")
+    plan = {name: getattr(options, name) for name in names}
     plan |= {"n_groups": options.groups, "confidence_level": options.confidence}
-    plan |= {"purpose": options.purpose}
     n = required_sample_size(**plan)
-    return (
-        plan
-        | {"required_sample_size": n, "n_samples": ceil(n / share)}
-        | _describe_plan(plan, n, ceil(n / share))
-    )
+    sizes = {"required_sample_size": n, "n_samples": ceil(n / share)}
+    return plan | sizes | _describe_plan(plan, *sizes.values())
 
 
 _TEXTS = {

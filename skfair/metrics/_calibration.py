@@ -178,7 +178,6 @@ def reliability_table(
 
     See Also
     --------
-    skfair.plotting.GroupCalibrationDisplay : The same as a picture.
     expected_calibration_error : The mean distance of both frequencies.
 
     Examples

@@ -245,47 +245,6 @@ def mean_losses(samples, losses, inside):
 
 @regression_docs
 @register_metric("regression")
-def mean_error_difference(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: MatrixLike,
-    method: Comparison = "between_groups",
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    r"""Largest minus smallest mean signed error of a group.
-
-    .. math:: \max_{g, g'} \bigl( E[\hat y - y \mid g] - E[\hat y - y \mid g'] \bigr)
-
-    It is large if predictions are too high on average for one group and too low for another, which
-    mean squared errors do not show.
-
-    Parameters
-    ----------
-    {y_true, y_pred, sensitive_features, method, sample_weight}
-
-    Returns
-    -------
-    difference : float
-        In the unit of the target, 0 is fair; 0 with a single group.
-
-    Raises
-    ------
-    {ValueError}
-
-    Examples
-    --------
-    >>> from skfair.metrics import mean_error_difference
-    >>> group = ["a", "a", "b", "b"]
-    >>> mean_error_difference([1, 2, 3, 4], [2, 3, 2, 3], sensitive_features=group)
-    2.0
-    """
-    means = _group_means(y_true, y_pred, sensitive_features, sample_weight, lambda error: error)
-    return gap([means], method)
-
-
-@regression_docs
-@register_metric("regression")
 def mean_squared_error_difference(
     y_true: ArrayLike,
     y_pred: ArrayLike,

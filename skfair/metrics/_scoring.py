@@ -401,8 +401,8 @@ def get_scorer(scoring: str, *, pos_label: Label | None = None) -> Callable:
     `pos_label` the worst value over the classes, each against the rest, counts. The score of a
     class in a decision is then its score minus the largest of the others, with the threshold 0.
 
-    Regressors are scored by metrics of errors, such as "neg_mean_error_difference", and by metrics
-    of scores, which take the predictions: "neg_mean_score_difference".
+    Regressors are scored by metrics of errors, such as "neg_mean_absolute_error_difference", and
+    by metrics of scores, which take the predictions: "neg_mean_score_difference".
 
     Groups reach a scorer by metadata routing, which must be turned on. If the predict of the
     estimator requests `sensitive_features` too (also inside a pipeline), the scorer passes them

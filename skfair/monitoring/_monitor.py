@@ -681,10 +681,7 @@ class GapMonitor(BaseEstimator):
     def windows_(self) -> pd.DataFrame:
         """One row per window of the last batches, see the class."""
         self._check_updated()
-        rows = [
-            (one.n_batches, one.start, one.gap, one.low, one.high, one.verdict, one.extremes)
-            for one in self._state.rows[-1].statement.windows
-        ]
+        rows = map(vars, self._state.rows[-1].statement.windows)
         frame = state_gaps(self._settings, pd.DataFrame(rows, columns=_WINDOW_COLUMNS))
         return frame.assign(start=restore_times(frame["start"]))
 

@@ -7,8 +7,7 @@ and hatches in grey. matplotlib is imported when something is drawn.
 """
 
 from skfair._names import refuse_unknown_names
-from skfair.plotting._calibration import GroupCalibrationDisplay
-from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay, TradeoffDisplay
+from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay
 from skfair.plotting._groups import (
     GroupRateCurveDisplay,
     GroupRateDisplay,
@@ -17,12 +16,10 @@ from skfair.plotting._groups import (
 
 __all__ = [
     "ClusterCompositionDisplay",
-    "GroupCalibrationDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
     "ScoreDistributionDisplay",
     "ParetoFrontDisplay",
-    "TradeoffDisplay",
 ]
 
 __getattr__ = refuse_unknown_names(__name__)

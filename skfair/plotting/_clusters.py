@@ -1,10 +1,10 @@
-"""Displays of clusterings and of fronts: composition, balance against cost, trade-offs."""
+"""Displays of clusterings and of their fronts: composition, balance against cost."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -233,7 +233,7 @@ class ClusterCompositionDisplay(Display):
         )
 
 
-# Displays of trade-offs: clustering cost against balance, accuracy against gap.
+# Display of trade-offs: clustering cost against balance.
 
 
 _MAX_MARKERS = 25
@@ -369,90 +369,3 @@ class ParetoFrontDisplay(Display):
             zorder=3,
             label=f"selected: {self.metric.replace('_', ' ')} {balance:.3g}, cost {cost:.4g}",
         )
-
-
-@display_docs
-@make_constructor
-class TradeoffDisplay(Display):
-    """Accuracy against the gap between groups, with confidence intervals.
-
-    To compare several models on the same axes, pass ``ax=display.ax_`` to the next plot: colours
-    and markers advance automatically.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Output of :func:`skfair.audit.fairness_front`: columns ``tolerance``, ``accuracy`` and
-        ``gap``, and for intervals the last two with ``_low`` and ``_high``.
-    {name}
-
-    Attributes
-    ----------
-    {ax_, figure_}
-    line_ : matplotlib.lines.Line2D
-        The points, once drawn, by ascending tolerance.
-
-    See Also
-    --------
-    skfair.audit.fairness_front : Fits and evaluates the models.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skfair.plotting import TradeoffDisplay
-    >>> front = pd.DataFrame(
-    ...     {"tolerance": [0.02, 0.1], "accuracy": [0.8, 0.85], "gap": [0.03, 0.11]}
-    ... )
-    >>> TradeoffDisplay(front, name="by hand").plot().ax_.get_ylabel()
-    'accuracy'
-    """
-
-    _gid = "skfair-tradeoff"
-
-    table: pd.DataFrame
-    _: KW_ONLY
-    name: str | None = None
-
-    def plot(self, ax: Any = None, *, bound: float | None = None) -> Self:
-        """Draw the points, with their intervals and tolerances.
-
-        Parameters
-        ----------
-        {ax}
-        bound : float, default=None
-            A gap to mark by a vertical line.
-
-        Returns
-        -------
-        display : TradeoffDisplay
-            This display, with `ax_`, `figure_` and `line_`.
-        """
-        ax = self._use_axes(ax, size=(6.4, 4.2))
-        front = self.table.sort_values("tolerance")
-        # Colours and markers continue after the models that are on the axes.
-        marks = style(self._count_drawn(), "color", "marker")
-        # Confidence intervals of both coordinates, if the front has them.
-        points = front["gap"], front["accuracy"]
-        for column, side in (("gap", "xerr"), ("accuracy", "yerr")):
-            if f"{column}_low" not in front:
-                continue
-            limits = front[[f"{column}_low", f"{column}_high"]].to_numpy().T
-            margins = np.abs(limits - front[column].to_numpy())
-            ax.errorbar(
-                *points, **{side: margins}, fmt="none", ecolor=marks["color"], elinewidth=0.8
-            )
-        (self.line_,) = ax.plot(
-            *points, markersize=6, linewidth=1.0, label=self.name, gid=self._gid, **marks
-        )
-        # Write the tolerance next to each point.
-        for _, row in front[front["tolerance"].notna()].iterrows():
-            point, tolerance = (row["gap"], row["accuracy"]), f"{row['tolerance']:g}"
-            ax.annotate(tolerance, point, (4, 5), textcoords="offset points", color=INK, fontsize=8)
-        if bound is not None:
-            ax.axvline(bound, color=INK, linewidth=0.8, linestyle="--")
-        ax.set(xlabel="gap between groups", ylabel="accuracy")
-        ax.autoscale(axis="x")
-        ax.set_xlim(left=0.0)
-        strip_frame(ax, "top", "right")
-        write_legend(ax)
-        return self

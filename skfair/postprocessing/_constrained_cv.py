@@ -118,6 +118,12 @@ class ConstrainedCV(ConstraintReportMixin, CallbackSupportMixin, MetaEstimatorMi
     class_weight: Any = None
     """Weights of classes; a parameter of classifiers."""
 
+    guarantees_many_classes = False
+    """Whether ``confidence_level`` is for more than two classes, too."""
+
+    max_columns = 1
+    """Columns that ``predict`` of a regressor may return."""
+
     def rule_inputs(
         self, X: MatrixLike, *, sensitive_features: MatrixLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -249,7 +255,8 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     base = estimator._base
     training, rows = _check_training(estimator, X, y, columns | {"groups": groups}, constraints)
     if training.classes is not None:
-        check_multiclass_support(len(training.classes), constraints, estimator.confidence_level)
+        confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
+        check_multiclass_support(len(training.classes), constraints, confidence)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)
@@ -265,6 +272,11 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
     # Score every sample by an estimator that was not fitted to it.
     scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
+    if is_real and scores.shape[1] > estimator.max_columns:
+        raise ValueError(
+            f"A regressor must predict one number for each sample, but {type(base).__name__} "
+            f"predicts {scores.shape[1]}. Pass a 1-D target y."
+        )
     if X_fit is None:
         warn_if_training_data(base, estimator.cv, training.samples.X, training.labels, scores)
     # Samples whose group is missing count by their probability of each group.

@@ -176,7 +176,7 @@ def estimator_scores(estimator, X):
         return np.concatenate(partitions_of(X=X).gather(_partition_scores, estimator))
     is_scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
     if is_regressor(estimator) or not (is_scored or is_classifier(estimator)):
-        return _one_number_per_row(_finite_output(estimator, "predict", X), estimator)
+        return _as_columns(_finite_output(estimator, "predict", X))
     if hasattr(estimator, "decision_function"):
         scores = _finite_output(estimator, "decision_function", X)
         scores = _drop_first_of_two(scores[:, np.newaxis] if scores.ndim == 1 else scores)
@@ -200,15 +200,9 @@ def _partition_scores(partition, estimator):
     return np.empty((0, 1 if n_classes == 2 else n_classes))
 
 
-def _one_number_per_row(predictions, regressor):
-    """Predictions of a regressor, (n_samples, 1); raise for those of several targets."""
-    predictions = predictions.reshape(len(predictions), -1)
-    if predictions.shape[1] != 1:
-        raise ValueError(
-            f"A regressor must predict one number for each sample, but {type(regressor).__name__} "
-            f"predicts {predictions.shape[1]}. Pass a 1-D target y."
-        )
-    return predictions
+def _as_columns(predictions):
+    """Predictions of a regressor, (n_samples, n_targets)."""
+    return predictions.reshape(len(predictions), -1)
 
 
 def softened_log_odds(probabilities):
@@ -620,7 +614,7 @@ def _out_of_bag_scores(forest):
 
 def _out_of_bag_predictions(forest):
     """Predictions of each sample by the trees that have not drawn it, (n_samples, 1)."""
-    predictions = _one_number_per_row(forest.oob_prediction_, forest)
+    predictions = _as_columns(forest.oob_prediction_)
     # scikit-learn predicts 0 for samples that every tree has drawn.
     is_missing = np.ones(len(predictions), dtype=bool)
     for drawn in forest.estimators_samples_:

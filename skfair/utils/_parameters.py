@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
+from inspect import signature
 from numbers import Integral, Real
 from types import UnionType
 from typing import (
@@ -21,7 +22,7 @@ from typing import (
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from skfair.utils._checks import spelling_hint
+from skfair.utils._checks import closest_name_hint, join_names, spelling_hint
 from skfair.utils._sklearn import (
     HasMethods,
     Interval,
@@ -68,11 +69,32 @@ def make_constructor(cls: Class) -> Class:
     is no dataclass afterwards: tools take a dataclass for its fields, so that Dask would name a
     fitted estimator by its parameters alone. Parameters of bases are not inherited.
     """
-    dataclass(eq=False, repr=False, match_args=False)(cls)
+    made: Any = dataclass(eq=False, repr=False, match_args=False)(cls)
     fields = vars(cls)["__dataclass_fields__"]
     for name in {*fields, "__dataclass_fields__", "__dataclass_params__"} & {*vars(cls)}:
         delattr(cls, name)
+    made.__init__ = _explain_unknown_parameters(made.__init__, [*fields])
     return cls
+
+
+def _explain_unknown_parameters(init, known):
+    """A constructor that says which parameters it has, or that fit has, when it gets others."""
+
+    @wraps(init)
+    def __init__(self, *args, **params):
+        try:
+            init(self, *args, **params)
+        except TypeError as error:
+            unknown = next((name for name in params if name not in known), None)
+            if unknown is None:
+                raise
+            in_fit = unknown in signature(getattr(self, "fit", init)).parameters
+            advice = "Pass it to fit." if in_fit else f"Its parameters are {join_names(known, 20)}."
+            hint = "" if in_fit else closest_name_hint(unknown, known)
+            name = type(self).__name__
+            raise TypeError(f"{name} has no parameter {unknown!r}. {advice}{hint}") from error
+
+    return __init__
 
 
 @cache

@@ -83,6 +83,7 @@ def assert_equal(first, second, tolerance=0.0):
 
 
 @pytest.mark.slow
+@settings(max_examples=15)  # of half a second each
 @given(seed=st.integers(0, 10**6))
 def test_reports_of_counts_are_those_of_samples_in_every_bit(seed):
     table, names = draw_table(seed - seed % 10)
@@ -102,6 +103,7 @@ def test_counts_are_suppressed_as_those_of_samples(minimum):
 @pytest.mark.slow
 @given(seed=st.integers(0, 10**6))
 @example(seed=25360)  # a class of 100 samples, where the scale of the limits changes
+@settings(max_examples=15)  # of a quarter of a second each
 def test_scores_of_counts_have_the_areas_and_calibration_of_samples(seed):
     table, names = draw_table(seed - seed % 10)
     rows = audit_rows(table, names, y_score=table["s"])

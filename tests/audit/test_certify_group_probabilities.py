@@ -8,7 +8,7 @@ from skfair.__main__ import main
 from skfair.audit import SensitiveFeatures
 from skfair.constraints import DemographicParity, EqualOpportunity, MinimumRate
 from skfair.statistics import gap_interval
-from tests.audit.doors import certify_model, certify_predictions
+from tests.audit.doors import certify_model, certify_predictions, skip_unexamined_numbers
 
 RNG = np.random.default_rng(0)
 N = 6000
@@ -100,8 +100,9 @@ def test_models_and_their_predictions_have_the_same_certificate():
 
 
 @pytest.mark.slow
-def test_at_most_one_in_twenty_is_certified_on_the_edge():
+def test_at_most_one_in_twenty_is_certified_on_the_edge(monkeypatch):
     """Probabilities are independent of decisions given the group; the gap equals the tolerance."""
+    skip_unexamined_numbers(monkeypatch)
     certified = 0
     for seed in range(200):
         rng = np.random.default_rng(seed)

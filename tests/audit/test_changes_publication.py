@@ -155,16 +155,17 @@ def make_audit(table):
 def list_disclosed(changes, tables, kind):
     """Small counts that follow from the numbers of either file, or from their differences."""
     before, after = tables
-    names = pd.concat(tables)[["a", "b"]].agg(" × ".join, axis=1)
+    names = pd.concat([table["a"] + " × " + table["b"] for table in tables])
     small = {
         name for name, n in names.value_counts().items() if n / (1 + (kind == "same")) < MINIMUM
     }
     is_left_out = "no number here counts" in changes.unpublished
     tables = [before, after] + [after[len(before) :]] * (kind == "longer")
     for number, table in enumerate(tables):
-        is_counted = ~table[["a", "b"]].agg(" × ".join, axis=1).isin(small if is_left_out else ())
+        both = table["a"] + " × " + table["b"]
+        is_counted = ~both.isin(small if is_left_out else ())
         frame = changes.frame[["attribute", "group"]].drop_duplicates()
-        columns = {"a": table["a"], "b": table["b"], "a × b": table["a"] + " × " + table["b"]}
+        columns = {"a": table["a"], "b": table["b"], "a × b": both}
         sizes = [
             int((is_counted & (columns[row.attribute] == row.group)).sum())
             for row in frame.itertuples()

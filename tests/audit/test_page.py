@@ -108,6 +108,12 @@ def _luminance(color):
     return np.dot([0.2126, 0.7152, 0.0722], linear)
 
 
+def test_a_metric_that_is_0_everywhere_has_an_axis():
+    labels, groups = np.resize([0, 1, 1], 60), np.resize(["a", "b"], 60)
+    settings = {"sensitive_features": groups, "metrics": {"nothing": lambda y_true, y_pred: 0.0}}
+    assert "axis from 0 to 1<" in report_predictions(labels, labels, **settings).to_html()
+
+
 def test_contrast(report):
     """Text 4.5 and marks 3 to 1, in light and in dark (WCAG 2.1, 1.4.3 and 1.4.11)."""
     modes = re.findall(r"\.skfair-report\{(--ink[^}]*?)[;}]font|\{(--ink[^}]*)\}", report.to_html())

@@ -185,7 +185,9 @@ def print_answers(table):
     monitor, known = GapMonitor("demographic_parity", 0.1), table[table["sex"].isin(["f", "m"])]
     for month in range(4):
         batch = known[month::4]
-        monitor.update(None, batch["d"], sensitive_features=batch[["sex"]], time=month)
+        monitor.update(
+            None, batch["d"], sensitive_features=batch[["sex"]], time=f"2026-{month + 1:02d}-01"
+        )
     bounds = [DemographicParity(ratio=0.8), MinimumRate("selection_rate", 0.4)]
     answers = [
         *complete.report().findings,
@@ -193,7 +195,7 @@ def print_answers(table):
         *(complete.certify(one) for one in bounds),
         *parts[0].compare(parts[1]).findings,
         complete.subgroups(),
-        *monitor_findings(monitor),
+        *monitor_findings(monitor, "month", None),
     ]
     return "\n".join(map(str, answers))
 

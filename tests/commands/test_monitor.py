@@ -82,7 +82,7 @@ def test_a_file_of_counts_has_the_state_of_its_samples(tmp_path, capsys):
     assert states[0] == states[1]
     with pytest.raises(SystemExit):
         run(tmp_path / "counts.csv", "--target", "y", "--count", "n", "--delay", "90 days")
-    assert "--count is for decisions with complete outcomes" in capsys.readouterr().err
+    assert "--count is for classes of samples of equal weight" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """How constraints are bound to samples: errors, excluded groups and warnings."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -15,6 +17,7 @@ from skfair.constraints import (
     LossParity,
     check_applies_to_numbers,
 )
+from skfair.constraints._constraint import NothingToCompareError, _report_empty_cells
 from skfair.groups import Samples, check_groups
 from skfair.losses import HingeLoss, LogisticLoss
 from skfair.metrics import METRICS
@@ -129,6 +132,13 @@ def test_a_class_without_samples():
     with pytest.warns(UserWarning, match="3 empty"):
         bound = bind(EqualizedOdds(aggregate="sum"), negatives)
     assert bound.value(SCORES) == pytest.approx(1 / 2)
+
+
+def test_the_number_of_too_few_samples_is_said():
+    events = SimpleNamespace(labels=[], empty={("positives", "a"): 1, ("positives", "b"): 0})
+    named = r"too few positives of group 'a' \(1\), positives of group 'b'\. Drop"
+    with pytest.raises(NothingToCompareError, match=named):
+        _report_empty_cells("EqualOpportunity", events, None)
 
 
 def test_long_lists_of_empty_cells_are_cut():

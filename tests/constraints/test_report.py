@@ -127,3 +127,17 @@ def test_groups_of_each_attribute_are_called_by_its_name():
     assert (
         pd.DataFrame(ConstraintSystem((bound,)).report_columns(SCORES))["group"].tolist() == names
     )
+
+
+@pytest.mark.filterwarnings("ignore:.*min_group_size")
+def test_groups_that_are_not_compared_come_last_in_order():
+    groups = check_groups(["a", "a", "a", "z", "z", "z", "d", "c", "c"], 9)
+    scores = np.array([1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0])
+    samples = Samples(np.resize([1.0, -1.0], 9), groups, np.ones(9), min_group_size=3)
+    bound = DemographicParity().bind(samples, Sigmoid(), LogisticLoss(), 0.1)
+    report = pd.DataFrame(ConstraintSystem((bound,)).report_columns(scores))
+    assert report["group"].tolist() == ["a", "z", "c", "d"]
+    assert report["estimate"].tolist() == pytest.approx([1 / 3, 1.0, 0.0, 1.0])
+    assert report["n"].tolist() == [3, 3, 2, 1]
+    assert report["gap"].tolist()[:2] == pytest.approx([2 / 3] * 2)
+    assert report["gap"].isna().tolist() == [False, False, True, True]

@@ -18,7 +18,13 @@ from skfair.constraints import (
 )
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting import _counting, _linear
-from skfair.fitting._enforce import STRATEGIES, enforce, fit_corrections, tighten_tolerances
+from skfair.fitting._enforce import (
+    STRATEGIES,
+    enforce,
+    fit_corrections,
+    fit_from_starts,
+    tighten_tolerances,
+)
 from skfair.fitting._fitter import (
     Fitter,
     _LineSearch,
@@ -224,6 +230,16 @@ def test_smooth_rates_suffice_where_they_are_the_metric():
     assert best.keeps_bound
     assert fitter.constraint[0].value(best.scores) == pytest.approx(0.01, abs=1e-6)
     assert best.result.status == "optimal"
+
+
+def test_a_fit_that_other_starts_reach_is_no_local_one():
+    fitter = make_fitter(*draw(2, n_samples=200), [LossParity(tolerance=0.01)])
+    first = fitter.fit_smooth()
+    same = fit_from_starts(fitter, first)
+    assert same.scores is first.scores and not same.is_local
+    worse = first._replace(result=replace(first.result, fun=first.result.fun + 0.1))
+    better = fit_from_starts(fitter, worse)
+    assert better.is_local and better.result.fun == pytest.approx(first.result.fun)
 
 
 @pytest.mark.parametrize("solver", [SQP(), SQP(tol=1e-3), GDA(max_iter=2000)])

@@ -6,6 +6,7 @@ from numpy.polynomial.polynomial import polyvander2d
 
 from skfair.classification import ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, EqualOpportunity, ErrorRateParity, MinimumRate
+from skfair.fitting._guarantee import _Refits
 from skfair.fitting._leave_one_out import LeaveOneOut
 from skfair.fitting._planes import (
     _ALONG,
@@ -123,6 +124,16 @@ def test_the_middle_of_the_grid_is_the_plain_fit():
     parameters, moved = planes[-1].point(len(_BY_GRID) // 2)
     np.testing.assert_allclose(parameters, plain.parameters)
     np.testing.assert_allclose(moved, scores)
+
+
+@pytest.mark.parametrize("tolerance, is_moved", [(0.15, True), (0.25, False)])
+def test_a_plain_fit_that_is_fair_in_training_is_moved_until_it_is_certain(tolerance, is_moved):
+    fitter, leave_out, _ = make_planes(DemographicParity(tolerance=tolerance), 600)
+    refits = _Refits(fitter.constraint, lambda rows: None, None, fitter, leave_out)
+    points = refits.search_planes(0.9, 0.95)
+    assert leave_out.plain.candidate.keeps_bound
+    assert (points[0].candidate is not leave_out.plain.candidate) == is_moved
+    assert max(point.probability for point in points) >= 0.9
 
 
 @pytest.mark.slow

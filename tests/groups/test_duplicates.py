@@ -64,6 +64,12 @@ def test_unique_rows_weigh_as_their_duplicates(kind, weights):
     assert dict(zip(rows, totals.tolist(), strict=True)) == expected
 
 
+def test_columns_of_any_type_are_merged():
+    n_rows = {kind: len(merge_duplicate_rows(groups, None)[0]) for kind, groups in GROUPS.items()}
+    others = {"booleans": 2, "table": 6, "array of two": 6, "many": 300}
+    assert n_rows == dict.fromkeys(GROUPS, 3) | others
+
+
 def test_any_number_of_threads_gives_the_same_bits():
     def report():
         return group_report(TRUTH, DECIDED, sensitive_features=NAMES, sample_weight=REALS)

@@ -143,6 +143,12 @@ def test_quantiles_are_exceeded_by_their_level(inside, weights, values):
             assert share[group_values >= quantile].sum() >= level - share.max() / 2 - 1e-9
 
 
+def test_quantiles_are_between_the_middles_of_weights():
+    events = Events.disjoint(np.zeros(3, dtype=int), 1, np.array([2.0, 1.0, 1.0]))
+    quantiles = events.upper_quantiles(0, np.array([5.0, 9.0, 1.0]), [1 / 8, 1 / 2, 7 / 8, 5 / 16])
+    assert quantiles.tolist() == [9.0, 5.0, 1.0, 7.0]
+
+
 @given(values)
 def test_quantiles_of_equal_and_of_nearly_equal_weights_agree(values):
     weights, levels = np.ones(len(values)), np.linspace(0.0, 1.0, 7)

@@ -13,7 +13,7 @@ from skfair.metrics import RATES, group_report, make_scorer
 from skfair.metrics._top_k import select_top
 from skfair.statistics._estimates import pairwise_contrasts
 from skfair.statistics._gaps import interval_of_largest_contrast as interval_of
-from skfair.statistics._group_estimates import FixedTotalRates
+from skfair.statistics._group_estimates import FixedTotalRates, _counts_near_mode
 
 SCORES = np.array([9, 8, 7, 7, 7, 7, 3, 2, 1, 0.0])
 TRUE = np.array([1, 0, 1, 0, 1, 0, 1, 0, 0, 0])
@@ -34,6 +34,15 @@ def test_ties_share_the_places_that_are_left():
     assert report["recall"].tolist() == pytest.approx([1 / 2, 1 / 2, 2 / 4])
     assert report.attrs["ties"] == "4 samples tie at the cut and share 2 places"
     assert report_of(6).attrs["ties"] == ""
+
+
+def test_a_part_of_one_sample_has_a_rate():
+    """Of four places two are shared by four samples, one of which is all of its group."""
+    groups = np.where(np.arange(10) == 4, "c", GROUP)
+    report = group_report(
+        TRUE, None, y_score=SCORES, k=4, sensitive_features=groups, metrics=["precision"]
+    )
+    assert report["precision"]["c"] == 1.0
 
 
 @given(
@@ -96,6 +105,14 @@ def test_limits_are_those_of_the_noncentral_hypergeometric_distribution():
         at = np.interp(limit * size, means, np.log(odds[::40]))
         masses = stats.nchypergeom_fisher(n, size, chosen, np.exp(at)).pmf(support)
         assert tail(masses).sum() == pytest.approx(1 - level, rel=0.01)
+
+
+@pytest.mark.parametrize("log_odds", [-1.0, 0.0, 0.5, 2.0])
+def test_masses_are_computed_around_the_mode(log_odds):
+    size, chosen, rest = 40_000, 30_000, 50_000
+    counts = _counts_near_mode(0, chosen, size, chosen, rest, log_odds)
+    distribution = stats.nchypergeom_fisher(size + chosen + rest, size, chosen, np.exp(log_odds))
+    assert counts.mean() == pytest.approx(distribution.mean(), abs=2.0)
 
 
 def test_two_groups_are_one_number():

@@ -125,7 +125,7 @@ def test_a_monitor_that_is_stored_after_each_batch_goes_on_equally(seed, how):
 @pytest.mark.slow
 def test_skops_stores_a_monitor():
     skops = pytest.importorskip("skops.io")
-    monitor = make_monitor((0.3, 0.2, 0.4), n_batches=2)
+    monitor = make_monitor((0.3, 0.2), n_batches=2)
     stored = skops.dumps(monitor)
     restored = skops.loads(stored, trusted=skops.get_untrusted_types(data=stored))
     assert same(monitor, restored)

@@ -6,6 +6,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import beta
 
+from skfair.audit._reading import UNREAD
 from skfair.commands._monitor import monitor_findings, render_monitor
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
 from skfair.metrics import Rate
@@ -120,7 +121,7 @@ def read_streams(rates, per_month, n_streams):
 @pytest.mark.slow
 def test_a_gap_that_appears_is_found_and_certificates_lapse():
     rates = [(0.35 if month < 12 else 0.15, 0.37) for month in range(24)]
-    verdicts = np.array([one.verdict_ for one in read_streams(rates, 165, 60)]).reshape(60, 24)
+    verdicts = np.array([one.verdict_ for one in read_streams(rates, 165, 30)]).reshape(30, 24)
     assert not (verdicts[:, :12] == "contradicted").any()
     has_alarm = np.maximum.accumulate(verdicts[:, 12:] == "contradicted", axis=1)
     shares = has_alarm.mean(axis=0)[[2, 5, 11]]
@@ -231,14 +232,14 @@ def test_means_that_are_no_shares_have_their_own_unit():
     rng = np.random.default_rng(0)
     monitor = GapMonitor("loss_parity", 0.5, value_range=(0.0, 20.0))
     labels, y = rng.choice(["a", "b"], 600), rng.integers(2, size=600)
-    monitor.update(y, rng.normal(size=600), sensitive_features=labels, time=1)
-    page = render_monitor(monitor, "Losses", "month")
-    text = " ".join(monitor_findings(monitor, "month"))
+    monitor.update(y, rng.normal(size=600), sensitive_features=labels, time="2026-01-01")
+    page = render_monitor(monitor, "Losses", "month", {}, UNREAD, None)
+    text = " ".join(monitor_findings(monitor, "month", None))
     assert "percentage points" not in page + text and "Gap, units of the mean loss" in page
     assert "the tolerance is 0.5 units of the mean loss" in text
     cost = GapMonitor(RateParity(Rate("cost", {"fp": 1, "fn": 5})), 0.5)
-    cost.update(y, rng.integers(2, size=600), sensitive_features=labels, time=1)
-    assert "0.5 units of cost per sample" in " ".join(monitor_findings(cost, "month"))
+    cost.update(y, rng.integers(2, size=600), sensitive_features=labels, time="2026-01-01")
+    assert "0.5 units of cost per sample" in " ".join(monitor_findings(cost, "month", None))
 
 
 def test_a_gap_in_every_month_is_not_hidden_by_numbers_that_follow_the_season():

@@ -117,7 +117,10 @@ def make_program(constraint, seed, tolerance, n_groups, n_samples=300):
 def test_the_dual_solves_the_linear_program(constraint, seed, n_groups):
     program, joint, sizes = make_program(constraint, seed, 0.02, n_groups)
     gains = joint[:, 1].sum(axis=1) - joint[:, 0].sum(axis=1)
-    margins = program.margins(program.solve(1.0))
+    multipliers = program.solve(1.0)
+    margins = program.margins(multipliers)
+    scores = program.problem.model.scores(program.parameters(multipliers))
+    np.testing.assert_array_equal(scores > 0, margins > 0)
     # The same program as differences of rates of all pairs of groups, in one block or two.
     if isinstance(constraint, DemographicParity):
         blocks = [joint.sum(axis=1) / sizes.sum(axis=0)]

@@ -170,6 +170,11 @@ def test_balance_limit_of_two_groups_is_the_exact_one():
     assert limits == pytest.approx((2 / 3, share / (1 - share), 1.0))
 
 
+def test_a_cluster_without_two_groups_has_no_balance():
+    limits = balance_limit([0, 0, 0, 1], sensitive_features=["a", "b", "c", "c"])
+    assert limits == (0.0, 0.0, 1.0)
+
+
 @pytest.mark.slow
 def test_weighted_balance_limits_hold():
     """Shares of 2 to 3 in the least balanced cluster, design effect 2, weights of mean 100."""

@@ -1,0 +1,214 @@
+"""Prediction sets: coverage of groups by one threshold, known groups and models of the group."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from skfair.conformal import ConformalClassifier, ConformalRegressor
+from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.postprocessing._coverage import Calibration, IntervalSets
+
+KNOWN = {"group_estimator": "sensitive_features"}
+NOISE = {"a": 1.0, "b": 2.0, "c": 2.0}
+
+
+def draw(n, seed=0, groups="ab", shift=2.0):
+    """Features that tell groups apart, and a target whose noise depends on the group."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice([*groups], n)
+    X = rng.normal(size=(n, 2))
+    X[:, 0] += shift * (group == "b")
+    noise = pd.Series(NOISE)[group].to_numpy()
+    return X, X.sum(axis=1) + noise * rng.normal(size=n), group
+
+
+class Identity(RegressorMixin, BaseEstimator):
+    """A regressor that predicts columns of X."""
+
+    def __init__(self, columns=0):
+        self.columns = columns
+
+    def fit(self, X, y):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return X[:, self.columns]
+
+
+def freeze_column(X, columns=0):
+    return FrozenEstimator(Identity(columns).fit(X, None))
+
+
+def coverage(model, X, y, group, **passed):
+    low, high = model.predict_interval(X, **passed).T
+    covered = (low <= y) & (y <= high)
+    return np.array([covered[group == name].mean() for name in np.unique(group)])
+
+
+def test_known_groups_get_the_order_statistic_of_their_scores():
+    X, y, group = draw(300)
+    model = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
+    for name in "ab":
+        scores = np.sort(np.abs(y - X[:, 0])[group == name])
+        rank = int(np.ceil((len(scores) + 1) * 0.9))
+        intervals = model.predict_interval(X[:2], sensitive_features=[name, name])
+        np.testing.assert_allclose(np.diff(intervals)[:, 0] / 2, scores[rank - 1])
+    np.testing.assert_array_equal(model.predict(X), X[:, 0])
+
+
+def test_a_confidence_takes_the_rank_of_the_binomial_distribution():
+    X, y, group = draw(600)
+    model = ConformalRegressor(freeze_column(X), confidence_level=0.95, **KNOWN)
+    model.fit(X, y, sensitive_features=group)
+    for name in "ab":
+        scores = np.sort(np.abs(y - X[:, 0])[group == name])
+        half = np.diff(model.predict_interval(X[:1], sensitive_features=[name]))[0, 0] / 2
+        rank = np.flatnonzero(np.isclose(scores, half))[0] + 1
+        # The coverage of this order statistic exceeds the level with the probability.
+        assert stats.binom.cdf(rank - 1, len(scores), 0.9) >= 0.95**0.5
+        assert stats.binom.cdf(rank - 2, len(scores), 0.9) < 0.95**0.5
+
+
+def test_sets_without_the_group_cover_held_out_samples_of_each():
+    X, y, group = draw(12_000)
+    train, test = np.split(np.arange(12_000), 2)
+    plain = ConformalRegressor(freeze_column(X))
+    with pytest.warns(MissingSensitiveFeaturesWarning):
+        plain.fit(X[train], y[train])
+    assert np.ptp(coverage(plain, X[test], y[test], group[test])) > 0.1
+    blind = ConformalRegressor(freeze_column(X)).fit(
+        X[train], y[train], sensitive_features=group[train]
+    )
+    np.testing.assert_allclose(coverage(blind, X[test], y[test], group[test]), 0.9, atol=0.015)
+    np.testing.assert_allclose(blind.coverage_report_["coverage"], 0.9, atol=0.01)
+
+
+def test_equal_groups_get_one_threshold():
+    X, _, group = draw(1000)
+    y = X.sum(axis=1) + np.random.default_rng(1).normal(size=1000)
+    model = ConformalRegressor(LinearRegression()).fit(X, y, sensitive_features=group)
+    assert not model.rule_coef_.any()
+    scores = np.unique(np.round(np.diff(model.predict_interval(X)), 12))
+    assert len(scores) == 1
+
+
+def test_groups_that_X_does_not_show_are_named_and_sets_stay_small():
+    X, y, group = draw(1500, groups="ac", shift=0.0)
+    with pytest.warns(UserWarning, match="X tells too little about groups 'c'"):
+        model = ConformalRegressor(freeze_column(X)).fit(X, y, sensitive_features=group)
+    known = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
+    sizes = [(one.coverage_report_["mean_size"]).mean() for one in (model, known)]
+    assert sizes[0] < 1.5 * sizes[1]
+
+
+def test_a_small_group_is_named_and_gets_the_pooled_threshold():
+    X, y, group = draw(1000)
+    group = np.append(["few"] * 5, group[5:])
+    with pytest.warns(UserWarning, match="Groups 'few' have too few samples"):
+        model = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
+    assert model.rule_coef_[0, model.groups_.labels[:, 0].tolist().index("few")] == 0.0
+    assert np.isfinite(model.predict_interval(X[:1], sensitive_features=["few"])).all()
+
+
+def test_too_few_samples_give_intervals_without_end():
+    X, y, group = draw(60)
+    with pytest.warns(UserWarning, match="infinite where all samples are too few"):
+        model = ConformalRegressor(freeze_column(X), 0.99).fit(X, y, sensitive_features=group)
+    assert np.isinf(model.predict_interval(X[:2])).all()
+
+
+def test_overlapping_groups_are_all_covered():
+    X, y, group = draw(6000)
+    columns = sparse.csr_array(np.column_stack((group == "b", X[:, 1] > 0.5, X[:, 1] < 0.8)))
+    model = ConformalRegressor(freeze_column(X, [0])).fit(X, y, sensitive_features=columns)
+    np.testing.assert_allclose(model.coverage_report_["coverage"], 0.9, atol=0.015)
+
+
+def test_each_class_of_each_group_is_covered():
+    X, y, group = draw(6000)
+    labels = np.array(["high", "low"])[(y < 0.5).astype(int)]
+    model = ConformalClassifier(LogisticRegression(), per_class=True)
+    report = model.fit(X, labels, sensitive_features=group).coverage_report_
+    assert report[["class", "group"]].to_numpy().tolist() == [
+        ["high", "a"],
+        ["high", "b"],
+        ["low", "a"],
+        ["low", "b"],
+    ]
+    np.testing.assert_allclose(report["coverage"], 0.9, atol=0.015)
+    assert model.predict_set(X[:3]).dtype == bool
+    assert (model.predict(X) == labels).mean() > 0.7
+
+
+def test_sets_of_several_classes_have_the_columns_of_classes():
+    X, y, group = draw(3000)
+    labels = np.digitize(y, [0.0, 2.0])
+    model = ConformalClassifier(LogisticRegression(), confidence_level=0.9)
+    sets = model.fit(X, labels, sensitive_features=group).predict_set(X)
+    covered = sets[np.arange(3000), labels]
+    assert min(covered[group == name].mean() for name in "ab") > 0.9
+
+
+def test_spreads_and_quantiles_follow_the_noise():
+    X, y, group = draw(2000)
+    X = np.column_stack((X, X[:, 0] - 1.0, X[:, 0] + 3.0))
+    quantiles = ConformalRegressor(freeze_column(X, [2, 3])).fit(X, y, sensitive_features=group)
+    low, high = quantiles.predict_interval(X).T
+    np.testing.assert_allclose((low + high) / 2, quantiles.predict(X))
+    spread = ConformalRegressor(freeze_column(X), spread_estimator=LinearRegression())
+    widths = np.diff(spread.fit(X, y, sensitive_features=group).predict_interval(X))
+    assert widths[group == "b"].mean() > 1.3 * widths[group == "a"].mean()
+    np.testing.assert_allclose(spread.coverage_report_["coverage"], 0.9, atol=0.02)
+
+
+def test_intervals_have_the_unit_of_the_target_and_survive_pickle():
+    X, y, group = draw(1000)
+    model = ConformalRegressor(LinearRegression()).fit(X, y, sensitive_features=group)
+    scaled = ConformalRegressor(LinearRegression()).fit(X, 1e6 * y, sensitive_features=group)
+    expected = model.predict_interval(X)
+    np.testing.assert_allclose(scaled.predict_interval(X), 1e6 * expected, rtol=1e-6)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_interval(X), expected)
+
+
+def test_missing_groups_count_by_their_probability():
+    X, y, group = draw(3000)
+    labels = (y > 0.5).astype(int)
+    partly = np.where(np.arange(3000) % 3 == 0, None, group.astype(object))
+    model = ConformalClassifier(LogisticRegression(), missing="at_random")
+    report = model.fit(X, labels, sensitive_features=partly).coverage_report_
+    np.testing.assert_allclose(report["coverage"], 0.9, atol=0.02)
+    with pytest.raises(ValueError, match="confidence_level"):
+        model.set_params(confidence_level=0.9).fit(X, labels, sensitive_features=partly)
+
+
+def test_samples_that_belong_together_count_as_one():
+    scores, units = np.arange(200.0), np.arange(200) // 2
+    everyone, point = np.ones((200, 2)), np.zeros(200)
+    sets = IntervalSets(point, point, point + 1.0)
+    single = Calibration(scores, sets, everyone, np.arange(200), 0.9, 0.95)
+    pairs = single._replace(units=units)
+    assert pairs.sizes.tolist() == [100.0, 100.0]
+    assert (pairs.levels > single.levels).all()
+
+
+@pytest.mark.parametrize(
+    "estimator, settings, message",
+    [
+        (LinearRegression(), {"coverage": 1.0}, "coverage"),
+        (LogisticRegression(), {}, "pass a classifier to ConformalClassifier"),
+        (Identity([0, 1, 1]), {}, "must predict one number"),
+    ],
+)
+def test_what_cannot_be_covered_is_refused(estimator, settings, message):
+    X, y, group = draw(60)
+    with pytest.raises(ValueError, match=message), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ConformalRegressor(estimator, **settings).fit(X, y, sensitive_features=group)
