@@ -137,7 +137,7 @@ def _search_best(name, interval, seed):
     columns, tolerance = np.column_stack((X, np.ones(len(X)))), SETTINGS[interval]
     rng = np.random.default_rng(seed)
 
-    def penalized(coef):
+    def penalized_loss(coef):
         scores = columns @ coef
         return _mean_loss(scores, y) + EXCESS_COST * max(
             0.0, _distance(scores, groups, interval) - tolerance
@@ -146,8 +146,8 @@ def _search_best(name, interval, seed):
     starts = list(_fit_starts(X, y, groups, interval))
     scale = np.abs(starts[0])
     starts += list(rng.normal(size=(N_RANDOM, len(scale))) * scale)
-    starts = sorted(starts, key=penalized)[:N_POLISHED]
-    ends = [_search_locally(penalized, start, rng) for start in starts]
+    starts = sorted(starts, key=penalized_loss)[:N_POLISHED]
+    ends = [_search_locally(penalized_loss, start, rng) for start in starts]
     kept = [
         _mean_loss(columns @ coef, y)
         for coef in ends

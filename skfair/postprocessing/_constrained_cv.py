@@ -35,8 +35,8 @@ from skfair.postprocessing._events import (
     EventFeatures,
     EventModel,
     RuleRequest,
-    check_interval_sizes,
     check_multiclass_support,
+    check_ranked_sizes,
     check_training_without_features,
     fill_groups_by_class,
     find_events,
@@ -259,7 +259,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
         confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
         check_multiclass_support(len(training.classes), constraints, confidence)
     if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
-        check_interval_sizes(training.samples, constraints, estimator.tolerance)
+        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)

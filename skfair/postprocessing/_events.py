@@ -16,7 +16,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.constraints._constraint import bind_all
-from skfair.constraints._partial import PartialParity
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
@@ -235,12 +234,12 @@ def check_multiclass_support(n_classes, constraints, confidence):
         )
 
 
-def check_interval_sizes(samples, constraints, tolerance):
+def check_ranked_sizes(samples, constraints, tolerance):
     """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of small groups, which the fit warns of
         for constraint in constraints:
-            if isinstance(constraint, PartialParity):
+            if hasattr(constraint, "interval"):
                 constraint.bind(samples, None, None, tolerance)
 
 
