@@ -202,7 +202,7 @@ class PartialParityPostprocessor(
     References
     ----------
     {paper}
-       (The criteria; its classifiers are trained under them.)
+       (The criteria, under which the paper trains classifiers.)
 
     Examples
     --------

@@ -284,7 +284,7 @@ def rows_at_percentiles(ranked, tolerances, positions, width, convex_means):
 
 
 def rows_at_threshold(ranked, tolerances, threshold, width, convex_means):
-    """Rows of one case of (21) of [1]_: inside their intervals shares differ by the tolerance.
+    """Rows of one case of (21) of [1]_: a bound on differences of shares inside intervals.
 
     Cut off at its interval, a share differs from the others by the tolerance at most in three
     cases: all lie between a free level and that level plus the tolerance, or all below the

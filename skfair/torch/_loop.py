@@ -577,7 +577,7 @@ class ConstrainedObjective:
 
     Learning rate, momentum and schedule are those of the optimiser; ``torch.optim.SGD`` with the
     step length of the solver takes the steps of the paper. Values are those of one mini-batch,
-    where the papers draw independent ones for the factors of a product.
+    where SSL-ALM draws two, one for each factor of a product.
 
     Parameters
     ----------

@@ -56,8 +56,19 @@ def test_a_curve_is_computed_once(monkeypatch):
 @pytest.mark.usefixtures("problem")
 def test_the_step_of_the_direct_method_is_the_best_of_all_candidates():
     chosen = idca_convergence._select_candidate("(21)", "a9a", 100)
-    ends = {
-        method: idca_convergence._load_or_solve(method, "(21)", "a9a", 100)[-1].objective
-        for method in CANDIDATES
-    }
+    ends = {}
+    for method, epsilon in CANDIDATES.items():
+        curve = idca_convergence._load_or_solve(method, "(21)", "a9a", 100)
+        tolerances = [epsilon(t) if callable(epsilon) else epsilon for t, *_ in curve]
+        ends[method] = min(
+            step.objective
+            for step, tolerance in zip(curve, tolerances, strict=True)
+            if step.infeasibility <= tolerance
+        )
     assert len(ends) == 8 and ends[chosen] == min(ends.values()) < max(ends.values())
+
+
+def test_an_infeasible_iterate_is_no_output():
+    curve = [Step(0, 0.7, 0.0), Step(1, 0.6, 1e-4), Step(2, 0.1, 0.3)]
+    assert idca_convergence._best_objective("SSG, epsilon 0.001", curve) == 0.6
+    assert idca_convergence._best_objective("SSG, epsilon 2 / (t + 1)", curve) == 0.1

@@ -23,11 +23,14 @@ from benchmarks.papers.partial_fairness.cases import (
 from benchmarks.papers.partial_fairness.compiled_idca import (
     _excesses,
     descend,
+    descend_at_threshold,
     scores_of,
     solve_idca,
 )
 from benchmarks.papers.partial_fairness.tables import FRONT, _violation
 from benchmarks.runner import BENCHMARKS
+from skfair import metrics
+from skfair.classification import PartialParityClassifier
 
 LEVELS = np.linspace(0.2, 0.6, 5)
 
@@ -139,6 +142,33 @@ def test_the_penalty_weight_of_descent_reduces_the_gap():
     )
     assert light.accuracy > 0.75
     assert heavy.fairness > light.fairness
+
+
+@pytest.mark.parametrize("criterion, tolerance", [("statistical", 0.1), ("demographic", 0.05)])
+def test_fits_at_tolerances_solve_the_regularised_problem(criterion, tolerance):
+    """Values of (111) and (112): a fit at a tolerance against the paper's (114) and (119)."""
+    part, weight = rows(), 0.3
+    interval, target = (0.2, 0.6), np.where(part.y, 1.0, -1.0)
+    metric = getattr(metrics, f"partial_{criterion}_parity_difference")
+
+    def value(scores):
+        gap = metric(scores, sensitive_features=part.groups, interval=interval)
+        return np.logaddexp(0, -target * scores).mean() + weight * gap
+
+    model = PartialParityClassifier(
+        f"partial_{criterion}_parity",
+        interval=interval,
+        tolerance=tolerance,
+        group_interactions=True,
+    ).fit(part.X, part.y, sensitive_features=part.groups)
+    fitted = value(model.decision_function(part.X, sensitive_features=part.groups))
+    if criterion == "statistical":
+        coef = descend(part, LEVELS, weight, step=0.01, n_iter=4000)
+    else:
+        coef = descend_at_threshold(part, interval, weight, step=0.01, n_iter=4000)
+    printed = value(scores_of(coef, part))
+    assert fitted < printed - 0.005
+    assert printed < value(1e-9 * part.X[:, [0]].toarray().ravel())
 
 
 # Baselines ----------------------------------------------------------------------------

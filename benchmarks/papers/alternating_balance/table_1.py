@@ -116,7 +116,7 @@ def _runs(fraction):
 
 
 def _measure(name, method, fraction):
-    """Front and seconds of a method, and the weight of the paper's rule."""
+    """Front and seconds of a method, and the largest weight that the paper's rule finds."""
     case = _case(name)
     run = time_call(_methods(case, fraction)[method])
     record = {"CPU s": run.seconds, "front": run.result.tolist()}

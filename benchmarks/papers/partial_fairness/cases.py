@@ -38,6 +38,8 @@ for _name, _source in AS_PRINTED.items():
     INTERVALS[_name], FRACTIONS[_name] = INTERVALS[_source], FRACTIONS[_source]
 PRINTED_NAMES = ("a9a", *AS_PRINTED)
 
+N_PERCENTILES = 10
+
 UNCONSTRAINED = {"a9a": (0.5970, 0.8499), "bank": (0.4366, 0.9015), "law school": (0.5397, 0.9004)}
 
 TABLE_4 = {  # kappa: fairness and accuracy with ten percentiles, the same with twenty
@@ -92,11 +94,30 @@ class Rows(NamedTuple):
         """Select rows."""
         return Rows(self.X[rows], self.y[rows], self.groups[rows])
 
-    def add_cross_terms(self):
-        """Extend X to the columns (x, g, g x) of the paper's linear model."""
-        g = self.groups[:, np.newaxis].astype(np.float64)
+    def add_cross_terms(self, codes=(0.0, 1.0)):
+        """Extend X to the columns (x, g, g x) of the paper's linear model, with g by group."""
+        g = np.take(codes, self.groups)[:, np.newaxis]
         X = sparse.hstack((self.X, sparse.csr_array(g), self.X.multiply(g)), format="csr")
         return self._replace(X=X)
+
+
+class Bounds(NamedTuple):
+    """Percentiles p of the rows of (15), whose shares are between p and p + tau."""
+
+    levels: np.ndarray  # (n_percentiles,)
+    tau: float
+
+
+def raw_bounds(interval, kappa):
+    """Bounds with which the published results agree: kappa, at percentiles up to beta."""
+    return Bounds(np.linspace(*interval, N_PERCENTILES), kappa)
+
+
+def printed_bounds(interval, kappa):
+    """Bounds as printed: kappa (beta - alpha), below beta - kappa (beta - alpha)."""
+    alpha, beta = interval
+    tau = kappa * (beta - alpha)
+    return Bounds(np.linspace(alpha, beta - tau, N_PERCENTILES, endpoint=False), tau)
 
 
 class Case(NamedTuple):
@@ -111,6 +132,11 @@ class Case(NamedTuple):
     def interval(self):
         """Interval of Figure 1."""
         return INTERVALS[self.name]
+
+    @property
+    def printed_codes(self):
+        """The gamma of each group in G.1: 1 of "White", whose labels are the last, 2 of others."""
+        return (2.0, 1.0) if self.name.startswith("law school") else (1.0, 2.0)
 
 
 def case(name, seed):

@@ -60,15 +60,21 @@ def solve_idca(rows, levels, tau, *, epsilon=5e-3, inner_iter=200, max_iter=400)
     return solution
 
 
-def idca_iterates(rows, levels, tau, epsilon, inner_iter):
-    """Yield the solutions of successive convex problems, as in `solve_idca`, without end."""
+def idca_iterates(rows, levels, tau, epsilon, inner_iter, codes=None):
+    """Yield the solutions of successive convex problems, as in `solve_idca`, without end.
+
+    With the `codes` gamma of the groups, (n_groups,), the steps are those in the paper's columns
+    (1, x, gamma, gamma x). Coefficients of group k are A_k u = u_x + gamma_k u_(gamma x) there, so
+    that a step along A' g is one along A A' g here.
+    """
     n_groups, n_features = rows.groups.max() + 1, rows.X.shape[1]
+    metric = np.eye(n_groups) if codes is None else 1.0 + np.outer(codes, codes)
     data = _data(rows)
     unknowns = np.zeros(n_groups * (n_features + 1) + len(levels))
     unknowns[-len(levels) :] = 0.5 - levels - tau / 2  # feasible with coefficients of 0
     for n_passes in count(inner_iter, inner_iter):
         unknowns, objective, infeasibility = _convex_problem(
-            *data, unknowns, levels, tau, epsilon, inner_iter
+            *data, metric, unknowns, levels, tau, epsilon, inner_iter
         )
         coef = unknowns[: -len(levels)].reshape(n_groups, -1)
         thresholds = unknowns[-len(levels) :]
@@ -226,7 +232,19 @@ def _worst_row(excess, lines, levels, tau):
 
 @jit
 def _convex_problem(
-    indptr, indices, data, target, codes, counts, n_features, start, levels, tau, epsilon, n_iter
+    indptr,
+    indices,
+    data,
+    target,
+    codes,
+    counts,
+    n_features,
+    metric,
+    start,
+    levels,
+    tau,
+    epsilon,
+    n_iter,
 ):
     """Algorithm 2 on the convex problem at `start`; the best of the nearly feasible iterates."""
     n_levels, first_theta = len(levels), len(start) - len(levels)
@@ -259,10 +277,14 @@ def _convex_problem(
             gradient -= tangents[g * 2 * n_levels + minus]
             length = worst
         _pull_back(indptr, indices, data, codes, n_features, slopes, gradient)
-        norm = gradient @ gradient
+        # Steps in the columns of the model: those of coefficients are mixed between groups.
+        blocks = gradient[:first_theta].copy().reshape(len(counts), -1)
+        direction = gradient.copy()
+        direction[:first_theta] = (metric @ blocks).ravel()
+        norm = gradient @ direction
         if norm == 0.0:
             break
-        x -= length / norm * gradient
+        x -= length / norm * direction
     scores = _scores(indptr, indices, data, codes, n_features, best)
     excess, _ = _excesses(scores, codes, counts, best[first_theta:])
     infeasibility, _ = _worst_row(excess, excess, levels, tau)

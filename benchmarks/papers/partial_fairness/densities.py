@@ -35,8 +35,9 @@ UNCONSTRAINED = 1.0  # a tolerance that never binds
 def partial_densities(budget):
     """Figures 3-8 on partial fairness: densities of scores by tolerance, drawn.
 
-    Figures 3 to 5 have the fits of partial-tuned on the first split, which are stored and can be
-    resumed. Figures 6 to 8 have fits of the default solver.
+    Figures 3 to 5 have IDCA on the first split, tuned as in partial-tuned, with kappa as printed.
+    The repository keeps none of these fits. They are stored, so a stopped command can be resumed.
+    Figures 6 to 8 have fits of the default solver.
     """
     parity = TOLERANCES["statistical_parity"]
     coefs = tuned_idca.first_split({name: kappas for name, (kappas, _) in parity.items()}, budget)

@@ -24,7 +24,14 @@ from functools import partial
 import numpy as np
 
 from benchmarks import data
-from benchmarks.papers.partial_fairness.cases import NAMES, case, evaluate, fit_as_printed
+from benchmarks.papers.partial_fairness.cases import (
+    N_PERCENTILES,
+    NAMES,
+    case,
+    evaluate,
+    fit_as_printed,
+    raw_bounds,
+)
 from benchmarks.papers.partial_fairness.compiled_idca import solve_idca
 from benchmarks.papers.partial_fairness.idca_convergence import sharp_problem
 from benchmarks.record_tables import store_of
@@ -38,7 +45,6 @@ from skfair.solvers._solver import Iterate, kkt_residual
 from skfair.solvers._sqp import OneSidedRows
 
 KAPPAS = {"a9a": 0.05, "bank": 0.01, "law school": 0.005}
-N_PERCENTILES = 10
 RISK = 0.05  # delta, the probability that the bound is violated
 EPSILON = 5e-3  # of Theorem 6.5, the tolerated infeasibility of the experiments
 CONVEX_PROBLEMS = (0, 1, 2, 5, 10, 20, 50, 100, 200)
@@ -64,7 +70,13 @@ def definition_6_2(budget):
     """The smallest epsilon of Definition 6.2 along runs of IDCA, with the minimum as its point."""
     numbers = tuple(n for n in CONVEX_PROBLEMS if n <= max(1, budget.fraction * 200))
     runs = [
-        Run(name, "IDCA", 0, f"kappa {KAPPAS[name]}, {numbers}", partial(_residuals, name, numbers))
+        Run(
+            name,
+            "IDCA",
+            0,
+            f"kappa {KAPPAS[name]}, {numbers}, (1, x, gamma, gamma x)",
+            partial(_residuals, name, numbers),
+        )
         for name in NAMES
     ]
     stored = load_or_run("partial-definition", runs, budget, store_of(budget))
@@ -87,7 +99,9 @@ def definition_6_2(budget):
 
 def _residuals(name, numbers):
     """Distance, violation, complementarity and stationarity after numbers of convex problems."""
-    problem, start = sharp_problem(name, "statistical_parity", KAPPAS[name])
+    data_set = case(name, 0)
+    bounds = raw_bounds(data_set.interval, KAPPAS[name])
+    problem, start = sharp_problem(data_set, "statistical_parity", bounds)
     one_sided, points = OneSidedRows(problem.lower, problem.upper), {}
 
     def evaluate_point(progress):

@@ -12,20 +12,29 @@ from itertools import islice, product
 import numpy as np
 
 from benchmarks import data
-from benchmarks.papers.partial_fairness.cases import NAMES, TABLE_4, case, evaluate
+from benchmarks.papers.partial_fairness.cases import (
+    NAMES,
+    TABLE_4,
+    case,
+    evaluate,
+    printed_bounds,
+    raw_bounds,
+)
 from benchmarks.papers.partial_fairness.compiled_idca import idca_iterates, scores_of
 from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Report, half_width
 
-STUDY = "partial-tuned"
+STUDY, STUDY_FIGURES = "partial-tuned", "partial-printed"
 INNER_ITER = (150, 200)  # T
 EPSILONS = (5e-4, 1e-3, 2e-3, 5e-3)
 N_SELECTION = 50  # convex problems after which T and epsilon are chosen
 N_PROBLEMS = (100, 150, 200, 250, 300, 350, 400)  # K
 N_SPLITS = 5
-N_PERCENTILES = 10
+TABLES, FIGURES = "kappa of whole groups", "kappa as printed"
+BOUNDS = {TABLES: raw_bounds, FIGURES: printed_bounds}
+"""Bounds of the shares: those with which the published tables agree, and those of (15)."""
 
 
 @smallest(data, MAX_SAMPLES=3000)
@@ -33,8 +42,9 @@ N_PERCENTILES = 10
 def partial_tuned(budget):
     """IDCA with T, epsilon and K chosen on validation rows, as in the paper; takes hours.
 
-    Means over the stored splits are compared with Table 4. --quick has one split of law school at
-    the smallest kappa, with a tenth of the convex problems. Figures 2 to 5 show the first split.
+    Means over the stored splits are compared with Table 4, whose kappa is in units of whole groups.
+    --quick has one split of law school at the smallest kappa, with a tenth of the convex problems.
+    Steps are those in the paper's columns. Figures 2 to 5 show fits with kappa as printed.
     """
     stored = load_or_run(STUDY, _runs(budget.fraction), budget, store_of(budget))
     records = []
@@ -43,7 +53,7 @@ def partial_tuned(budget):
             runs = [
                 run
                 for (problem, method, _), run in stored.items()
-                if (problem, method) == (f"{name} {kappa}", f"fraction {budget.fraction:g}")
+                if (problem, method) == (f"{name} {kappa}", f"{TABLES}, {budget.fraction:g}")
             ]
             if runs:
                 records.append(_summary(name, kappa, printed, runs))
@@ -56,11 +66,11 @@ def _runs(fraction):
         for kappa in TABLE_4[name]:
             if is_quick and (name, kappa) != ("law school", min(TABLE_4["law school"])):
                 continue
-            yield _run(name, kappa, seed, fraction)
+            yield _run(name, kappa, seed, fraction, TABLES)
 
 
 def first_split(kappas, budget):
-    """Coefficients on the first split, with settings chosen as in the paper.
+    """Coefficients on the first split, with kappa as printed and settings chosen as in the paper.
 
     Parameters
     ----------
@@ -75,42 +85,43 @@ def first_split(kappas, budget):
         By data set and tolerance, without those that are not stored and may not be made.
     """
     runs = {
-        (name, kappa): _run(name, kappa, 0, budget.fraction)
+        (name, kappa): _run(name, kappa, 0, budget.fraction, FIGURES)
         for name, values in kappas.items()
         for kappa in values
     }
-    stored = load_or_run(STUDY, runs.values(), budget, store_of(budget))
+    stored = load_or_run(STUDY_FIGURES, runs.values(), budget, store_of(budget))
     return {
         pair: np.array(stored[run.key]["coef"]) for pair, run in runs.items() if run.key in stored
     }
 
 
-def _run(name, kappa, seed, fraction):
+def _run(name, kappa, seed, fraction, reading):
     """A run on one problem and split."""
-    make = partial(_tune, name, kappa, seed, fraction)
-    settings = f"{INNER_ITER} {EPSILONS} {N_SELECTION} {N_PROBLEMS}"
-    return Run(f"{name} {kappa}", f"fraction {fraction:g}", seed, settings, make)
+    make = partial(_tune, name, kappa, seed, fraction, reading)
+    settings = f"{INNER_ITER} {EPSILONS} {N_SELECTION} {N_PROBLEMS} (1, x, gamma, gamma x)"
+    return Run(f"{name} {kappa}", f"{reading}, {fraction:g}", seed, settings, make)
 
 
-def _tune(name, kappa, seed, fraction):
+def _tune(name, kappa, seed, fraction, reading):
     """Settings chosen on the validation rows, with their fairness and accuracy on the test rows."""
     problem = case(name, seed)
-    settings, n_problems, solution = choose(problem, kappa, fraction)
+    bounds = BOUNDS[reading](problem.interval, kappa)
+    settings, n_problems, solution = choose(problem, bounds, fraction)
     point = evaluate(scores_of(solution.coef, problem.test), problem.test, problem.interval)
     record = dict(zip(("T", "epsilon"), settings, strict=True)) | {"K": n_problems}
     record |= point._asdict() | {"infeasibility": solution.infeasibility}
     return record | {"coef": solution.coef.tolist()}
 
 
-def choose(problem, kappa, fraction=1.0):
+def choose(problem, bounds, fraction=1.0):
     """Choose the settings with the highest accuracy on the validation rows.
 
     Parameters
     ----------
     problem : Case
         Problem with validation rows.
-    kappa : float
-        Tolerance, in units of whole groups.
+    bounds : Bounds
+        Bounds of the shares.
     fraction : float, default=1.0
         Factor of the numbers of convex problems.
 
@@ -123,12 +134,11 @@ def choose(problem, kappa, fraction=1.0):
     solution : Solution
         Solution with these settings.
     """
-    levels = np.linspace(*problem.interval, N_PERCENTILES)
     n_selection, *ends = (max(1, round(fraction * n)) for n in (N_SELECTION, *N_PROBLEMS))
 
     def solutions(settings):
         inner_iter, epsilon = settings
-        return idca_iterates(problem.train, levels, kappa, epsilon, inner_iter)
+        return idca_iterates(problem.train, *bounds, epsilon, inner_iter, problem.printed_codes)
 
     def solution(settings, n):
         return next(islice(solutions(settings), n - 1, None))

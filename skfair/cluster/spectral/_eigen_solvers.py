@@ -384,7 +384,8 @@ class DCADMM(BaseEstimator):
         Whether to return an orthonormal basis of :math:`(I - CC')H` in place of the last H.
     tol : float, default=0.0
         Iterations end where both residuals are below it, and the embedding is called converged. 0
-        makes all ``n_iter``. The paper mentions a stopping rule and prints none.
+        makes all ``n_iter``. The runs of the paper's Table 5 end earlier, by a rule that it does
+        not print.
     lagged : bool, default=False
         Whether the penalty follows the primal residual :math:`R_i = M H_i - Y_i` from before the
         updates of iteration i, as Appendix B prints it, or that from after them.

@@ -181,7 +181,7 @@ class IDCA(Solver):
         ``epsilon`` after enough iterations ([1]_, Proposition 6.4).
     cold_start : bool, default=False
         Whether to start from the model's initial parameters, 0 if it is linear, instead of the
-        passed ones. Equal scores are fair, and iterates stay feasible ([1]_, Assumption 6.3E).
+        passed ones. Equal scores are fair, so the start is feasible ([1]_, Assumption 6.3E).
 
     See Also
     --------
@@ -551,7 +551,8 @@ class PLADA(Solver):
     radius : float or None, default=None
         Largest Euclidean norm of the parameters :math:`\theta`, which are the intercept and the
         coefficients of standardised columns in linear models: the compact domain of Assumption 4.
-        Each step ends with a projection onto this ball. None is no bound.
+        Each step ends with a projection onto this ball, which the search of
+        ``enforcement="auto"`` may leave. None is no bound.
 
     Warns
     -----
