@@ -180,6 +180,11 @@ def test_the_plain_fit_is_rough_where_it_is_far_from_the_bound():
     assert 0.0 < near.violation < 0.05 and near.result.residual <= 1e-6
 
 
+def test_fits_start_from_a_plain_fit_of_three_digits():
+    rough = make_fitter(*draw(0), [DemographicParity()]).fit_unconstrained_roughly()
+    assert 1e-6 < rough.result.residual <= 1e-3
+
+
 def test_the_line_to_a_point_is_not_searched_from_there():
     fitter = make_fitter(*draw(0), [DemographicParity()])
     lines = _LineSearch(fitter, fitter.plain_fit)
