@@ -20,7 +20,7 @@ from benchmarks.guarantees.monitoring import monitor_benchmark
 from benchmarks.guarantees.networks import mlp_tolerance
 from benchmarks.guarantees.new_data import new_data
 from benchmarks.guarantees.overfitting import overfitted_forest
-from benchmarks.guarantees.partial_gaps import partial_gaps
+from benchmarks.guarantees.partial_gaps import partial_parity_fits
 from benchmarks.guarantees.plain_gaps import redraws
 from benchmarks.guarantees.rate_ratios import rate_ratios
 from benchmarks.guarantees.recent_months import recent_months
@@ -199,7 +199,7 @@ BENCHMARKS = {
     "partitions": partitions,
     "partitioned-clusters": partitioned_clusters,
     "partitioned-metrics": partitioned_metrics,
-    "partial": partial_gaps,
+    "partial": partial_parity_fits,
     "partial-parity": partial_parity,
     "overfitting": overfitted_forest,
     "partial-bank": partial_bank,

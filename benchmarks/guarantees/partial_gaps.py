@@ -1,13 +1,14 @@
-"""Partial parity fits of 2,000 samples: gap and AUC on new data, with and without a guarantee."""
+"""Partial parity: small fits against the best known, and gaps of larger ones on new data."""
 
 import warnings
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.erm_cases import case
+from benchmarks.erm_cases import Split, case
+from benchmarks.optimum import partial_fits
 from benchmarks.sizes import smallest
-from benchmarks.tables import Check, Report
+from benchmarks.tables import Check, Report, join_reports
 from skfair.classification import PartialParityClassifier
 from skfair.metrics import partial_statistical_parity_difference
 
@@ -17,10 +18,34 @@ SETTINGS = {(0.7, 1.0): 0.05, (0.1, 0.5): 0.05, (0.0, 0.3): 0.2}
 
 LEVELS = (None, 0.8)
 N_TRAIN, FIRST_SEED = 2000, 200
+N_DRAWS = 5
+"""Draws of scores without unfairness, whose gap is the noise of the new data."""
 
 
 @smallest(DATA=("COMPAS",), SETTINGS={(0.0, 0.3): 0.2}, N_TRAIN=600)
-def partial_gaps(budget):
+@smallest(
+    partial_fits,
+    DATA=("generated",),
+    SEEDS=(300,),
+    SETTINGS={(0.1, 0.5): 0.1},
+    N_SAMPLES=300,
+    WIDTHS=(2.0,),
+    PERCENTILES=(5,),
+    N_RANDOM=2,
+    N_POLISHED=2,
+    N_STEPS=20,
+)
+def partial_parity_fits(budget):
+    """PartialParityClassifier: against the best known models, and its gap on new data.
+
+    Cases of 600 samples are compared with models of long multi-starts, which are recorded in
+    benchmarks/papers/recorded. Fits of 2,000 samples are judged on all other samples, by default
+    and with a guarantee.
+    """
+    return join_reports([partial_fits.compare_with_best_known(budget), _partial_gaps(budget)])
+
+
+def _partial_gaps(budget):
     """Gap of partial parity on new data less the tolerance, by default and with a guarantee."""
     records = [
         {"data": name, "interval": str(interval), "confidence_level": level}
@@ -45,22 +70,32 @@ def _outcome(name, seed, interval, level):
     """One fit, and what training and test samples show of it."""
     problem = case(name, seed)
     X, y, groups = (column[:N_TRAIN] for column in problem.train)
+    # New data: all others.
+    others = (column[N_TRAIN:] for column in problem.train)
+    test = Split(*map(np.concatenate, zip(others, problem.test, strict=True)))
     tolerance = SETTINGS[interval]
     model = PartialParityClassifier(interval=interval, tolerance=tolerance, confidence_level=level)
     with warnings.catch_warnings():  # statuses and verdicts are in the table
         warnings.simplefilter("ignore")
         model.fit(X, y, sensitive_features=groups)
-    test = problem.test
     scores, new_scores = model.decision_function(X), model.decision_function(test.X)
     gap, new_gap = (
         partial_statistical_parity_difference(one, sensitive_features=of, interval=interval)
         for one, of in ((scores, groups), (new_scores, test.groups))
     )
+    rng = np.random.default_rng(seed)
+    noise = [
+        partial_statistical_parity_difference(
+            rng.normal(size=len(test.y)), sensitive_features=test.groups, interval=interval
+        )
+        for _ in range(N_DRAWS)
+    ]
     return {
         "kept": model.constraint_violation_ == 0.0,
         "shown": model.verdict_ == "shown",
         "training gap": gap - tolerance,
         "new gap": new_gap - tolerance,
+        "noise": np.mean(noise) - tolerance,
         "training AUC": roc_auc_score(y, scores),
         "new AUC": roc_auc_score(test.y, new_scores),
     }
@@ -71,8 +106,9 @@ def _checks(records):
     plain, guaranteed = (
         [one for one in records if one["confidence_level"] == level] for level in LEVELS
     )
-    gaps = (np.mean([one["new gap"] for one in rows]) for rows in (guaranteed, plain))
+    gaps = [float(np.mean([one["new gap"] for one in rows])) for rows in (guaranteed, plain)]
     return [
         Check("training AUC by default", [one["training AUC"] for one in plain], ">=", 0.55),
-        Check("mean gap on new data, guarantee less default", [np.subtract(*gaps)], "<=", 0.0),
+        Check("mean gap on new data, guarantee less default", [gaps[0] - gaps[1]], "<=", 0.0),
+        Check("mean gap on new data less tolerance, guarantee", [gaps[0]], "<=", 0.0),
     ]

@@ -98,10 +98,9 @@ class PartialParity(Constraint):
             intervals, name = intervals_by_group(interval, groups.names), type(self).__name__
             return RankSums(name, members, events, self.cells, intervals, self.ranks_in_groups)
 
-        # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
-        # rows.
+        # Where ranks are those in whole groups, sizes depend on scores: rows check them again.
         sums = sums_of(large)
-        if not is_vacuous and not self.ranks_in_groups:
+        if not is_vacuous:
             sums.check_sizes()
         uncompared = None if small is None else sums_of(small)
         if uncompared is not None and samples.where is not None:

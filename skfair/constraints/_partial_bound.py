@@ -410,9 +410,20 @@ class RankSums:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
+    def _sizes(self):
+        """Samples of the events in their intervals: at most, if that depends on unknown scores."""
+        sizes = self.cells.counts * self.widths
+        if self.scores is not None or not self.ranks_in_groups:
+            return sizes
+        groups = self.samples.groups
+        of_groups = np.array(
+            [groups.counts[groups.names.index(one)] for _, one in self.cells.labels]
+        )
+        return np.minimum(self.cells.counts, of_groups * self.widths)
+
     def check_sizes(self):
         """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.cells.labels, self.cells.counts * self.widths, strict=True)]
+        sized = [*zip(self.cells.labels, self._sizes(), strict=True)]
         # Empty cells of groups are too small as well, unless held-out data leave them out.
         if self.samples.where is None:
             sized += [(label, 0.0) for label in self.cells.empty]
@@ -423,11 +434,13 @@ class RankSums:
             f"{'' if cell == 'all' else f'{cell} of '}group {group!r} ({size:.0f})"
             for (cell, group), size in small
         ]
+        is_of_scores = self.ranks_in_groups and self.scores is not None
+        other = " rank samples within their class (rank_within='class')," * is_of_scores
         raise ValueError(
             f"Every group needs at least {_MIN_INTERVAL_SAMPLES} samples in the interval, but "
             "there are "
-            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval, or "
-            "merge or leave out small groups (min_group_size)."
+            f"fewer in {len(small)} of {len(sized)}: {join_names(named)}. Widen the interval,"
+            f"{other} or merge or leave out small groups (min_group_size)."
         )
 
     def measure(self, scores):

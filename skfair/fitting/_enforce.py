@@ -277,7 +277,7 @@ def enforce_in_population(fitter, strategy, confidence, train_without=None, clus
 _RANK_FOLD_TOL = 1e-3
 """Tolerance of the solver for fits without a fold under ranks, whose gaps alone are needed."""
 
-_MAX_FOLD_SOLVES = 2
+_MAX_FOLD_SOLVES = 4
 """Problems with rows on ranks that are solved without a fold: the gaps that they leave count."""
 
 _FOLD_TOL = 0.05
@@ -290,8 +290,8 @@ class _FoldFit:
     """Fits of given rows, or of all samples, at several tolerances; each starts at the last.
 
     ``fitter`` is that of all samples, whose scores a fit has. A call with `latest`, a fit of all
-    samples, starts there if there is no last one or it was plain. Nothing starts at other rows
-    where the features were learned: another network has other parameters.
+    samples, starts there if there is no last one. Nothing starts at other rows where the features
+    were learned, as another network has other parameters, nor under ranks.
     """
 
     def __init__(self, fitter, strategy, rows, has_learned_features):
@@ -313,11 +313,8 @@ class _FoldFit:
         """Whether the next fit starts at the latest one of all samples, and not at its last one."""
         if latest is None or self.rows is None or self.has_learned_features:
             return False
-        if self.start is None:
-            return True
-        # A plain fit does not say for which rows on ranks the metric keeps the tolerance.
-        compares_ranks = "ranks" in self.fitter.constraint.metric_inputs
-        return compares_ranks and self.start.is_unconstrained and latest.keeps_bound
+        # Of the many local solutions on ranks that of all samples has seen the fold.
+        return self.start is None and "ranks" not in self.fitter.constraint.metric_inputs
 
     def __call__(self, tolerances, latest=None):
         if self._starts_at_all(latest):

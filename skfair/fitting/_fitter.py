@@ -36,6 +36,12 @@ _ROUGH_RESIDUAL, _CLEAR_VIOLATION = 5e-3, 0.05
 _ROUGH_SOLVER = SQP(tol=1e-3)
 """Solver of plain fits from which others start."""
 
+_SEARCH_MESSAGE = (
+    "The search took a model that no solver has certified, so another one may have a smaller "
+    "objective. A larger tolerance or alpha makes the problem easier."
+)
+"""Message where the limit of iterations is that of a search, and not the user's."""
+
 _MAX_DEVIATION = 2.0
 """Standard deviation of scores beyond which the slope of a smooth decision is lost."""
 
@@ -111,6 +117,8 @@ class Fitter:
             constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
+        if solver is not None and solver.max_iter < self.solver.max_iter:
+            result = replace(result, message=_SEARCH_MESSAGE)
         return self.evaluate(result.x[: problem.n_parameters], result)
 
     @cached_property

@@ -21,8 +21,8 @@ reported comes from such decisions at the tolerance that is returned:
 
 A linear model is fitted to all samples but one by a step of Newton's method, which costs no fit
 (`LeaveOneOut`). Other models, ranks and large clusters need five folds: the fits without each fold
-in turn begin at that of all samples. As folds are slow, the noise of the first fit alone lowers
-their first tolerance.
+in turn begin at that of all samples, except for ranks: of their many local solutions that one has
+seen the fold. As folds are slow, the noise of the first fit alone lowers their first tolerance.
 
 The choice of the tolerance hardly biases its own check. Write e for the error of the training
 data's gap at a fixed model. Each sample is used for a test once and for training otherwise. So, to
@@ -456,7 +456,13 @@ class _Refits:
         # If one fold has all samples of an event, nothing can be learned without it.
         if not all(_all_occur(self.constraint, rows) for rows in training):
             return []
-        return [(rows, self.make_fit(rows), self.constraint.take(rows)) for rows in training]
+        try:
+            return [(rows, self.make_fit(rows), self.constraint.take(rows)) for rows in training]
+        except ValueError as error:
+            raise ValueError(
+                f"confidence_level needs fits to {N_FOLDS - 1} of {N_FOLDS} folds of the samples. "
+                f"{error} Or pass confidence_level=None."
+            ) from error
 
     def evaluate_training(self):
         """The evidence of the first fit, as far as sampling noise alone goes, as `_Evidence`."""

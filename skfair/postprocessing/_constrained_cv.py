@@ -36,6 +36,7 @@ from skfair.postprocessing._events import (
     EventModel,
     RuleRequest,
     check_multiclass_support,
+    check_ranked_sizes,
     check_training_without_features,
     fill_groups_by_class,
     find_events,
@@ -257,6 +258,8 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     if training.classes is not None:
         confidence = None if estimator.guarantees_many_classes else estimator.confidence_level
         check_multiclass_support(len(training.classes), constraints, confidence)
+    if not (training.lacks_groups or training.samples.groups.is_partly_recorded):
+        check_ranked_sizes(training.samples, constraints, estimator.tolerance)
     # Weights of classes count in the loss; rates of groups keep the sample weights.
     weights = loss_weights(estimator.class_weight, training)
     check_held_out(base, estimator.cv, X, X_fit, rows)

@@ -234,6 +234,15 @@ def check_multiclass_support(n_classes, constraints, confidence):
         )
 
 
+def check_ranked_sizes(samples, constraints, tolerance):
+    """Raise, before folds are fitted, if too few samples rank in the interval of a constraint."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of small groups, which the fit warns of
+        for constraint in constraints:
+            if hasattr(constraint, "interval"):
+                constraint.bind(samples, None, None, tolerance)
+
+
 # Probabilities of events, estimated from X, and the features of the final linear model.
 
 

@@ -347,7 +347,11 @@ class Solver(BaseEstimator):
             f"residual {residual:.2g} (tol={self.tol:g})."
         )
         if status != "optimal":
-            message += f" {self.advice}"
+            # Where no step was better, or a callback stopped the solver, more would be no remedy.
+            advice = (
+                self.advice if n_iter >= self.max_iter else self.advice.replace("max_iter or ", "")
+            )
+            message += f" {advice}"
         answer = evaluation.x, evaluation.fun, evaluation.violation, evaluation
         return Result(*answer, residual, multipliers, n_iter, status, message)
 

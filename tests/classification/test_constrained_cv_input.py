@@ -26,7 +26,12 @@ from skfair.classification import (
     ConstrainedERMClassifier,
     PartialParityPostprocessor,
 )
-from skfair.constraints import DemographicParity, EqualOpportunity
+from skfair.constraints import (
+    DemographicParity,
+    EqualOpportunity,
+    PartialEqualizedOdds,
+    PartialStatisticalParity,
+)
 from skfair.exceptions import MissingSensitiveFeaturesWarning
 from skfair.metrics import demographic_parity_difference, get_scorer
 from tests.postprocessing.databases import DATABASES
@@ -608,3 +613,22 @@ def test_wrappers_have_no_coefficients_that_are_not_of_the_columns(data):
         assert not {"coef_", "intercept_", "feature_importances_"} & {*dir(model)}
     with pytest.raises(ValueError, match="feature_importances_|coef_"):
         SelectFromModel(models[0], prefit=True).transform(X)
+
+
+class _Unfitted(ClassifierMixin, BaseEstimator):
+    """A classifier that must not be fitted."""
+
+    def fit(self, X, y):
+        raise AssertionError
+
+    def predict_proba(self, X):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("constraint", [PartialStatisticalParity, PartialEqualizedOdds])
+def test_intervals_with_too_few_samples_are_refused_before_folds_are_fitted(constraint):
+    groups = np.where(np.arange(200) < 60, "few", "many")
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = ConstrainedClassifierCV(_Unfitted(), constraint((0.0, 0.3)))
+    with pytest.raises(ValueError, match=r"group 'few' \(18\)"):
+        model.fit(X, (X[:, 0] > 0).astype(int), sensitive_features=groups)

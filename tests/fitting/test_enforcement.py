@@ -28,6 +28,7 @@ from skfair.fitting._enforce import (
 from skfair.fitting._fitter import (
     Fitter,
     _LineSearch,
+    limit_iterations,
     search_intercept,
     search_line,
     search_lines,
@@ -397,3 +398,12 @@ def test_decisions_are_constant_as_a_last_resort(strategy, spec, fit_intercept):
     target = np.where(X[:, 0] + rng.logistic(size=100) > 0.5, 1.0, -1.0)
     fitter = make_fitter(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
     assert enforce(fitter, strategy).keeps_bound
+
+
+def test_a_limit_of_a_search_is_not_called_one_of_the_user():
+    fitter = make_fitter(*draw(0), SPECS[:1], 0.01)
+    x = fitter.problem.initial_point(fitter.start)
+    limited = fitter.fit(fitter.problem, x, limit_iterations(fitter.solver, 1)).result
+    assert limited.status != "optimal" and "max_iter" not in limited.message
+    of_user = replace(fitter, solver=SQP(max_iter=1, tol=1e-6))
+    assert "Raise max_iter" in of_user.fit(fitter.problem, x, of_user.solver).result.message

@@ -31,6 +31,7 @@ from skfair.constraints import (
     PartialStatisticalParity,
 )
 from skfair.exceptions import InfeasibleConstraintWarning
+from skfair.fitting._guarantee import _Refits
 from skfair.metrics import demographic_parity_difference
 from skfair.solvers import AdamPrimalDual
 
@@ -351,6 +352,38 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
     with pytest.warns(InfeasibleConstraintWarning, match="times as many samples would be enough"):
         model.fit(X, y, sensitive_features=groups)
     assert model.verdict_ == "open"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the guarantee that is missing
+def test_ranks_left_out_are_scored_by_models_that_have_not_seen_them(monkeypatch):
+    outside, score = [], _Refits._score
+
+    def record(refits, tolerances, candidate):
+        scores = score(refits, tolerances, candidate)
+        outside.append((scores[0], candidate.scores, refits.fold))
+        return scores
+
+    monkeypatch.setattr(_Refits, "_score", record)
+    rng = np.random.default_rng(2)
+    groups = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 10)) + 0.5 * groups[:, np.newaxis] * (np.arange(10) < 3)
+    y = X[:, :5].sum(axis=1) + rng.logistic(size=300) > 0
+    model = PartialParityClassifier(interval=(0.2, 0.8), confidence_level=0.8)
+    model.fit(X, y, sensitive_features=groups)
+    for left_out, of_all, fold in outside:
+        shares = [np.isclose(left_out, of_all, rtol=1e-9)[fold == k].mean() for k in range(5)]
+        assert max(shares) < 0.5
+
+
+def test_folds_too_small_for_ranks_are_refused_with_the_group():
+    rng = np.random.default_rng(0)
+    groups = np.where(np.arange(300) < 70, "few", "many")
+    X = rng.normal(size=(300, 2))
+    model = PartialParityClassifier(interval=(0.0, 0.3), tolerance=0.9, confidence_level=0.8)
+    message = r"4 of 5 folds.*'few' \(17\).*pass confidence_level=None"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, X[:, 0] > 0, sensitive_features=groups)
 
 
 def test_pairs_of_samples_have_no_guarantee():
