@@ -41,7 +41,7 @@ from skfair.utils._sklearn import HasMethods, with_callbacks
 class ConformalEstimator(ConstrainedCV):
     """Base of the estimators of prediction sets."""
 
-    constraint = pos_label = None
+    constraint = pos_label = tolerance = None
     missing: Any = "error"
     guarantees_many_classes = True
 
