@@ -245,7 +245,8 @@ def fit_thresholds(estimator, cross):
             events = _find_group_events(samples.groups, large)
             events.check_folds(cross.folds, samples.groups)
             features, values, _ = features_of(estimator, cross, columns[:, :1], events)
-            fitted["_event_features"] = features
+            # The mean of the folds' models is surer than each, on which the coefficients rest.
+            fitted["_event_features"] = features._replace(models=features.models[:1])
             probabilities, method = values[0, :, 1 : 1 + len(large)], estimator.group_estimator
             solved = [one.solve(probabilities, method) for one in compared]
         _warn_of_groups(samples.groups, is_large, solved)
