@@ -80,6 +80,7 @@ RETIRED = {
     "ConvergenceDisplay": "FitMonitor.log.plot",
     "GroupCalibrationDisplay": "reliability_table",
     "mean_error_difference": "make_scorer",
+    "ScoreDistributionDisplay": "scipy.stats.gaussian_kde",
     "TradeoffDisplay": "fairness_front",
 }
 """Names that are gone -> what says the same."""

@@ -148,12 +148,12 @@ def _search_best(name, interval, seed):
     starts += list(rng.normal(size=(N_RANDOM, len(scale))) * scale)
     starts = sorted(starts, key=penalized_loss)[:N_POLISHED]
     ends = [_search_locally(penalized_loss, start, rng) for start in starts]
-    kept = [
+    feasible = [
         _mean_loss(columns @ coef, y)
         for coef in ends
         if _gap(columns @ coef, groups, interval) <= tolerance + 1e-9
     ]
-    return {"loss": min(kept, default=None)}
+    return {"loss": min(feasible, default=None)}
 
 
 def _fit_starts(X, y, groups, interval):
@@ -199,22 +199,22 @@ def _summarize(records):
     rows = []
     for name in ("all", *DATA):
         of_data = [one for one in records if name == "all" or one["data"].startswith(name)]
-        kept = [one for one in of_data if one["kept"]]
-        excess = [100.0 * one["excess"] for one in kept]
+        feasible = [one for one in of_data if one["kept"]]
+        excess = [100.0 * one["excess"] for one in feasible]
         seconds = sorted(one["CPU s"] for one in of_data)
-        if kept:
+        if feasible:
             rows.append(
                 {
                     "data": name,
                     "cases": len(of_data),
                     "possible": sum(one["is possible"] for one in of_data),
-                    "kept": len(kept),
+                    "kept": len(feasible),
                     "excess %, mean": np.mean(excess),
                     "90 %": np.quantile(excess, 0.9),
                     "worst": max(excess),
-                    "random ranks": sum(one["at random"] for one in kept),
+                    "random ranks": sum(one["at random"] for one in feasible),
                     "of these no warning": sum(
-                        one["at random"] and not one["warned"] for one in kept
+                        one["at random"] and not one["warned"] for one in feasible
                     ),
                     "CPU s, median": np.median(seconds),
                     f"mean of the {N_SEARCHED} hardest": np.mean(seconds[-N_SEARCHED:]),
@@ -225,12 +225,12 @@ def _summarize(records):
 
 def _checks(records):
     """Kept wherever possible, near the best known, and never silently at random ranks."""
-    kept = [one for one in records if one["kept"]]
-    excess = [100.0 * one["excess"] for one in kept]
-    missed = sum(one["is possible"] and not one["kept"] for one in records)
-    silent = sum(one["at random"] and not one["warned"] for one in kept)
+    feasible = [one for one in records if one["kept"]]
+    excess = [100.0 * one["excess"] for one in feasible]
+    n_missing = sum(one["is possible"] and not one["kept"] for one in records)
+    silent = sum(one["at random"] and not one["warned"] for one in feasible)
     return [
-        Check("possible cases that are not kept", [missed], "<=", 1),
+        Check("possible cases that are not kept", [n_missing], "<=", 1),
         Check("excess over the best known %, mean", [float(np.mean(excess))], "<=", 0.3),
         Check("excess over the best known %, 90 %", [float(np.quantile(excess, 0.9))], "<=", 0.8),
         Check("excess over the best known %", excess, "<=", 5.0),

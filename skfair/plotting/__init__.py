@@ -1,4 +1,4 @@
-"""Display classes: rates and scores of groups, clusters, Pareto fronts.
+"""Display classes: rates of groups, clusters, Pareto fronts.
 
 Displays work as scikit-learn's: ``from_estimator`` and ``from_predictions`` build and draw,
 ``plot(ax=None)`` draws again, and ``ax_`` and ``figure_`` hold the drawing. Results that have a
@@ -8,17 +8,12 @@ and hatches in grey. matplotlib is imported when something is drawn.
 
 from skfair._names import refuse_unknown_names
 from skfair.plotting._clusters import ClusterCompositionDisplay, ParetoFrontDisplay
-from skfair.plotting._groups import (
-    GroupRateCurveDisplay,
-    GroupRateDisplay,
-    ScoreDistributionDisplay,
-)
+from skfair.plotting._groups import GroupRateCurveDisplay, GroupRateDisplay
 
 __all__ = [
     "ClusterCompositionDisplay",
     "GroupRateCurveDisplay",
     "GroupRateDisplay",
-    "ScoreDistributionDisplay",
     "ParetoFrontDisplay",
 ]
 

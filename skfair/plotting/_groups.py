@@ -1,4 +1,4 @@
-"""Displays of groups: their rates, their scores, and the rate of one against another's."""
+"""Displays of groups: their rates, those of subgroups, and the rate of one against another's."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.ndimage import gaussian_filter1d
 from sklearn.utils.validation import check_is_fitted
 
-from skfair.groups._events import intervals_by_group, is_in_intervals
-from skfair.groups._groups import count_table
+from skfair.groups._events import intervals_by_group
 from skfair.metrics import check_scored_members, group_report
 from skfair.metrics._group_metrics import RESPONSES, find_group_metrics
 from skfair.metrics._group_report import Metrics
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.plotting._display import (
-    COLORS,
     INK,
     Display,
     display_docs,
-    pick_cyclic,
     strip_frame,
     style,
     to_text,
@@ -446,7 +442,9 @@ class GroupRateCurveDisplay(Display):
         ------
         {NotFittedError}
         """
-        y_score = _predict_scores(estimator, X, sensitive_features, pos_label)
+        check_is_fitted(estimator)
+        data = estimator, X, None, sensitive_features, pos_label
+        (y_score,), _ = ARGUMENTS_BY_METRIC_KIND["decision"](*data)
         return cls.from_predictions(
             y_score,
             sensitive_features=sensitive_features,
@@ -491,7 +489,8 @@ class GroupRateCurveDisplay(Display):
             If there is only one group, `reference` is not a group, the inputs differ in length or
             hold missing values, or the interval is invalid.
         """
-        scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
+        ranks = (0.0, 1.0) if interval is None else interval
+        scored, *_ = check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)
         if len(scored.names) < 2:
             raise ValueError(
                 "sensitive_features must have at least two groups, one for each axis; got only "
@@ -499,7 +498,8 @@ class GroupRateCurveDisplay(Display):
             )
         if reference is None:
             reference = scored.names[np.argmax(np.bincount(scored.codes, scored.weights))]
-        table = _tabulate_groups(scored.table().rates(scored.weights), scored)
+        rates = scored.table().rates(scored.weights)
+        table = pd.DataFrame(rates.T, columns=pd.Index(scored.names, tupleize_cols=False))
         return cls(table, reference=reference, interval=interval, name=name).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -566,223 +566,3 @@ class GroupRateCurveDisplay(Display):
                 gid=self._gid,
                 **style(index, "color", "linestyle"),
             )
-
-
-_N_POINTS = 512
-
-
-@display_docs
-@make_constructor
-class ScoreDistributionDisplay(Display):
-    """Distribution of the scores in each group.
-
-    An interval of percentiles is shaded under the curve of each group: partial parity requires
-    equal curves only there.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Density of the scores of each group: one row for each score, which is its index, ascending,
-        and one column for each group.
-    where : DataFrame of bool, default=None
-        In the form of the table, mask of the scores to shade under the curve of each group. None
-        shades nothing.
-    name : str, default="score"
-        Label of the score axis.
-
-    Attributes
-    ----------
-    {ax_, figure_}
-
-    See Also
-    --------
-    skfair.metrics.partial_statistical_parity_difference : The distance of the shaded areas.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skfair.plotting import ScoreDistributionDisplay
-    >>> score = np.random.default_rng(0).normal(size=100)
-    >>> display = ScoreDistributionDisplay.from_predictions(
-    ...     score, sensitive_features=["men", "women"] * 50, interval=(0.0, 0.2)
-    ... )
-    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    ['men', 'women', 'in the interval']
-    """
-
-    table: pd.DataFrame
-    _: KW_ONLY
-    where: pd.DataFrame | None = None
-    name: str = "score"
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        X: MatrixLike,
-        *,
-        sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
-        sample_weight: ArrayLike | None = None,
-        pos_label: Label | None = None,
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw the scores of a classifier.
-
-        Parameters
-        ----------
-        {estimator}
-            Its decision_function is drawn or, if it has none, its predict_proba.
-        {X, sensitive_features, interval, sample_weight, pos_label, ax}
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        {NotFittedError}
-        """
-        y_score = _predict_scores(estimator, X, sensitive_features, pos_label)
-        has_decision = hasattr(estimator, "decision_function")
-        return cls.from_predictions(
-            y_score,
-            sensitive_features=sensitive_features,
-            interval=interval,
-            sample_weight=sample_weight,
-            name="decision function" if has_decision else "probability of the positive class",
-            ax=ax,
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_score: ArrayLike,
-        *,
-        sensitive_features: MatrixLike,
-        interval: Sequence | dict | None = None,
-        sample_weight: ArrayLike | None = None,
-        name: str = "score",
-        ax: Axes | None = None,
-    ) -> Self:
-        """Draw any scores.
-
-        The densities are Gaussian kernel estimates, with a bandwidth by Silverman's rule for each
-        group, reflected at the lowest and the highest of all scores.
-
-        Parameters
-        ----------
-        {y_score, sensitive_features, interval, sample_weight}
-        name : str, default="score"
-            Label of the score axis.
-        {ax}
-
-        Returns
-        -------
-        {display}
-
-        Raises
-        ------
-        ValueError
-            If the inputs differ in length or hold missing values, or the interval is invalid.
-        """
-        scored = _check_scores(y_score, sensitive_features, interval, sample_weight)
-        scores, densities, above = _estimate_densities(scored)
-        inside = is_in_intervals(above, scored.intervals)
-        display = cls(
-            _tabulate_groups(densities, scored, scores),
-            where=None if interval is None else _tabulate_groups(inside, scored, scores),
-            name=name,
-        )
-        return display.plot(ax=ax)
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        {ax}
-
-        Returns
-        -------
-        {display}
-        """
-        ax = self._use_axes(ax, size=(6.4, 3.8))
-        scores, densities = self.table.index.to_numpy(), self.table.to_numpy().T
-        inside = None if self.where is None else self.where.to_numpy().T
-        names = to_text(self.table.columns)
-        for k, (name, density) in enumerate(zip(names, densities, strict=True)):
-            ax.plot(scores, density, label=name, **style(k, "color", "linestyle"))
-            # Shade the scores inside the interval below the curve.
-            if inside is not None:
-                ax.fill_between(
-                    scores,
-                    density,
-                    where=inside[k],
-                    facecolor=(pick_cyclic(COLORS, k), 0.25),
-                    edgecolor=(pick_cyclic(COLORS, k), 0.6),
-                    linewidth=0,
-                    **style(k, "hatch"),
-                )
-        if inside is not None:
-            # An entry of the legend for the shading of all groups.
-            ax.fill_between([], [], facecolor=(INK, 0.25), linewidth=0, label="in the interval")
-        ax.set_ylim(bottom=0)
-        ax.margins(x=0)
-        ax.set(xlabel=self.name, ylabel="density")
-        strip_frame(ax, "top", "right")
-        write_legend(ax)
-        return self
-
-
-def _estimate_densities(scored):
-    """Grid of scores, density of each group on it, and share of each group above its points."""
-    lowest, highest = scored.y_score.min(), scored.y_score.max()
-    # A single value gets a grid of width 1 around it.
-    if lowest == highest:
-        lowest, highest = lowest - 0.5, highest + 0.5
-    # Histogram of every group on the grid, smoothed by a Gaussian kernel.
-    width = (highest - lowest) / _N_POINTS
-    cells = np.minimum(((scored.y_score - lowest) / width).astype(np.intp), _N_POINTS - 1)
-    counts = count_table(scored.codes, cells, scored.weights, len(scored.names), _N_POINTS)
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    bandwidths = _bandwidths(shares, np.bincount(scored.codes, minlength=len(shares)))
-    # A kernel of less than one cell would leave the steps of the grid visible.
-    densities = [
-        gaussian_filter1d(share, max(bandwidth, 1.0), mode="reflect") / width
-        for share, bandwidth in zip(shares, bandwidths, strict=True)
-    ]
-    scores = lowest + width * (np.arange(_N_POINTS) + 0.5)
-    return scores, np.array(densities), 1 - np.cumsum(shares, axis=1)
-
-
-def _bandwidths(shares, n_samples):
-    """Bandwidth of each group in cells, by Silverman's rule: 0.9 min(sd, iqr / 1.34) n^(-1/5)."""
-    cells = np.arange(_N_POINTS)
-    mean = shares @ cells
-    deviation = np.sqrt(np.maximum(shares @ cells**2 - mean**2, 0))
-    lower, upper = (np.argmax(np.cumsum(shares, axis=1) >= q, axis=1) for q in (0.25, 0.75))
-    # The interquartile range may be 0 on the grid: then the standard deviation alone.
-    iqr = (upper - lower) / 1.34
-    spread = np.where(iqr > 0, np.minimum(deviation, iqr), deviation)
-    return 0.9 * spread * n_samples**-0.2
-
-
-def _tabulate_groups(values, scored, index=None):
-    """Table of values (n_groups, n_rows), with the groups as columns."""
-    return pd.DataFrame(values.T, index, columns=pd.Index(scored.names, tupleize_cols=False))
-
-
-def _predict_scores(estimator, X, sensitive_features, pos_label):
-    """Scores of a fitted classifier."""
-    check_is_fitted(estimator)
-    (y_score,), _ = ARGUMENTS_BY_METRIC_KIND["decision"](
-        estimator, X, None, sensitive_features, pos_label
-    )
-    return y_score
-
-
-def _check_scores(y_score, sensitive_features, interval, sample_weight):
-    """Check the scores, groups and ranks; without an interval all ranks are selected."""
-    ranks = (0.0, 1.0) if interval is None else interval
-    return check_scored_members(sensitive_features, sample_weight, ranks, y_score=y_score)[0]

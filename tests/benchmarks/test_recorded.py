@@ -27,6 +27,7 @@ STUDIES = {  # tables of records by benchmark
     "erm-time-course": ("erm-time-course", "erm-time-course-rate"),
     "many-clusters": ("many-clusters",),
     "many-groups": ("many-groups",),
+    "partial": ("partial-best",),
     "partial-networks": ("partial-networks",),
     "ranking-pairs": ("ranking-pairs",),
     "spectral-full": ("spectral-full", "spectral-tables"),

@@ -356,7 +356,7 @@ def test_a_sample_too_small_for_ranks_is_warned_of():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the guarantee that is missing
-def test_ranks_left_out_are_scored_by_models_that_have_not_seen_them(monkeypatch):
+def test_ranks_left_out_are_scored_by_models_of_other_samples(monkeypatch):
     outside, score = [], _Refits._score
 
     def record(refits, tolerances, candidate):

@@ -5,9 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_curve
+from sklearn.pipeline import make_pipeline
 
+from skfair.classification import ConstrainedERMClassifier
 from skfair.plotting import GroupRateCurveDisplay
 
 SCORE = [5, 4, 3, 2, 1, 3, 3]
@@ -139,3 +141,24 @@ def test_bad_input_is_refused():
         GroupRateCurveDisplay.from_predictions([1, 2], sensitive_features=["a", "a"])
     with pytest.raises(ValueError, match=r"one of the groups \['a', 'b'\]; got 'c'"):
         GroupRateCurveDisplay.from_predictions(SCORE, sensitive_features=GROUP, reference="c")
+    with pytest.raises(ValueError, match="rows"):
+        GroupRateCurveDisplay.from_predictions([1.0, 2.0], sensitive_features=["a"])
+    with pytest.raises(ValueError, match="alpha < beta"):
+        GroupRateCurveDisplay.from_predictions(SCORE, sensitive_features=GROUP, interval=(0.5, 0.2))
+
+
+def test_scores_of_a_pipeline_are_those_of_its_last_step():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(500, 2)), {"sensitive_features": np.repeat(["a", "b"], [300, 200])}
+    y = X[:, 0] + rng.normal(size=500) > 0
+    model = ConstrainedERMClassifier(tolerance=0.2).fit(X, y, **groups)
+    drawn = GroupRateCurveDisplay.from_estimator(make_pipeline("passthrough", model), X, **groups)
+    expected = GroupRateCurveDisplay.from_predictions(model.decision_function(X), **groups)
+    pd.testing.assert_frame_equal(drawn.table, expected.table)
+
+
+def test_a_regressor_is_refused():
+    X, groups = np.arange(20.0).reshape(-1, 1), {"sensitive_features": np.arange(20) % 2}
+    model = LinearRegression().fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="must be a fitted classifier, but this LinearRegression"):
+        GroupRateCurveDisplay.from_estimator(model, X, **groups)
