@@ -39,7 +39,7 @@ from skfair.audit._sensitive_features import SensitiveFeatures, as_sensitive_fea
 from skfair.audit._tables import attribute_name
 from skfair.groups import Groups, Samples
 from skfair.groups._known import MISSING, check_group_probabilities, fill_missing
-from skfair.groups._samples import check_clusters, check_metric_input, merge_samples
+from skfair.groups._samples import check_clusters, check_metric_input, cover_truth, merge_samples
 from skfair.metrics._group_report import Metrics, check_strata
 from skfair.metrics._scoring import find_positive_class
 from skfair.partitions._collections import is_partitioned
@@ -123,7 +123,7 @@ class AuditData:
         columns["groups"] = groups
         named = columns | {"weights": sample_weight}
         names = {role: name for role, one in named.items() if (name := getattr(one, "name", None))}
-        columns = _fill_outcomes(columns)
+        columns = _fill_outcomes(cover_truth(columns))
         if not {"y_pred", "y_score"} & set(columns):
             raise argument_error(
                 "y_pred must hold predictions, one per sample, but None was passed. Pass them, or "
@@ -302,7 +302,9 @@ class AuditData:
             of applicants who were refused: numbers that need an outcome, such as error rates, are
             then of the other samples, and selection rates of all.
         y_pred : array-like of shape (n_samples,) or None
-            Predicted classes or values; None if decisions are made of scores, see :meth:`top`.
+            Predicted classes or values; None if decisions are made of scores, see :meth:`top`. Also
+            prediction sets, with `y_true`: booleans in a column for each class, or two columns, low
+            and high; decisions are then whether a set has the true value.
             Without `y_true` numbers with decimals are scores.
         sensitive_features : array-like or sparse matrix
             Group of each sample, one column per attribute; a DataFrame names them. A sparse matrix

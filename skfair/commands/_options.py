@@ -111,7 +111,10 @@ def add_column_options(command, kinds):
     add = command.add_argument
     add("--target", help="column of the truth; left out if outcomes are not known")
     about = f"column of decisions, classes, scores{', values or clusters' * (len(kinds) > 2)}"
-    add("--prediction", required=True, help=about)
+    predictions = command.add_mutually_exclusive_group(required=True)
+    predictions.add_argument("--prediction", help=about)
+    about = "columns of the ends of intervals of the target, whose coverage is compared"
+    predictions.add_argument("--interval", nargs=2, metavar=("LOW", "HIGH"), help=about)
     several = {"nargs": "+", "default": [], "metavar": "COLUMN"}
     about = "columns of protected attributes (groups); left out if only probabilities are known"
     add("--sensitive", help=about, **several)

@@ -1,6 +1,7 @@
 """The audit of a file of predictions."""
 
 import sys
+from argparse import Namespace
 from dataclasses import replace
 
 import pandas as pd
@@ -23,6 +24,7 @@ from skfair.audit._reading import (
     write_labels,
 )
 from skfair.commands._options import describe_file, read_table
+from skfair.groups._samples import cover_truth
 from skfair.utils._checks import join_names
 
 
@@ -32,6 +34,14 @@ def read_audit(options, facts, *, missing, odds_ratio=1.0):
     `facts` has what the user states about the data, by name.
     """
     written, table = _read_file(options)
+    if options.interval:
+        if options.target is None:
+            raise ValueError("--interval needs --target, the column of the true values.")
+        sets = {"y_true": table[options.target], "y_pred": table[options.interval]}
+        written, table = (
+            one.assign(covered=cover_truth(sets)["y_pred"]) for one in (written, table)
+        )
+        options = Namespace(**vars(options) | {"prediction": "covered", "target": None})
     columns, settings, threshold, k = _read_columns(options, table)
     if threshold is not None:
         facts = {"threshold": f"{threshold:g}: scores above it are positive"} | facts
@@ -71,6 +81,7 @@ def _read_file(options):
     single = [options.target, options.prediction, options.probability, options.weight]
     lists = [options.sensitive, options.group_probability, options.features]
     lists += [getattr(options, "control", None) or [], [options.count, options.id, options.cluster]]
+    lists.append(options.interval or [])
     names = [*single, *(name for one in lists for name in one)]
     return read_table(options, [name for name in names if name is not None])
 

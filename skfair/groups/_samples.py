@@ -36,6 +36,7 @@ from skfair.utils._checks import (
     check_column,
     check_finite_squares,
     join_names,
+    to_floats,
     warn,
 )
 from skfair.utils._sklearn import check_sample_weight, count_samples
@@ -347,6 +348,33 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
     if len(rows) < len(arrays[0]):
         arrays = [array[rows] for array in arrays]
     return samples, arrays
+
+
+def cover_truth(columns):
+    """The columns, in which prediction sets become decisions: whether each has the true value.
+
+    A set is a row of booleans, one for each class of y_true in ascending order, or a pair of
+    numbers. Columns without sets are returned as they are.
+    """
+    y_true, sets = columns.get("y_true"), columns.get("y_pred")
+    if y_true is None or not isinstance(sets, np.ndarray | pd.DataFrame) or sets.ndim != 2:
+        return columns
+    check_alignment(y_true=y_true, y_pred=sets)
+    check_lengths(y_true=y_true, y_pred=sets)
+    truth, table = check_labels("y_true", y_true), np.asarray(sets)
+    classes, codes = np.unique(truth, return_inverse=True)
+    if table.shape[1] != (len(classes) if table.dtype == bool else 2):
+        raise argument_error(
+            f"y_pred must hold labels, or sets: booleans in a column for each class of y_true "
+            f"({len(classes)}), or two numbers, low and high; got {table.shape[1]} columns."
+        )
+    if table.dtype == bool:
+        covered = table[np.arange(len(codes)), codes]
+    else:
+        covered = (to_floats("y_pred", table) - to_floats("y_true", truth)[:, np.newaxis]) * [1, -1]
+        covered = (covered <= 0).all(axis=1)
+    covered = pd.Series(covered, index=getattr(y_true, "index", None), name="covered")
+    return {name: one for name, one in columns.items() if name != "y_true"} | {"y_pred": covered}
 
 
 def check_labels(name, column):

@@ -19,6 +19,7 @@ from skfair.groups._samples import (
     check_labels,
     check_lengths,
     check_metric_input,
+    cover_truth,
     to_pandas_index,
 )
 from skfair.metrics._docstrings import classification_docs
@@ -186,7 +187,7 @@ def group_report(
     """
     passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
-    by_name = find_group_metrics(metrics)
+    columns, by_name = cover_truth(columns), find_group_metrics(metrics)
     if confidence_level is not None:
         check_level(confidence_level)
     check_top_k(k, columns)

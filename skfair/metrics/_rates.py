@@ -426,6 +426,8 @@ RATE_SYNONYMS = {
 """Other names of the rates."""
 
 RATES_BY_ANY_NAME = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNONYMS.items()}
+# Decisions are whether prediction sets have the true value.
+RATES_BY_ANY_NAME |= {"coverage": Rate("coverage", SELECTION_RATE_TABLE)}
 
 
 def find_rate(rate):
