@@ -371,9 +371,20 @@ def cover_truth(columns):
     if table.dtype == bool:
         covered = table[np.arange(len(codes)), codes]
     else:
-        covered = (to_floats("y_pred", table) - to_floats("y_true", truth)[:, np.newaxis]) * [1, -1]
-        covered = (covered <= 0).all(axis=1)
-    covered = pd.Series(covered, index=getattr(y_true, "index", None), name="covered")
+        ends = to_floats("y_pred", table)
+        low, high = ends.T
+        are_shares = ((0.0 <= ends) & (ends <= 1.0)).all() and np.allclose(low + high, 1.0)
+        if (low > high).any() or are_shares:
+            raise argument_error(
+                "y_pred has two columns of numbers, which are intervals: low, not above high. Here "
+                "low is above high, or all pairs add up to 1, as probabilities do. Of intervals "
+                "that cross pass np.sort(y_pred, axis=1); of probabilities pass the labels as "
+                "y_pred, and the second column as a score."
+            )
+        values = to_floats("y_true", truth)
+        covered = (low <= values) & (values <= high)
+    index = y_true.index if isinstance(y_true, pd.Series | pd.DataFrame) else None
+    covered = pd.Series(covered, index=index, name="covered")
     return {name: one for name, one in columns.items() if name != "y_true"} | {"y_pred": covered}
 
 

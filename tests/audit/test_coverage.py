@@ -41,6 +41,12 @@ def test_sets_have_a_column_for_each_class_in_ascending_order():
     np.testing.assert_allclose(report.loc[["a", "b"], "coverage"], get_rates(covered))
 
 
+def test_lists_and_intervals_without_end_are_taken():
+    ends = np.tile([-np.inf, np.inf], (800, 1))
+    report = group_report(Y.tolist(), ends, sensitive_features=GROUPS, metrics="coverage")
+    assert (report["coverage"] == 1.0).all()
+
+
 def test_a_monitor_takes_intervals():
     settings = {"windows": (1,)}
     monitor = GapMonitor(MinimumRate("coverage", 0.9), **settings)
@@ -56,6 +62,8 @@ def test_a_monitor_takes_intervals():
         (Y, INTERVALS[:-1], "inconsistent numbers of samples"),
         (Y, np.hstack((INTERVALS, INTERVALS)), "two numbers, low and high; got 4 columns"),
         (LABELS, SETS[:, :2], r"each class of y_true \(3\)"),
+        (Y, INTERVALS[:, ::-1], r"low is above high, .* np.sort\(y_pred, axis=1\)"),
+        (np.arange(800) % 2, np.tile([0.2, 0.8], (800, 1)), "add up to 1, as probabilities do"),
     ],
 )
 def test_sets_of_another_shape_are_refused(y_true, sets, message):
