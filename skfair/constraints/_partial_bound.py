@@ -348,6 +348,16 @@ _N_CURVE_THRESHOLDS = 41
 """Thresholds at which the shares of groups are compared in the posterior of a gap."""
 
 
+def _count_in_intervals(sums):
+    """Samples of the events in their intervals: at most, if that depends on unknown scores."""
+    sizes = sums.cells.counts * sums.widths
+    if sums.scores is not None or not sums.ranks_in_groups:
+        return sizes
+    groups = sums.samples.groups
+    of_groups = np.array([groups.counts[groups.names.index(one)] for _, one in sums.cells.labels])
+    return np.minimum(sums.cells.counts, of_groups * sums.widths)
+
+
 @dataclass(frozen=True, eq=False)
 class RankSums:
     """What criteria on an interval of percentiles take from scores: ranks within events.
@@ -410,20 +420,9 @@ class RankSums:
         """Width of each interval, (n_events,)."""
         return np.array([interval.width for interval in self.intervals])
 
-    def _sizes(self):
-        """Samples of the events in their intervals: at most, if that depends on unknown scores."""
-        sizes = self.cells.counts * self.widths
-        if self.scores is not None or not self.ranks_in_groups:
-            return sizes
-        groups = self.samples.groups
-        of_groups = np.array(
-            [groups.counts[groups.names.index(one)] for _, one in self.cells.labels]
-        )
-        return np.minimum(self.cells.counts, of_groups * self.widths)
-
     def check_sizes(self):
         """Raise for events with too few samples in their intervals."""
-        sized = [*zip(self.cells.labels, self._sizes(), strict=True)]
+        sized = [*zip(self.cells.labels, _count_in_intervals(self), strict=True)]
         # Empty cells of groups are too small as well, unless held-out data leave them out.
         if self.samples.where is None:
             sized += [(label, 0.0) for label in self.cells.empty]
