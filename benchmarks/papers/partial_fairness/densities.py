@@ -77,11 +77,11 @@ def _draw_densities(scores, groups, interval, ax):
     """Draw the density of the scores of each group, shaded in the interval of percentiles."""
     grid = np.linspace(scores.min(), scores.max(), 400)
     for group, linestyle in zip(np.unique(groups), ["-", "--"], strict=True):
-        own = scores[groups == group]
-        density = gaussian_kde(own)(grid)
+        members = scores[groups == group]
+        density = gaussian_kde(members)(grid)
         (line,) = ax.plot(grid, density, linestyle=linestyle, label=group)
         # Percentiles count from the highest score.
-        lowest, highest = np.quantile(own, [1 - interval[1], 1 - interval[0]])
+        lowest, highest = np.quantile(members, [1 - interval[1], 1 - interval[0]])
         inside = (grid >= lowest) & (grid <= highest)
         ax.fill_between(grid, density, where=inside, color=line.get_color(), alpha=0.25, lw=0)
     ax.fill_between([], [], color="0.3", alpha=0.25, lw=0, label="in the interval")
