@@ -6,6 +6,8 @@ thresholds are quantiles of its scores. Else the equations are solved by Levenbe
 method: the shift that each group needs is a quantile too, of score less threshold.
 """
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,9 @@ _NOISE_ERROR = 0.05
 
 _N_STEPS = 60
 """Steps of Levenberg and Marquardt's method at most."""
+
+_MAX_DAMPING = 1e6
+"""Damping of steps that are too small to change the coverage of a group."""
 
 _SOLVED, _UNEQUAL = 0.1, 1.0
 """Standard errors by which coverage may differ from the level: at the solution, and without a
@@ -87,7 +92,8 @@ class IntervalSets(NamedTuple):
         return np.maximum(self.low - target, target - self.high) / self.spread
 
 
-class Calibration(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Calibration:
     """Scores of true values, weights of the samples in groups, and the coverage to reach."""
 
     scores: np.ndarray  # (n_samples,)
@@ -101,16 +107,21 @@ class Calibration(NamedTuple):
         """Some of the samples, in as many groups."""
         sets = type(self.sets)(*(one[rows] for one in self.sets))
         taken = {"scores": self.scores[rows], "sets": sets, "members": self.members[rows]}
-        return self._replace(**taken, units=self.units[rows])
+        return replace(self, **taken, units=self.units[rows])
 
-    @property
+    @cached_property
+    def masses(self):
+        """Weights of each group, and of all, (n_groups + 1,)."""
+        return self.members.sum(axis=0)
+
+    @cached_property
     def sizes(self):
         """Effective number of samples of each group, and of all (Kish), (n_groups + 1,)."""
         by_unit = np.array([np.bincount(self.units, column) for column in self.members.T])
         totals, squares = by_unit.sum(axis=1), (by_unit**2).sum(axis=1)
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
-    @property
+    @cached_property
     def levels(self):
         """Share of the samples of each group, and of all, to cover; above 1 of too few.
 
@@ -127,9 +138,9 @@ class Calibration(NamedTuple):
     def rates(self, values):
         """Weighted means of values over each group, and over all."""
         # A value may be infinite: it counts in the groups of its sample alone.
-        products, is_member = np.zeros(self.members.shape), self.members > 0
-        np.multiply(self.members, values[:, np.newaxis], out=products, where=is_member)
-        return products.sum(axis=0) / self.members.sum(axis=0).clip(_TINY)
+        is_infinite = np.isinf(values)
+        means = self.members.T @ np.where(is_infinite, 0.0, values) / self.masses.clip(_TINY)
+        return np.where(self.members.T @ is_infinite > 0, np.inf, means)
 
     def quantiles(self, scores):
         """Smallest scores up to which each group, and all, have their level of weight."""
@@ -171,27 +182,28 @@ class Calibration(NamedTuple):
             rates = self.rates(self.scores <= thresholds)[:-1]
             return thresholds, (rates - levels) / errors
 
-        damping, (thresholds, residuals) = 1e-2, evaluate(coef)
+        damping, (thresholds, residuals), is_better = 1e-2, evaluate(coef), True
         for _ in range(_N_STEPS):
-            if (np.abs(residuals) <= solved).all():
+            if (np.abs(residuals) <= solved).all() or damping > _MAX_DAMPING:
                 break
             # Step of the coefficients that shifts the thresholds of each group as it needs: the
             # coverage of samples near their shifted thresholds changes.
-            shifts = self.quantiles(self.scores - thresholds)[:-1]
-            distance = np.abs((self.scores - thresholds)[:, np.newaxis] - shifts)
-            scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
-            near = members / (1.0 + (distance / scale) ** 2)
-            slopes = near.T @ probabilities / near.sum(axis=0)[:, np.newaxis]
-            normal = slopes.T @ (sizes[:, np.newaxis] * slopes)
-            normal += damping * np.trace(normal) / len(normal) * np.eye(len(normal))
-            step = np.linalg.solve(normal, slopes.T @ (sizes * shifts))
+            if is_better:
+                shifts = self.quantiles(self.scores - thresholds)[:-1]
+                distance = np.abs((self.scores - thresholds)[:, np.newaxis] - shifts)
+                scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
+                near = members / (1.0 + (distance / scale) ** 2)
+                slopes = near.T @ probabilities / near.sum(axis=0)[:, np.newaxis]
+                curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
+            damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
+            step = np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
             moved = coef + np.append(0.0, step)
             candidate, changed = evaluate(moved)
             is_better = changed @ changed < residuals @ residuals
-            if is_better and self._mean_size(candidate) <= largest:
-                coef, thresholds, residuals, damping = moved, candidate, changed, damping / 5.0
-            else:
-                damping *= 5.0
+            is_better = is_better and self._mean_size(candidate) <= largest
+            if is_better:
+                coef, thresholds, residuals = moved, candidate, changed
+            damping *= 0.2 if is_better else 5.0
         if self.confidence is not None:
             # A guarantee needs at least the level of each group.
             lift = self.quantiles(self.scores - thresholds)[:-1].max()
@@ -237,7 +249,7 @@ def fit_thresholds(estimator, cross):
         # All groups are compared but those too small for a finite threshold.
         is_large = np.all([one.levels[:-1] <= 1.0 for one in calibrations], axis=0)
         large = np.flatnonzero(is_large)
-        compared = [one._replace(members=one.members[:, [*large, -1]]) for one in calibrations]
+        compared = [replace(one, members=one.members[:, [*large, -1]]) for one in calibrations]
         probabilities, method = np.zeros((len(members), len(large))), "pooled"
         solved = [one.solve(probabilities, method) for one in compared]
         is_noise = [one.keeps_level(coef) for one, (coef, _) in zip(compared, solved, strict=True)]

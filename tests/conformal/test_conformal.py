@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -194,7 +195,7 @@ def test_samples_that_belong_together_count_as_one():
     everyone, point = np.ones((200, 2)), np.zeros(200)
     sets = IntervalSets(point, point, point + 1.0)
     single = Calibration(scores, sets, everyone, np.arange(200), 0.9, 0.95)
-    pairs = single._replace(units=units)
+    pairs = replace(single, units=units)
     assert pairs.sizes.tolist() == [100.0, 100.0]
     assert (pairs.levels > single.levels).all()
 
