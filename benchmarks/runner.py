@@ -73,6 +73,7 @@ from benchmarks.peers.link_pairs import link_pairs
 from benchmarks.peers.many_clusters import compare_many_clusters
 from benchmarks.peers.network_peers import network_peers
 from benchmarks.peers.network_time import network_time
+from benchmarks.peers.prediction_sets import prediction_sets
 from benchmarks.peers.preprocessing import preprocessing_methods, preprocessing_trees
 from benchmarks.peers.rate_constraints import rate_constraints
 from benchmarks.peers.several_classes import several_classes
@@ -148,6 +149,7 @@ BENCHMARKS = {
     "libraries": libraries,
     "group-rules": group_rules,
     "exposure": exposure,
+    "prediction-sets": prediction_sets,
     "table-1": table_1,
     "embedding": embedding,
     "spectral-quality": spectral_quality,

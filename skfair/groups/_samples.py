@@ -383,8 +383,9 @@ def cover_truth(columns):
             )
         values = to_floats("y_true", truth)
         covered = (low <= values) & (values <= high)
-    index = y_true.index if isinstance(y_true, pd.Series | pd.DataFrame) else None
-    covered = pd.Series(covered, index=index, name="covered")
+    indices = [one.index for one in (y_true, sets) if isinstance(one, pd.Series | pd.DataFrame)]
+    if indices:
+        covered = pd.Series(covered, index=indices[0], name="covered")
     return {name: one for name, one in columns.items() if name != "y_true"} | {"y_pred": covered}
 
 

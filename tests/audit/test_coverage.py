@@ -47,6 +47,17 @@ def test_lists_and_intervals_without_end_are_taken():
     assert (report["coverage"] == 1.0).all()
 
 
+def test_an_index_of_groups_is_compared_with_indices_of_sets_only():
+    groups = pd.Series(GROUPS, index=np.arange(800) + 800)
+    by_name = {"sensitive_features": groups, "metrics": "coverage"}
+    expected = group_report(Y, INTERVALS, sensitive_features=GROUPS, metrics="coverage")
+    pd.testing.assert_frame_equal(group_report(Y, INTERVALS, **by_name), expected)
+    frame = pd.DataFrame(INTERVALS, index=groups.index)
+    pd.testing.assert_frame_equal(group_report(Y, frame, **by_name), expected)
+    with pytest.raises(ValueError, match="same pandas index"):
+        group_report(Y, frame.reset_index(drop=True), **by_name)
+
+
 def test_a_monitor_takes_intervals():
     settings = {"windows": (1,)}
     monitor = GapMonitor(MinimumRate("coverage", 0.9), **settings)
