@@ -253,7 +253,11 @@ def fit_thresholds(estimator, cross):
         probabilities, method = np.zeros((len(members), len(large))), "pooled"
         solved = [one.solve(probabilities, method) for one in compared]
         is_noise = [one.keeps_level(coef) for one, (coef, _) in zip(compared, solved, strict=True)]
-        if len(large) and not (all(is_noise) and estimator.confidence_level is None):
+        if (
+            len(large)
+            and len(is_large) > 1
+            and not (all(is_noise) and estimator.confidence_level is None)
+        ):
             events = _find_group_events(samples.groups, large)
             events.check_folds(cross.folds, samples.groups)
             features, values, _ = features_of(estimator, cross, columns[:, :1], events)

@@ -213,3 +213,13 @@ def test_what_cannot_be_covered_is_refused(estimator, settings, message):
     with pytest.raises(ValueError, match=message), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ConformalRegressor(estimator, **settings).fit(X, y, sensitive_features=group)
+
+
+def test_one_group_needs_no_model_of_groups():
+    X, y, _ = draw(1000)
+    model = ConformalRegressor(LinearRegression(), confidence_level=0.95)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y, sensitive_features=np.full(1000, "all"))
+    assert model.rule_coef_.tolist() == [[0.0]]
+    assert model.coverage_report_["coverage"].iloc[0] >= 0.9
