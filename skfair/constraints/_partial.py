@@ -98,9 +98,10 @@ class PartialParity(Constraint):
             intervals, name = intervals_by_group(interval, groups.names), type(self).__name__
             return RankSums(name, members, events, self.cells, intervals, self.ranks_in_groups)
 
-        # Where ranks are those in whole groups, sizes depend on scores: rows check them again.
+        # Ranks in whole groups depend on scores, and so do the sizes: these are checked with the
+        # rows.
         sums = sums_of(large)
-        if not is_vacuous:
+        if not is_vacuous and not self.ranks_in_groups:
             sums.check_sizes()
         uncompared = None if small is None else sums_of(small)
         if uncompared is not None and samples.where is not None:

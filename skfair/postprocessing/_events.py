@@ -240,7 +240,9 @@ def check_ranked_sizes(samples, constraints, tolerance):
         warnings.simplefilter("ignore")  # of small groups, which the fit warns of
         for constraint in constraints:
             if hasattr(constraint, "interval"):
-                constraint.bind(samples, None, None, tolerance)
+                sums = constraint.bind(samples, None, None, tolerance).sums
+                if len(sums.samples.groups.names) > 1:
+                    sums.check_sizes()
 
 
 # Probabilities of events, estimated from X, and the features of the final linear model.
