@@ -150,6 +150,9 @@ def check_out_of_bag(cv, groups):
 _ROUNDING = 1e-6
 """By how much probabilities may be below 0 or above 1."""
 
+_SUM_ROUNDING = 0.01
+"""By how much the sum of the probabilities of all classes may differ from 1."""
+
 _SOFTENING = 1e-3
 """Probabilities of 0 and 1, such as those of trees, get the log-odds of this and its complement."""
 
@@ -230,6 +233,14 @@ def predict_probabilities(estimator, X):
             f"predict_proba of {name} must return probabilities between 0 and 1, but they are "
             f"between {low:.3g} and {high:.3g}. Return scores of any other scale by "
             "decision_function."
+        )
+    totals = probabilities.sum(axis=1)
+    if not np.allclose(totals, 1.0, rtol=0.0, atol=_SUM_ROUNDING):
+        total = totals[np.abs(totals - 1.0).argmax()]
+        raise ValueError(
+            f"predict_proba of {name} must return probabilities that add up to 1 over the "
+            f"classes, but those of a row add up to {total:.3g}. Divide each row by its sum, or "
+            "return scores of any other scale by decision_function."
         )
     return probabilities.clip(0.0, 1.0)
 

@@ -174,6 +174,7 @@ class Decides(Returns):
     ("change", "message"),
     [
         (lambda p: 3 * p, "probabilities between 0 and 1, but they are between 0 and 2"),
+        (lambda p: p / 2, "add up to 1 over the classes, but those of a row add up to 0.5"),
         (
             lambda p: p / np.zeros((1, 2)),
             r"finite numbers, .*, but 1.. of 1.. rows have nan, inf",
@@ -185,7 +186,17 @@ class Decides(Returns):
         (lambda p: [p, p], r"one row for each of the 1.. samples, .* shape \(2, 1.., 2\)"),
         (lambda p: p.astype(str)[:, 0] + "%", "an array of numbers, but could not convert string"),
     ],
-    ids=["above 1", "infinite", "3 columns", "1 column", "1-D", "rows", "list of arrays", "text"],
+    ids=[
+        "above 1",
+        "halves",
+        "infinite",
+        "3 columns",
+        "1 column",
+        "1-D",
+        "rows",
+        "list of arrays",
+        "text",
+    ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_probabilities_of_another_form_are_refused(data, change, message):
