@@ -25,6 +25,7 @@ from skfair.metrics._rates import (
     find_positive,
     gap,
     ratio,
+    refuse_coverage_of_labels,
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
@@ -451,6 +452,8 @@ def to_numbers(column, name):
 def check_columns_of(metrics, columns):
     """Raise for a metric that takes a column which was not passed."""
     for name, metric in metrics.items():
+        if "y_true" in columns:  # which sets have no more
+            refuse_coverage_of_labels(metric.name)
         if metric.response not in columns:
             raise ValueError(
                 f"{name} takes {metric.response}, but {RESPONSES[metric.response]} was not "

@@ -430,6 +430,16 @@ RATES_BY_ANY_NAME = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNO
 RATES_BY_ANY_NAME |= {"coverage": Rate("coverage", SELECTION_RATE_TABLE)}
 
 
+def refuse_coverage_of_labels(name):
+    """Raise for the rate "coverage" of something else than prediction sets."""
+    if name == "coverage":
+        raise ValueError(
+            "coverage is the rate of prediction sets: y_pred must hold booleans in a column for "
+            "each class, or two columns, low and high. Of predicted labels pass 'accuracy', or "
+            "'selection_rate'."
+        )
+
+
 def find_rate(rate):
     """The rate of a name or a synonym, or the `Rate` passed."""
     return resolve_name(RATES_BY_ANY_NAME, rate, "rate", Rate)

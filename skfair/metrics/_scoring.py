@@ -27,7 +27,7 @@ from skfair.metrics._group_metrics import (
     ResponseMethod,
     find_group_metric,
 )
-from skfair.metrics._rates import Rate
+from skfair.metrics._rates import Rate, refuse_coverage_of_labels
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
 from skfair.utils._api import Label
@@ -609,7 +609,9 @@ def make_scorer(
             )
         if response_method is not None:
             metric = GroupMetric(metric, response_method=response_method)
-        compared = _aggregate_by_group(find_group_metric(metric), transform, group, k)
+        of_group = find_group_metric(metric)
+        refuse_coverage_of_labels(of_group.name)
+        compared = _aggregate_by_group(of_group, transform, group, k)
         return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")

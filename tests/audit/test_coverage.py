@@ -7,7 +7,7 @@ import pytest
 from skfair.__main__ import main
 from skfair.audit import Audit
 from skfair.constraints import MinimumRate
-from skfair.metrics import group_report
+from skfair.metrics import group_report, make_scorer
 from skfair.monitoring import GapMonitor
 
 RNG = np.random.default_rng(0)
@@ -93,3 +93,15 @@ def test_a_command_certifies_the_coverage_of_intervals(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(command)
     assert "--interval needs --target" in capsys.readouterr().err
+
+
+def test_coverage_of_labels_is_refused():
+    labels, by_group = np.where(COVERED, 1, 0), {"sensitive_features": GROUPS}
+    message = "coverage is the rate of prediction sets"
+    with pytest.raises(ValueError, match=message):
+        group_report(labels, labels, metrics="coverage", **by_group)
+    audit = Audit.from_predictions(labels, labels, **by_group)
+    with pytest.raises(ValueError, match=message):
+        audit.certify(MinimumRate("coverage", 0.5))
+    with pytest.raises(ValueError, match=message):
+        make_scorer("coverage", transform="difference")
