@@ -124,7 +124,7 @@ class ConstrainedERMRegressor(LinearRegressor):
     {fit_intercept, group_interactions, handle_unknown}
     enforcement : {"auto"} or None, default="auto"
         "auto": ranks keep their tolerances by the public metric, and means keep theirs as they are.
-        None: for ranks the smooth problem as the papers write it.
+        None: ranks keep theirs only in the problem with smooth surrogates of shares.
     {solver, warm_start, random_state, n_jobs, verbose}
 
     Attributes

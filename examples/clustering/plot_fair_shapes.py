@@ -68,7 +68,7 @@ def cluster(X, groups, n_clusters, name):
 # -----------
 # Colours are clusters, marks are groups. Balance is 1 where every cluster has the groups in the
 # proportions of the data; the other number is the agreement with the true clusters (adjusted Rand).
-# All recover the shapes, except DC-ADMM on the moons, where even 200 steps do not suffice.
+# All recover the shapes, except DC-ADMM on the moons.
 
 figure, axes = plt.subplots(2, 4, figsize=(14, 7), layout="constrained")
 for (shape, (X, truth, groups)), row in zip(shapes.items(), axes, strict=True):

@@ -3,9 +3,10 @@ Cost and balance of alternating swaps
 =====================================
 
 The algorithm of Liu and Vicente [1]_ alternates k-means updates, which reduce the cost, with swaps
-of two samples, which raise the balance of the least balanced cluster, though not always that of the
-clustering. The ratio of the two kinds of updates determines the result. This page reproduces their
-Figure 4 on their data.
+of two samples, which raise the balance of the least balanced cluster. They state that every swap
+raises the balance of the clustering. It does not if a second cluster has the same balance. The
+ratio of the two kinds of updates determines the result. This page reproduces their Figure 4 on
+their data.
 """
 
 # %%

@@ -173,7 +173,7 @@ def local_target(centers, worst):
 
 @inline_helper
 def global_target(counts, worst, smallest, largest):
-    """The cluster of maximum ratio of group ``smallest`` to group ``largest``, equation (4)."""
+    """The cluster of maximum ratio of group ``smallest`` to ``largest``, the first in (4)."""
     target = worst
     for k in range(counts.shape[0]):
         # Cross-multiplied, so that clusters without the largest group rank highest.
@@ -266,7 +266,7 @@ def swap_samples(samples, state, n_updates, rule, rng, journal, n_moves):
         if is_joining or rule.half:
             # Bottleneck cluster, and the cluster to swap with.
             _, worst, smallest, largest = find_least_balanced_cluster(samples, state)
-            # Target cluster, equation (5) or (4); stop if no swap is possible.
+            # Target cluster, nearest or of maximum ratio; stop if no swap is possible.
             if rule.local:
                 target = local_target(state.centers, worst)
             else:

@@ -230,8 +230,8 @@ class ConstrainedERMClassifier(LinearClassifier):
     {tolerance, confidence_level}
     {missing}
     enforcement : {"auto"} or None, default="auto"
-        "auto": the public metric on the training data keeps its bound. None: the smooth problem
-        as the papers write it.
+        "auto": the public metric on the training data keeps its bound. None: only the smooth
+        surrogate of the metric does, and the metric may exceed it.
     {loss}
     alpha : float, default=1e-4
         Strength of the l2 penalty on ``coef_``, relative to a mean loss.

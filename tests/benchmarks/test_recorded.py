@@ -146,6 +146,9 @@ def test_numbers_of_fronts():
             largest = max(largest, *extra[np.isfinite(extra)])
     assert ahead == {("Syn_unequal_ds2", table_1.RULE): 1, ("Bank_K5", table_1.EQUAL_SUMS): 1}
     assert f"by {text(100 * largest)} %, and one of the alternating algorithm" in FINDINGS
+    ten = [fronts["Adult_K10"][method] for method in ("VfairKM", "alternating")]
+    assert f"covers {text(coverage(*ten))} of the alternating" in FINDINGS
+    assert coverage(*ten[::-1]) == 0
     n_points = [
         len(fronts["Syn_equal_ds1"][name]) for name in (table_1.PRINTED, table_1.EQUAL_SUMS)
     ]

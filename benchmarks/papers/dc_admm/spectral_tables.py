@@ -356,7 +356,7 @@ def _measure(problem, n_clusters, method, n_runs):
 
 
 def _printed_values(values, methods=PUBLISHED):
-    """Printed values by method, those of s-FSC for its preset; nan for a method without one."""
+    """Printed values by method, those of s-FSC for `PRESET`, of DC-ADMM for `LAGGED`, or nan."""
     printed = dict.fromkeys(METHODS, nan) | dict(zip(methods, values, strict=False))
     return printed | {PRESET: printed[S_FSC], LAGGED: printed[DC_ADMM]}
 

@@ -94,14 +94,14 @@ class PairConstraint:
 
 
 def group_auc(rows, kappa):
-    """(102): scores of a group are not above those of another."""
+    """(102): a sample of one group scores above one of another in half of the pairs at most."""
     n_groups = rows.groups.max() + 1
     terms = [[pair] for pair in permutations(range(n_groups), 2)]
     return _bind(rows.groups, terms, 0.5 + kappa)
 
 
 def inter_group_pairwise(rows, kappa):
-    """(105): positives of one group exceed negatives of another as often as the reverse."""
+    """(105): positives of k exceed negatives of k' as often as positives of k' negatives of k."""
     terms = []
     for k, other in permutations(range(rows.groups.max() + 1), 2):
         terms.append([(2 * k + 1, 2 * other), (2 * k, 2 * other + 1)])
@@ -109,7 +109,7 @@ def inter_group_pairwise(rows, kappa):
 
 
 def intra_group_pairwise(rows, kappa):
-    """(107): positives exceed negatives as often in every group."""
+    """(107): positives of a group exceed negatives of the same group as often in all groups."""
     terms = []
     for k, other in permutations(range(rows.groups.max() + 1), 2):
         terms.append([(2 * k + 1, 2 * k), (2 * other, 2 * other + 1)])

@@ -109,12 +109,12 @@ class Bounds(NamedTuple):
 
 
 def raw_bounds(interval, kappa):
-    """Bounds with which the published results agree: kappa, at percentiles up to beta."""
+    """Bounds with which the published results agree: tau = kappa, percentiles up to beta."""
     return Bounds(np.linspace(*interval, N_PERCENTILES), kappa)
 
 
 def printed_bounds(interval, kappa):
-    """Bounds as printed: kappa (beta - alpha), below beta - kappa (beta - alpha)."""
+    """Bounds as printed in (15): tau = kappa (beta - alpha), percentiles below beta - tau."""
     alpha, beta = interval
     tau = kappa * (beta - alpha)
     return Bounds(np.linspace(alpha, beta - tau, N_PERCENTILES, endpoint=False), tau)
@@ -264,7 +264,7 @@ def shift_ranks(rows, interval, tolerance):
 class Point(NamedTuple):
     """Fairness and accuracy of a model."""
 
-    fairness: float  # 1 - difference in units of whole groups, which the paper reports
+    fairness: float  # 1 - difference in units of whole groups, with which the paper agrees
     definition: float  # 1 - difference of Definition 4.2
     accuracy: float
 

@@ -1,8 +1,9 @@
 """Compiled IDCA with switching subgradients: the reference for the speed of the default.
 
 Algorithms 1 and 2 of He, Huang, Yao and Lin (arXiv:2505.12530) on problem (15), with the logistic
-loss, the ramp of width 1 and one linear model per group, which is the paper's linear model with
-cross terms. Scores are sorted into the cells between breakpoints, so that the two products with X
+loss, the ramp of width 1 and one linear model per group. These are the models of the paper's
+columns (1, x, gamma, gamma x) in other coordinates, in which the steps differ (`idca_iterates` can
+take either). Scores are sorted into the cells between breakpoints, so that the two products with X
 dominate the cost of a pass.
 """
 

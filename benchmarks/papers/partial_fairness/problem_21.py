@@ -8,7 +8,8 @@ interval :math:`[\alpha, \beta]`, the rows are
     \min(A_k, \beta) - \min(A_k, \alpha) - \min(A_{k'}, \beta) + \min(A_{k'}, \alpha) \le \kappa
 
 for all k and k'. The ramp is the difference of two convex functions, :math:`A_k = P_k - Q_k`, so
-that :math:`\min(A_k, a) = P_k + a - \max(Q_k + a, P_k)` (Example D.5), and a row is
+that :math:`\min(A_k, a) = P_k + a - \max(Q_k + a, P_k)`. This is (84), where the print lacks the
+factor :math:`1 / n_k` of the last :math:`P_k`. A row is
 
 .. math::
 

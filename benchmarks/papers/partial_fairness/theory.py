@@ -11,9 +11,10 @@ unspecified constant that is 1 here,
 
 with :math:`n_k^\gamma` the number of samples of group k whose surrogate has an error above
 :math:`\gamma`, and E the deviation of shares for a class of known dimension. Theorem F.2 bounds the
-excess of the held-out loss over that of the best fair model by a complexity and the term that is
-here. Theorem 6.5 counts oracle calls to a nearly :math:`\epsilon`-KKT point w by Definition 6.2:
-at a point no further than :math:`\epsilon` from w the optimality conditions hold up to
+excess of the expected loss over that of the best model with a smaller tolerance by a Rademacher
+complexity, which is not computed here, plus :math:`\sqrt{2 \log(4 |\hat I| |G| / \delta) / n}`,
+which is. Theorem 6.5 counts oracle calls to a nearly :math:`\epsilon`-KKT point w by Definition
+6.2: at a point no further than :math:`\epsilon` from w the optimality conditions hold up to
 :math:`\epsilon`, with the subgradients of the concave parts taken at w. The count here is without
 the theorem's factor :math:`\ln(1 + \mu |w_k - \hat w_{k+1}|^2 / \epsilon_k)`, which depends on the
 minima of the convex problems.
@@ -67,7 +68,7 @@ def partial_theory(budget):
 
 
 def definition_6_2(budget):
-    """The smallest epsilon of Definition 6.2 along runs of IDCA, with the minimum as its point."""
+    """Epsilons with which IDCA's iterates meet Definition 6.2, near the minima of its problems."""
     numbers = tuple(n for n in CONVEX_PROBLEMS if n <= max(1, budget.fraction * 200))
     runs = [
         Run(

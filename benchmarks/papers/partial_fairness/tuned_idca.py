@@ -42,7 +42,7 @@ BOUNDS = {TABLES: raw_bounds, FIGURES: printed_bounds}
 def partial_tuned(budget):
     """IDCA with T, epsilon and K chosen on validation rows, as in the paper; takes hours.
 
-    Means over the stored splits are compared with Table 4, whose kappa is in units of whole groups.
+    Means over the stored splits are compared with Table 4, which agrees with kappa of whole groups.
     --quick has one split of law school at the smallest kappa, with a tenth of the convex problems.
     Steps are those in the paper's columns. Figures 2 to 5 show fits with kappa as printed.
     """

@@ -84,7 +84,7 @@ def _runs(seeds):
 
 
 def choose(fronts):
-    """The smallest tolerance with a mean inaccuracy on training rows not above the printed ones.
+    """The smallest tolerance whose mean inaccuracy on training rows is at most the printed ones.
 
     Parameters
     ----------

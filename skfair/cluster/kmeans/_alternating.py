@@ -108,7 +108,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
         _drop_dominated(members, algorithm.keep_ties)
         if t % REFRESH_INTERVAL == REFRESH_INTERVAL - 1:
             kernels.recompute_members(points, members)
-        # Algorithm 3 ends with a list that has grown too long.
+        # The run ends when the list is longer than a budget (Section 4.1).
         if members.length[0] > algorithm.max_size:
             break
     kernels.recompute_members(points, members)

@@ -84,8 +84,8 @@ class FairSpectralClustering(FairClusterer):
         Relative error of the embedding's objective, ``tol`` of :func:`fair_embedding`.
     assign_labels : {"ncut", "kmeans"}, default="ncut"
         "ncut": degree-weighted k-means, then a local search for the normalised cut within bounds on
-        the counts of groups, then within ``min_balance`` itself. "kmeans": the papers' plain
-        k-means on the rows, without balance.
+        the counts of groups, then within ``min_balance`` itself. "kmeans": plain k-means
+        on the rows of D^-1/2 H, as in the papers cited below, without balance.
     n_init : int, default=10
         Number of starts of k-means.
     n_landmarks : int or None, default=None

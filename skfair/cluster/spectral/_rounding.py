@@ -22,7 +22,7 @@ MIN_GROUP_MEMBERS = 5  # members of the smallest group that a cluster should hav
 
 
 def round_kmeans(problem, embedding, runs, random_state, watch):
-    """Labels of plain k-means on the rows of D^-1/2 H, the papers' rounding, without balance."""
+    """Labels of plain k-means on the rows of D^-1/2 H, the last step of DC-ADMM's Algorithm 1."""
     rows = embedding / np.sqrt(problem.operator.degrees)[:, None]
     groups = problem.groups
     samples = ClusteringProblem(
