@@ -80,6 +80,17 @@ def test_numbers_of_group_gaps():
             assert "{}, {} against {}, {}".format(*model, *plada) in FINDINGS
 
 
+def test_excess_of_ipp_conex():
+    excess = [
+        json.loads(line["points"])[-1]["train violation"]
+        for name in ("a9a", "Bank")
+        for line in RecordTable("erm-time-course")._lines()
+        if (line["problem"], line["method"]) == (f"{name}, equalized_odds", "ipp-conex")
+    ]
+    numbers = [f"{number:.3f}".removeprefix("0") for number in excess]
+    assert "exceeds the tolerance by {} and {} on a9a and Bank".format(*numbers) in FINDINGS
+
+
 def test_numbers_of_ranking_pairs():
     worst = {
         (record["method"], record["epochs"]): text(record["worst query"])

@@ -31,6 +31,13 @@ from skfair.solvers import (
 )
 from skfair.solvers._sqp import OneSidedRows
 
+
+class OneRowConEx(IPPConEx):
+    """IPP-ConEx with one row for all gaps."""
+
+    one_row = True
+
+
 STUDY, STUDY_RATE = "erm-time-course", "erm-time-course-rate"
 SOLVERS = {
     "sqp": SQP(),
@@ -38,10 +45,10 @@ SOLVERS = {
     "plada, paper": PLADA.from_paper(one_row=True),
     "switching-subgradient": SwitchingSubgradient(),
     "ipp-ssg": IPPSSG(),
-    "ipp-conex": IPPConEx(),
+    "ipp-conex": OneRowConEx(),
 }
-"""SSG and IPP-SSG have one row, as in (15) and (17), and so has PLADA in (15). In (17) it
-has a row with multipliers of its own for each of the two gaps, as in section 5.2."""
+"""SSG, IPP-SSG and IPP-ConEx have one row, as in (15) and (17), and so has PLADA in (15). In (17)
+it has a row with multipliers of its own for each of the two gaps, as in section 5.2."""
 
 GAPS = {
     "demographic_parity": ("demographic_parity",),
