@@ -4,9 +4,9 @@ Cost and balance of alternating swaps
 
 The algorithm of Liu and Vicente [1]_ alternates k-means updates, which reduce the cost, with swaps
 of two samples, which raise the balance of the least balanced cluster. They state that every swap
-raises the balance of the clustering. It does not if a second cluster has the same balance. The
-ratio of the two kinds of updates determines the result. This page reproduces their Figure 4 on
-their data.
+raises the balance of the clustering. It can fall as well, if the other cluster becomes the least
+balanced one (:ref:`fair_clustering` has an example). The ratio of the two kinds of updates
+determines the result. This page reproduces their Figure 4 on their data.
 """
 
 # %%
