@@ -534,13 +534,9 @@ class _QuadraticModel:
         evaluation, problem = self.evaluation, self.evaluation.problem
         # Rows at the Newton step without rows, from which z is counted.
         values = values + self.rows @ (self.basis.T @ self.base)
-        z, multipliers = solve_elastic_qp(
-            np.ones(self.rows.shape[1]),
-            self.rows,
-            problem.lower - values,
-            problem.upper - values,
-            penalty,
-        )
+        curvature = np.ones(self.rows.shape[1])
+        bounds = problem.lower - values, problem.upper - values
+        z, multipliers = solve_elastic_qp(curvature, self.rows, *bounds, penalty)
         scaled = self.base + self.basis @ z
         direction = self.factor.solve_transposed(scaled)
         values = evaluation.values + evaluation.jacobian @ direction
