@@ -319,6 +319,9 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
         Probability with which the interval of a sample contains its target, in every group.
     confidence_level : float between 0 and 1, or None, default=None
         As in `ConformalClassifier`.
+    missing : {"error", "exclude", "at_random"}, default="error"
+        What happens to samples whose group is missing. "at_random" counts them by their probability
+        of each group given X and the size of the error of the prediction, in five intervals.
     spread_estimator : regressor or None, default=None
         Regressor of absolute residuals, by which intervals are wider where these are larger. None
         gives intervals of one width in each group.
@@ -384,6 +387,7 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     coverage: OpenShare = 0.9
     _: KW_ONLY
     confidence_level: OpenShare | None = None
+    missing: Literal["error", "exclude", "at_random"] = "error"
     spread_estimator: Annotated[BaseEstimator, HasMethods(["fit", "predict"])] | None = None
     group_estimator: ProbabilisticClassifier | Literal["sensitive_features"] | None = None
     handle_unknown: Literal["error", "overall"] = "error"

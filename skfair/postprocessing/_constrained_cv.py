@@ -38,7 +38,7 @@ from skfair.postprocessing._events import (
     check_multiclass_support,
     check_ranked_sizes,
     check_training_without_features,
-    fill_groups_by_class,
+    fill_missing_groups,
     find_events,
     fit_event_features,
     fit_plain_model,
@@ -285,7 +285,7 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     # Samples whose group is missing count by their probability of each group.
     if training.samples.groups.is_partly_recorded:
         settings = scoring, estimator.group_estimator, folds, estimator.n_jobs
-        training = fill_groups_by_class(training, *settings)
+        training = fill_missing_groups(training, scores, *settings)
     # New samples are scored by the estimators of the folds, or by one of all samples.
     final = scoring
     if not estimator.ensemble and len(scoring) > 1:
@@ -429,7 +429,7 @@ def _check_training(estimator, X, y, columns, constraints):
     ):
         raise ValueError(
             "group_estimator='sensitive_features' needs one group per sample, but the groups "
-            "of a sparse sensitive_features may overlap; pass one label per sample."
+            "passed may overlap or be missing; pass one label per sample."
         )
     (X,) = indexable(X)
     X = X if len(rows) == count_samples(X) else safe_indexing(X, rows)

@@ -251,6 +251,9 @@ def check_ranked_sizes(samples, constraints, tolerance):
 _REVEALED_SHARE = 0.99
 """Share of a group's members that are recognised, from which on X is said to reveal the group."""
 
+_ERROR_QUANTILES = (0.5, 0.8, 0.9, 0.95)
+"""Quantiles of absolute errors: P(group | X, y) depends on the interval between two of them."""
+
 MIN_PROBABILITY = 1e-4
 """Smallest probability whose logarithm is taken."""
 
@@ -330,25 +333,31 @@ def out_of_fold_probabilities(models, events, X, folds, knows_groups):
     return probabilities
 
 
-def fill_groups_by_class(training, bases, group_estimator, folds, n_jobs=None):
-    """The training data, with probabilities of missing groups given X and the class.
+def fill_missing_groups(training, scores, bases, group_estimator, folds, n_jobs=None):
+    """The training data, with probabilities of missing groups given X, and the class or error.
 
-    They are those of `fit_event_features`, whose further arguments these are.
+    They are those of `fit_event_features`, whose further arguments these are. The error is the
+    distance of a real target from out-of-fold scores.
     """
-    groups, classes = training.samples.groups, range(len(training.classes))
-    subsets = [training.labels == label for label in training.classes]
-    sources = [(0, "all") for _ in classes]
-    table = np.ones((1, len(classes), len(groups.labels), 1))
+    codes, names, groups = training.labels, training.classes, training.samples.groups
+    is_real = names is None
+    if is_real:
+        errors, names = np.abs(codes - scores.mean(axis=1)), range(len(_ERROR_QUANTILES) + 1)
+        codes = np.digitize(errors, np.quantile(errors, _ERROR_QUANTILES))
+    masks = [codes == name for name in names]
+    subsets = [np.ones(len(codes), dtype=bool)] if is_real else masks
+    sources = [(0, "all") for _ in subsets]
+    table = np.ones((1, len(subsets), len(groups.labels), 1))
     events = ConstraintEvents(subsets, sources, groups.recorded_codes, table, False)
     events.check_folds(folds, groups)
     settings = group_estimator, training, events, folds, n_jobs
     _, probabilities = fit_event_features(bases, *settings)
-    of_class = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
-    if training.samples.group_probabilities is not None:
-        # A second model combines the first one with the probabilities that were passed.
-        log = np.log(of_class.clip(MIN_PROBABILITY))
-        of_class = estimate_group_probabilities(training, [log, np.array(subsets, dtype=float).T])
-    return fill_groups(training, of_class)
+    filled = np.einsum("ci,icg->ig", np.array(subsets, dtype=float), probabilities)
+    if is_real or training.samples.group_probabilities is not None:
+        # A second model combines the first one with errors, or the probabilities that were passed.
+        log = np.log(filled.clip(MIN_PROBABILITY))
+        filled = estimate_group_probabilities(training, [log, np.array(masks, dtype=float).T])
+    return fill_groups(training, filled)
 
 
 def warn_if_groups_predictable(events, probabilities):

@@ -190,6 +190,23 @@ def test_missing_groups_count_by_their_probability():
         model.set_params(confidence_level=0.9).fit(X, labels, sensitive_features=partly)
 
 
+def test_intervals_are_right_where_groups_are_missing_more_often_after_large_errors():
+    X, y, group = draw(6000)
+    rng = np.random.default_rng(1)
+    train, test = np.arange(6000) < 4000, np.arange(6000) >= 4000
+    is_large = np.abs(y - LinearRegression().fit(X, y).predict(X)) > 1.5
+    partly = np.where(rng.random(6000) < np.where(is_large, 0.9, 0.2), None, group.astype(object))
+    coverage = {}
+    for missing in ("exclude", "at_random"):
+        model = ConformalRegressor(LinearRegression(), missing=missing)
+        model.fit(X[train], y[train], sensitive_features=partly[train])
+        low, high = model.predict_interval(X[test]).T
+        covered = (low <= y[test]) & (y[test] <= high)
+        coverage[missing] = [covered[group[test] == name].mean() for name in np.unique(group)]
+    assert min(coverage["exclude"]) < 0.8
+    np.testing.assert_allclose(coverage["at_random"], 0.9, atol=0.03)
+
+
 def test_samples_that_belong_together_count_as_one():
     scores, units = np.arange(200.0), np.arange(200) // 2
     everyone, point = np.ones((200, 2)), np.zeros(200)
