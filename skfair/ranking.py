@@ -566,7 +566,7 @@ class ConstrainedRankerCV(PairScoreMixin, ConstrainedCV):
         validate_params(self)
         names = {"exposure_parity": ExposureParity}
         constraints = resolve_constraints(
-            self.constraint, self.tolerance, names, ExposureParity, takes_rankings=True
+            self.constraint, self.tolerance, names, ExposureParity, takes_all=True
         )
         check_alignment(X=X, y=y, query_id=query_id)
         check_lengths(X=X, y=y)

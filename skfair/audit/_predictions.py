@@ -27,7 +27,7 @@ from skfair.losses import (
 )
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
-from skfair.metrics._rates import find_rate, refuse_coverage_of_labels
+from skfair.metrics._rates import refuse_sets_metric
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.statistics._hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
@@ -135,12 +135,12 @@ def _prediction_loss(model, loss):
 # Predictions of a model as targets and scores that constraints can be bound to.
 
 
-def resolve_constraint(constraint, tolerance=None, *, takes_rankings=False):
+def resolve_constraint(constraint, tolerance=None, *, takes_all=False):
     """The constraint of a name in `CONSTRAINTS`, or the instance passed, with valid parameters.
 
     A tolerance fills in one that has none.
     """
-    (constraint,) = resolve_constraints([constraint], tolerance, takes_rankings=takes_rankings)
+    (constraint,) = resolve_constraints([constraint], tolerance, takes_all=takes_all)
     constraint._check_parameters()
     return constraint
 
@@ -299,8 +299,8 @@ def needs_outcomes(constraint, n_samples, X=None):
 
 def check_outcomes(constraint, y_true, y_pred):
     """Raise if a constraint depends on outcomes that are missing, or on sets that are labels."""
-    if y_true is not None and hasattr(constraint, "rate"):
-        refuse_coverage_of_labels(find_rate(constraint.rate).name)
+    if y_true is not None:
+        refuse_sets_metric(constraint.compared_rate)
     if y_true is None and needs_outcomes(constraint, len(y_pred)):
         raise argument_error(
             f"y_true must hold the outcomes, on which {constraint.name} depends. Without outcomes "

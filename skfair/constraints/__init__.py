@@ -30,6 +30,7 @@ from skfair.constraints._partial import (
     PartialStatisticalParity,
 )
 from skfair.constraints._rates import MaximumRate, MinimumRate, RateParity
+from skfair.metrics._rates import refuse_sets_metric
 from skfair.utils._checks import Registry, argument_error, resolve_name
 from skfair.utils._sklearn import StrOptions
 
@@ -66,25 +67,27 @@ ConstraintName = Annotated[str, StrOptions(CONSTRAINTS)]
 
 
 def resolve_constraints(
-    constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint, *, takes_rankings=False
+    constraint, tolerance=None, registry=CONSTRAINTS, base=Constraint, *, takes_all=False
 ):
     """List of the constraints that a parameter names, of which `tolerance` may fill in bounds.
 
-    Names are those of a registry, and objects of a base class.
+    Names are those of a registry, and objects of a base class. Constraints on rankings and on
+    prediction sets are accepted with `takes_all`.
 
     Raises
     ------
     ValueError
         If a name is unknown, constraints have other tolerances of their own, or one compares
-        rankings where predictions are compared.
+        rankings or prediction sets where predictions are compared.
     """
     if constraint is None:
         return []
     check_whose_tolerance(constraint, tolerance)
     constraints = constraint if isinstance(constraint, list | tuple) else [constraint]
     constraints = [resolve_name(registry, one, "constraint", base) for one in constraints]
-    for one in constraints:
-        if one.unit == "attention" and not takes_rankings:
+    for one in [] if takes_all else constraints:
+        refuse_sets_metric(one.compared_rate)
+        if one.unit == "attention":
             raise argument_error(
                 f"constraint must be about predictions, but {one} compares the exposure of "
                 "documents in rankings; pass it to skfair.ranking.ConstrainedRankerCV, or to "

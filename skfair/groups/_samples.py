@@ -350,11 +350,13 @@ def check_metric_input(sensitive_features, sample_weight, **columns):
     return samples, arrays
 
 
-def cover_truth(columns):
+def cover_truth(columns, metrics=()):
     """The columns, in which prediction sets become decisions: whether each has the true value.
 
-    A set is a row of booleans, one for each class of y_true in ascending order, or a pair of
-    numbers. Columns without sets are returned as they are.
+    A set is a row of booleans, one for each class, or a pair of numbers. Classes are the names of
+    the columns, or else those of y_true in ascending order. Column "sizes" has the number of
+    classes, or the length of the interval, if a metric takes it: it may be infinite. Columns
+    without sets are returned as they are.
     """
     y_true, sets = columns.get("y_true"), columns.get("y_pred")
     if y_true is None or not isinstance(sets, np.ndarray | pd.DataFrame) or sets.ndim != 2:
@@ -362,14 +364,15 @@ def cover_truth(columns):
     check_alignment(y_true=y_true, y_pred=sets)
     check_lengths(y_true=y_true, y_pred=sets)
     truth, table = check_labels("y_true", y_true), np.asarray(sets)
-    classes, codes = np.unique(truth, return_inverse=True)
+    classes = _name_sets(sets, np.unique(truth))
     if table.shape[1] != (len(classes) if table.dtype == bool else 2):
         raise argument_error(
             f"y_pred must hold labels, or sets: booleans in a column for each class of y_true "
             f"({len(classes)}), or two numbers, low and high; got {table.shape[1]} columns."
         )
     if table.dtype == bool:
-        covered = table[np.arange(len(codes)), codes]
+        # A class that the model does not know is in no set.
+        covered, sizes = (table & (truth[:, np.newaxis] == classes)).any(axis=1), table.sum(axis=1)
     else:
         ends = to_floats("y_pred", table)
         low, high = ends.T
@@ -382,11 +385,20 @@ def cover_truth(columns):
                 "y_pred, and the second column as a score."
             )
         values = to_floats("y_true", truth)
-        covered = (low <= values) & (values <= high)
+        covered, sizes = (low <= values) & (values <= high), high - low
     indices = [one.index for one in (y_true, sets) if isinstance(one, pd.Series | pd.DataFrame)]
     if indices:
         covered = pd.Series(covered, index=indices[0], name="covered")
-    return {name: one for name, one in columns.items() if name != "y_true"} | {"y_pred": covered}
+    columns = {name: one for name, one in columns.items() if name != "y_true"}
+    takes_sizes = any(one.response == "sizes" for one in metrics)
+    return columns | {"y_pred": covered} | ({"sizes": sizes} if takes_sizes else {})
+
+
+def _name_sets(sets, classes):
+    """Classes of the columns of sets: names of columns that include all classes, or the classes."""
+    names = getattr(sets, "columns", pd.RangeIndex(0))
+    is_named = not isinstance(names, pd.RangeIndex) and set(classes.tolist()) <= {*names}
+    return names.to_numpy() if is_named else classes
 
 
 def check_labels(name, column):

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
 from skfair.groups import Groups
-from skfair.groups._samples import check_metric_input
+from skfair.groups._samples import check_metric_input, cover_truth
 from skfair.metrics._calibration import check_unit_range, expected_calibration_error
 from skfair.metrics._rates import (
     RATES,
@@ -25,7 +25,7 @@ from skfair.metrics._rates import (
     find_positive,
     gap,
     ratio,
-    refuse_coverage_of_labels,
+    refuse_sets_metric,
     warn_of_unknown_rates,
 )
 from skfair.metrics._top_k import TopRate, select_top
@@ -39,7 +39,12 @@ from skfair.statistics._group_estimates import (
 )
 from skfair.utils._checks import argument_error, check_choice, join_names, spelling_hint
 
-RESPONSES = {"decisions": "y_pred", "scores": "y_score", "probabilities": "y_proba"}
+RESPONSES = {
+    "sizes": "y_pred",
+    "decisions": "y_pred",
+    "scores": "y_score",
+    "probabilities": "y_proba",
+}
 """What a metric takes of a model -> the argument that holds it."""
 
 RESPONSES_BY_METHOD = {
@@ -250,6 +255,12 @@ class MeanMetric(GroupMetric):
         return estimate_means(values, None, groups, weights, clusters)
 
 
+class _SetSize(MeanMetric):
+    """The mean number of classes of prediction sets, or length of intervals."""
+
+    response = "sizes"
+
+
 @dataclass(frozen=True)
 class _AreaUnderCurve(GroupMetric):
     """The area under the ROC curve, with DeLong's limits."""
@@ -304,6 +315,11 @@ def _absolute_errors(y_true, response):
     return np.abs(_errors(y_true, response))
 
 
+def _sizes(y_true, response):
+    """Size of each prediction set."""
+    return np.asarray(response, dtype=np.float64)
+
+
 GROUP_METRICS = {
     metric.name: metric
     for metric in (
@@ -316,6 +332,7 @@ GROUP_METRICS = {
         MeanMetric(_errors, "mean_error"),
         MeanMetric(_absolute_errors, "mean_absolute_error"),
         MeanMetric(_squared_errors, "mean_squared_error"),
+        _SetSize(_sizes, "set_size", needs_target=False),
     )
 }
 """Metrics that are no rates, by name."""
@@ -350,7 +367,7 @@ def get_metric_names() -> list[str]:
     >>> get_metric_names()[:3]
     ['accuracy', 'average_precision', 'balanced_accuracy']
     """
-    return sorted(RATES | GROUP_METRICS)
+    return sorted({*RATES, *GROUP_METRICS, "coverage"})
 
 
 def find_group_metric(metric):
@@ -416,6 +433,20 @@ def encode_columns(columns, positive):
     return encoded
 
 
+def read_sets(columns, metrics):
+    """The columns of `cover_truth`; raise for labels where a metric takes sets."""
+    columns = cover_truth(columns, metrics)
+    refuse_labels_as_sets(metrics, columns)
+    return columns
+
+
+def refuse_labels_as_sets(metrics, columns):
+    """Raise for a metric of prediction sets unless these have become decisions, without truth."""
+    for metric in metrics:
+        if "y_true" in columns or (metric.response == "sizes" and "sizes" not in columns):
+            refuse_sets_metric(metric)
+
+
 def decide_top_k(columns, metrics, samples, k):
     """Columns with decisions for the k highest scores, metrics of them, and the ties as text."""
     if "scores" not in columns:
@@ -450,10 +481,9 @@ def to_numbers(column, name):
 
 
 def check_columns_of(metrics, columns):
-    """Raise for a metric that takes a column which was not passed."""
+    """Raise for a metric that takes a column which was not passed, or sets that are labels."""
+    refuse_labels_as_sets(metrics.values(), columns)
     for name, metric in metrics.items():
-        if "y_true" in columns:  # which sets have no more
-            refuse_coverage_of_labels(metric.name)
         if metric.response not in columns:
             raise ValueError(
                 f"{name} takes {metric.response}, but {RESPONSES[metric.response]} was not "
@@ -485,10 +515,9 @@ class GroupComparison:
     def __call__(self, y_true, response, *, sensitive_features, sample_weight=None, pos_label=None):
         """The number, from outcomes and what the metric takes of a model."""
         name = "y_score" if self.k is not None else RESPONSES[self.metric.response]
-        samples, (y_true, response) = check_metric_input(
-            sensitive_features, sample_weight, y_true=y_true, **{name: response}
-        )
-        columns = {"y_true": y_true, name: response}
+        columns = read_sets({"y_true": y_true, name: response}, [self.metric])
+        samples, arrays = check_metric_input(sensitive_features, sample_weight, **columns)
+        columns = dict(zip(columns, arrays, strict=True))
         columns = encode_columns(columns, self._positive_class(columns, pos_label))
         groups, by_name = samples.groups, {self.__name__: self.metric}
         if self.k is not None:

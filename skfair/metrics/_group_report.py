@@ -19,7 +19,6 @@ from skfair.groups._samples import (
     check_labels,
     check_lengths,
     check_metric_input,
-    cover_truth,
     to_pandas_index,
 )
 from skfair.metrics._docstrings import classification_docs
@@ -30,6 +29,7 @@ from skfair.metrics._group_metrics import (
     encode_columns,
     find_group_metrics,
     needs_raw_labels,
+    read_sets,
 )
 from skfair.metrics._rates import Rate, count_confusions, find_positive_multiclass
 from skfair.statistics._estimates import Rates, check_level
@@ -187,7 +187,8 @@ def group_report(
     """
     passed = {"y_true": y_true, "y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     columns: dict[str, Any] = {name: one for name, one in passed.items() if one is not None}
-    columns, by_name = cover_truth(columns), find_group_metrics(metrics)
+    by_name = find_group_metrics(metrics)
+    columns = read_sets(columns, by_name.values())
     if confidence_level is not None:
         check_level(confidence_level)
     check_top_k(k, columns)

@@ -430,13 +430,15 @@ RATES_BY_ANY_NAME = RATES | {synonym: RATES[name] for synonym, name in RATE_SYNO
 RATES_BY_ANY_NAME |= {"coverage": Rate("coverage", SELECTION_RATE_TABLE)}
 
 
-def refuse_coverage_of_labels(name):
-    """Raise for the rate "coverage" of something else than prediction sets."""
-    if name == "coverage":
+def refuse_sets_metric(metric):
+    """Raise for a metric of prediction sets where there are none."""
+    name = getattr(metric, "name", None)
+    if name in ("coverage", "set_size"):
         raise ValueError(
-            "coverage is the rate of prediction sets: y_pred must hold booleans in a column for "
-            "each class, or two columns, low and high. Of predicted labels pass 'accuracy', or "
-            "'selection_rate'."
+            f"{name} is a metric of prediction sets: y_pred of reports and claims must hold "
+            "booleans in a column for each class, or two columns, low and high (claims keep no "
+            "sizes), and a scored estimator needs predict_set or predict_interval. Of predicted "
+            "labels pass 'accuracy', or 'selection_rate'."
         )
 
 

@@ -41,6 +41,7 @@ class Metric:
         - "labelled_probability": ``y_true, y_proba``; keyword ``pos_label``.
         - "prediction": ``y_true`` and what ``predict`` returns: classes, with the keyword
           ``pos_label`` of two, or numbers.
+        - "set": ``y_true`` and prediction sets, whose columns are named by classes, or intervals.
     greater_is_better : bool
         Whether a larger value is fairer.
     best : float

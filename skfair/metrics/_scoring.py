@@ -8,6 +8,7 @@ from functools import partial, singledispatch, wraps
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.metrics import get_scorer as get_sklearn_scorer
@@ -27,7 +28,7 @@ from skfair.metrics._group_metrics import (
     ResponseMethod,
     find_group_metric,
 )
-from skfair.metrics._rates import Rate, refuse_coverage_of_labels
+from skfair.metrics._rates import Rate
 from skfair.metrics._registry import METRICS, Metric
 from skfair.metrics._synonyms import asks_for_ratio, find_criterion, mentions_comparison
 from skfair.utils._api import Label
@@ -82,7 +83,7 @@ class FairnessScorer(GroupScorer):
         groups = {"sensitive_features": sensitive_features}
         views = [(estimator, y, self.pos_label)]
         # Of more than two classes: one view of each class against the rest, unless labels count.
-        if metric.kind != "prediction" or self.pos_label is not None:
+        if metric.kind != "set" and (metric.kind != "prediction" or self.pos_label is not None):
             views = _binary_views(estimator, y, sensitive_features, self.pos_label)
         values = []
         for view, truth, pos_label in views:
@@ -183,11 +184,11 @@ class _OneVsRest:
 METRIC_KINDS_BY_TASK = {
     "classifier": (
         *("classification", "score", "decision", "labelled_decision", "labelled_margin"),
-        *("labelled_score", "labelled_probability", "prediction"),
+        *("labelled_score", "labelled_probability", "prediction", "set"),
     ),
-    "regressor": ("regression", "score", "prediction"),
+    "regressor": ("regression", "score", "prediction", "set"),
     "clusterer": ("clustering", "prediction"),
-    "model without classes": ("clustering", "regression", "score", "prediction"),
+    "model without classes": ("clustering", "regression", "score", "prediction", "set"),
 }
 """Kinds of metrics that can score an estimator, by its task."""
 
@@ -210,7 +211,7 @@ def _check_task(estimator, metric):
     if task != "classifier":
         return
     # The classifier must have the method whose output the metric takes.
-    methods = {name: ("predict",) for name in ("classification", "prediction")}
+    methods = {name: ("predict",) for name in ("classification", "prediction", "set")}
     methods |= {"labelled_margin": ("decision_function",)}
     methods |= {"labelled_probability": ("predict_proba",)}
     needed = methods.get(metric.kind, ("predict_proba", "decision_function"))
@@ -258,7 +259,9 @@ def _binary_views(estimator, y, sensitive_features, pos_label):
 
 def _call_with_groups(estimator, method, X, sensitive_features):
     """Call a method of the estimator, with the groups if it requests them."""
-    names = get_routing_for_object(estimator).consumes(method, ["sensitive_features"])
+    # What an estimator requests for sets is what it requests for predictions.
+    requested = "predict" if method in _SET_METHODS else method
+    names = get_routing_for_object(estimator).consumes(requested, ["sensitive_features"])
     # Without metadata routing, pipelines pass groups to all methods of their last step but this.
     is_routed = get_config()["enable_metadata_routing"] or method != "decision_function"
     if names and isinstance(estimator, Pipeline) and not is_routed:
@@ -366,6 +369,27 @@ def _prediction_arguments(estimator, X, y, sensitive_features, pos_label=None):
     return _regression_arguments(estimator, X, y, sensitive_features)
 
 
+_SET_METHODS = ("predict_set", "predict_interval")
+
+
+def _set_arguments(estimator, X, y, sensitive_features, pos_label=None):
+    """Arguments of a metric of prediction sets: true values, and sets or intervals."""
+    method = next((method for method in _SET_METHODS if hasattr(estimator, method)), None)
+    if method is None or pos_label is not None:
+        raise ValueError(
+            f"A scorer of prediction sets takes no pos_label, and needs an estimator with "
+            f"predict_set or predict_interval; got a {type(estimator).__name__} and "
+            f"pos_label={pos_label!r}. Pass a model of skfair.conformal, whose estimator may be a "
+            "pipeline."
+        )
+    sets = _call_with_groups(estimator, method, X, sensitive_features)
+    if method == "predict_set":
+        # Samples may lack a class, and are aligned by their index if they have one.
+        indices = [one.index for one in (X, y, sensitive_features) if hasattr(one, "iloc")]
+        sets = pd.DataFrame(np.asarray(sets), next(iter(indices), None), estimator.classes_)
+    return (y, sets), {}
+
+
 ARGUMENTS_BY_METRIC_KIND: dict[str, Callable[..., tuple]] = {
     "clustering": _label_arguments,
     "regression": _regression_arguments,
@@ -377,6 +401,7 @@ ARGUMENTS_BY_METRIC_KIND: dict[str, Callable[..., tuple]] = {
     "labelled_score": partial(_add_target, _score_arguments),
     "labelled_probability": _labelled_probability_arguments,
     "prediction": _prediction_arguments,
+    "set": _set_arguments,
 }
 """Functions that make the positional and keyword arguments of a metric, by its kind."""
 
@@ -609,9 +634,7 @@ def make_scorer(
             )
         if response_method is not None:
             metric = GroupMetric(metric, response_method=response_method)
-        of_group = find_group_metric(metric)
-        refuse_coverage_of_labels(of_group.name)
-        compared = _aggregate_by_group(of_group, transform, group, k)
+        compared = _aggregate_by_group(find_group_metric(metric), transform, group, k)
         return FairnessScorer(_set_direction(compared, greater_is_better), pos_label)
     if k is not None:
         raise ValueError("k is for a metric of decisions with a transform; pass transform= too.")
@@ -653,6 +676,7 @@ def _set_direction(metric, greater_is_better):
 
 
 _KIND_BY_RESPONSE = {
+    "sizes": "set",
     "decisions": "prediction",
     "scores": "labelled_score",
     "probabilities": "labelled_probability",
@@ -670,11 +694,11 @@ def _aggregate_by_group(metric, transform, group, k):
     if group is None:
         check_choice("transform", transform, TRANSFORMS)
     kind = "classification" if isinstance(metric, Rate) else _KIND_BY_RESPONSE[metric.response]
+    kind = "set" if metric.name == "coverage" else kind
     if k is not None:
-        if metric.response != "decisions":
+        if metric.response != "decisions" or kind == "set":
             raise ValueError(
-                f"k makes decisions of scores, but {metric.name} takes {metric.response}; leave "
-                "k out."
+                f"k makes decisions of scores, but {metric.name} is no metric of them; leave k out."
             )
         kind = "labelled_score"
     greater_is_better = TRANSFORMS.get(transform, True)

@@ -22,6 +22,7 @@ from skfair.groups._known import order_attributes
 from skfair.losses import loss_targets
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
+from skfair.metrics._rates import refuse_sets_metric
 from skfair.utils._checks import (
     CONVENTIONAL_LABELS,
     argument_error,
@@ -330,6 +331,8 @@ def read_batch(settings, row, attributes, audit, ids, X):
     ids = _select_ids(audit, ids, rows)
     # Scores and target of the present samples, in groups by the attributes of the first batch.
     constraint, y_true = settings.constraint, columns.get("y_true")
+    if y_true is not None:
+        refuse_sets_metric(constraint.compared_rate)
     y_pred = None if constraint.counts_decisions else columns.get("y_score")
     y_pred = audit.find_decisions(columns) if y_pred is None else y_pred
     # Losses are of the decision function, where an audit has probabilities.

@@ -150,7 +150,7 @@ def check_settings(params):
 def _resolve(params):
     """The parameters with a copy of the constraint, and its tolerance if it has one."""
     tolerance = params["tolerance"]
-    (constraint,) = resolve_constraints([params["constraint"]])
+    (constraint,) = resolve_constraints([params["constraint"]], takes_all=True)
     bound = find_tolerance(constraint, tolerance)
     return params | {"constraint": copy(constraint), "tolerance": bound}
 

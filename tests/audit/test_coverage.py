@@ -3,9 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from skfair.__main__ import main
 from skfair.audit import Audit
+from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
+from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.constraints import MinimumRate
 from skfair.metrics import group_report, make_scorer
 from skfair.monitoring import GapMonitor
@@ -97,11 +102,85 @@ def test_a_command_certifies_the_coverage_of_intervals(tmp_path, capsys):
 
 def test_coverage_of_labels_is_refused():
     labels, by_group = np.where(COVERED, 1, 0), {"sensitive_features": GROUPS}
-    message = "coverage is the rate of prediction sets"
+    message = "coverage is a metric of prediction sets"
     with pytest.raises(ValueError, match=message):
         group_report(labels, labels, metrics="coverage", **by_group)
     audit = Audit.from_predictions(labels, labels, **by_group)
     with pytest.raises(ValueError, match=message):
         audit.certify(MinimumRate("coverage", 0.5))
+    with pytest.raises(ValueError, match="set_size is a metric of prediction sets"):
+        group_report(LABELS, LABELS, metrics="set_size", **by_group)
+    floor = MinimumRate("coverage", 0.5)
+    for model in (ConstrainedERMClassifier(floor), ConstrainedClassifierCV(constraint=floor)):
+        with pytest.raises(ValueError, match=message):
+            model.fit(Y[:, np.newaxis], labels, **by_group)
     with pytest.raises(ValueError, match=message):
-        make_scorer("coverage", transform="difference")
+        GapMonitor(floor).update(labels, labels, **by_group)
+
+
+@pytest.mark.parametrize("names", [["z", "x", "y"], ["a", "b", "c"]])
+def test_columns_of_sets_may_be_named_by_the_classes(names):
+    report = group_report(
+        LABELS, pd.DataFrame(SETS, columns=names), sensitive_features=GROUPS, metrics="coverage"
+    )
+    order = names if "x" in names else ["x", "y", "z"]
+    covered = SETS[np.arange(800), [order.index(label) for label in LABELS]]
+    np.testing.assert_allclose(report.loc[["a", "b"], "coverage"], get_rates(covered))
+
+
+@pytest.mark.parametrize("sets, y, sizes", [(SETS, LABELS, SETS.sum(axis=1)), (INTERVALS, Y, None)])
+def test_reports_have_the_mean_size_of_sets(sets, y, sizes):
+    sizes = np.full(800, 4.0) if sizes is None else sizes
+    report = group_report(y, sets, sensitive_features=GROUPS, metrics=["coverage", "set_size"])
+    np.testing.assert_allclose(report.loc[["a", "b"], "set_size"], get_rates(sizes))
+
+
+@pytest.mark.parametrize("group_estimator", [None, "sensitive_features"])
+@pytest.mark.parametrize("is_classifier", [False, True])
+def test_scorers_take_sets_of_the_estimator(is_classifier, group_estimator):
+    X = np.column_stack((Y + RNG.normal(size=800), GROUPS == "b"))
+    model, y = ConformalRegressor(LinearRegression(), group_estimator=group_estimator), Y
+    if is_classifier:
+        y = np.array(["x", "y", "z"])[np.digitize(Y, [-0.5, 0.5])]
+        model = ConformalClassifier(LogisticRegression(), group_estimator=group_estimator)
+    model.fit(X, y, sensitive_features=GROUPS)
+    # The samples scored may lack a class that the model knows.
+    rows = np.flatnonzero(y != "z") if is_classifier else np.arange(800)
+    groups = {"sensitive_features": GROUPS[rows]}
+    if is_classifier:
+        sets = model.predict_set(X[rows], **groups)
+        covered, sizes = sets[np.arange(len(rows)), (y[rows] == "y").astype(int)], sets.sum(axis=1)
+    else:
+        low, high = model.predict_interval(X, **groups).T
+        covered, sizes = (low <= y) & (y <= high), high - low
+    for metric, values in (("coverage", covered), ("set_size", sizes)):
+        a, b = (values[GROUPS[rows] == name].mean() for name in "ab")
+        for transform, expected in (("difference", -abs(a - b)), ("group_max", -max(a, b))):
+            scorer = make_scorer(metric, transform=transform)
+            assert scorer(model, X[rows], y[rows], **groups) == pytest.approx(expected)
+
+
+def test_scorers_of_sets_refuse_other_estimators_and_settings():
+    model = LogisticRegression().fit(Y[:, np.newaxis], LABELS)
+    with pytest.raises(ValueError, match="got a LogisticRegression"):
+        make_scorer("coverage", transform="difference")(
+            model, Y[:, np.newaxis], LABELS, sensitive_features=GROUPS
+        )
+    with pytest.raises(ValueError, match="coverage is no metric of them"):
+        make_scorer("coverage", transform="difference", k=10)
+
+
+def test_a_search_selects_by_the_coverage_of_groups():
+    X = pd.DataFrame({"x": Y + RNG.normal(size=800), "b": GROUPS == "b"}, index=np.arange(800) + 5)
+    y, groups = pd.Series(Y, index=X.index), pd.Series(GROUPS, index=X.index)
+    scorer = make_scorer("coverage", transform="difference")
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            ConformalRegressor(LinearRegression()).set_fit_request(sensitive_features=True),
+            {"coverage": [0.8, 0.9]},
+            scoring={"gap": scorer, "size": make_scorer("set_size", transform="group_max")},
+            refit="size",
+            cv=3,
+        ).fit(X, y, sensitive_features=groups)
+    assert search.best_params_ == {"coverage": 0.8}
+    assert (search.cv_results_["mean_test_gap"] <= 0.0).all()
