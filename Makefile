@@ -10,8 +10,11 @@ export MPLBACKEND = Agg
 # pytest rewrites all tests: 14 of the 20 CPU seconds in which it collects them.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo demo-dask test test-all test-random test-bench test-lowest test-newest test-some test-torch doctest lint types format \
-	build release-check test-wheel doc bench clean
+# What is imported compiles itself then: a third of what pip would compile.
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+
+.PHONY: help demo demo-dask test test-all test-digits test-random test-bench test-lowest test-newest test-some test-torch \
+	doctest lint types format build release-check test-wheel doc bench environments newest-environment clean
 .NOTPARALLEL:
 
 help:
@@ -19,6 +22,7 @@ help:
 	@echo "make demo-dask  the same of ten million people in files, by a cluster of two workers"
 	@echo "make test    the tests without the slow ones, with the docstrings' examples"
 	@echo "make test-all  the whole test suite, slow tests included"
+	@echo "make test-digits  what test-newest leaves of quick tests that compute, and the guide"
 	@echo "make test-random  tests of random examples, on others in every run"
 	@echo "make test-bench  every benchmark at its smallest size, beside the packages that it compares with, and their models"
 	@echo "make test-lowest  what users call, with the lowest versions that pyproject.toml allows"
@@ -52,6 +56,15 @@ test-all: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=thorough
 	NUMBA_DISABLE_JIT=1 $(PYTEST) --hypothesis-profile=thorough tests/kernels
 
+# Tests that read sources and pages alone compute nothing.
+TEXTS := examples $(patsubst %,test_%.py,call_chains covering documented_names layers maintainability \
+	mirror moving names newest project_files rate_clients release surface typing words)
+
+# With the same kernels test-newest runs the SELECTION, if there is another Python.
+test-digits: $(VENV)/.has-test
+	$(PYTEST) -m "not slow" tests skfair $(wildcard doc/*.rst) $(addprefix --ignore=tests/, \
+		$(TEXTS) $(if $(shell $(BIN)/python tests/newest.py),$(SELECTION)))
+
 test-random: $(VENV)/.has-test
 	$(PYTEST) --hypothesis-profile=random -m hypothesis
 
@@ -81,12 +94,15 @@ SELECTION := test_common.py test_registries.py commands/test_report.py constrain
 		spectral/test_fair_spectral.py spectral/test_fair_spectral_input.py)
 NEWEST := .venv-newest
 
-test-newest: $(BIN)/python
+test-newest: GOAL := test-some
+newest-environment: GOAL := $(NEWEST)/.has-test
+
+test-newest newest-environment: $(BIN)/python
 	@newest=$$($(BIN)/python tests/newest.py); \
 	if [ -z "$$newest" ]; then echo "No other Python that is supported was found."; exit; fi; \
-	echo "Tests with $$($$newest -V), $$newest"; \
+	echo "$(GOAL) with $$($$newest -V), $$newest"; \
 	if [ "$$($(NEWEST)/bin/python -V 2>&1)" != "$$($$newest -V)" ]; then rm -rf $(NEWEST); fi; \
-	$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON=$$newest test-some
+	$(MAKE) --no-print-directory VENV=$(NEWEST) PYTHON=$$newest $(GOAL)
 
 # PyTorch is large, hence an environment of its own; TORCH names another version or file.
 TORCH_VENV := .venv-torch
@@ -142,11 +158,14 @@ clean:
 	rm -rf $(VENV) $(BENCH) $(LOWEST) $(NEWEST) $(TORCH_VENV) build dist demo *.egg-info doc/_build doc/api/generated doc/gallery doc/metrics_table.rst doc/papers_table.rst
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Those of .ci/run beside $(VENV), one after the other.
+environments: $(BENCH)/.installed $(LOWEST)/.installed newest-environment $(TORCH_VENV)/.installed
+
 # $(VENV)/.has-NAME: the package with its extra NAME is installed in the environment.
 # An empty file that is newer than pyproject.toml says so, hence a second run is fast.
 $(VENV)/.has-%: pyproject.toml | $(BIN)/python
 	@echo "Installing skfair[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]" || { \
+	@$(BIN)/python $(INSTALL) --editable ".[$*]" || { \
 		echo "Could not install skfair[$*]: pip's message is above (is a package index reachable?)." >&2; \
 		exit 1; }
 	@touch $@
@@ -154,18 +173,18 @@ $(VENV)/.has-%: pyproject.toml | $(BIN)/python
 $(LOWEST)/.installed: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(PYTHON) tests/lowest.py > $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python -m pip install --quiet --requirement $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python -m pip install --quiet --no-deps --editable .
+	$(LOWEST)/bin/python $(INSTALL) --requirement $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python $(INSTALL) --no-deps --editable .
 	@touch $@
 
 $(BENCH)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[bench,test]"
+	$(BENCH)/bin/python $(INSTALL) --editable ".[bench,test]"
 	@touch $@
 
 $(TORCH_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(TORCH_VENV)
-	@pip="$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check"; \
+	@pip="$(TORCH_VENV)/bin/python $(INSTALL)"; \
 	$$pip "$(TORCH)" && $$pip --editable ".[torch,test]" || { \
 		echo "PyTorch and what its tests need could not be installed, so skfair.torch was not tested." \
 			"Connect to a package index, or pass the file of a wheel: make test-torch TORCH=torch.whl" >&2; \
