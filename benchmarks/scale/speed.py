@@ -14,7 +14,7 @@ N_CHILDREN = 1000
 N_SAMPLES = 1000, 20_000, 300_000  # of fits to columns without clusters
 
 
-@smallest()
+@smallest(REAL=REAL[1:2])
 def front_time(budget):
     """Time of a complete front against scikit-learn's KMeans(n_init=10)."""
     records, checks = [], []

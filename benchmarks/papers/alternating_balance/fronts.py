@@ -16,7 +16,7 @@ RECORDED = 1e-5  # relative rounding error of records
 MIN_HYPERVOLUME = {"Adult_K10": 0.960, "Adult_K5": 0.976, "Bank_K10": 0.984, "Bank_K5": 0.995}
 
 
-@smallest()
+@smallest(REAL=REAL[:1], SYNTHETIC=SYNTHETIC[:1])
 def fronts(budget):
     """Hypervolume of fronts, and coverage of other methods' fronts.
 
