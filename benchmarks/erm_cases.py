@@ -1,7 +1,7 @@
 """Data on which constrained classifiers are compared: one-hot columns, 70/30 splits.
 
-The sensitive attribute (sex, race, age) is among the columns, as in the papers. A blind case has no
-such column, though others may be correlated with it.
+The sensitive attribute (sex, race, age) is among the columns, as in a9a. A blind case has no such
+column, though others may be correlated with it.
 """
 
 from functools import cache, partial

@@ -233,7 +233,7 @@ def spectral_large(budget):
     """Fits and embeddings of up to a million samples, and dense affinities of 10,000, once each.
 
     The random graphs have average degree 20 and 20 clusters. In the separated graphs the clusters
-    can be detected. The others have the link probabilities of the papers' dense graphs. There the
+    can be detected. The others have link probabilities in the ratios of the dense m-SBM. There the
     degree is too small for detection, and all eigenvalues but the first lie at the edge of a
     continuous bulk. This is the hardest case for an eigen-solver: the default takes minutes at a
     million samples. Blobs and moons are fitted with landmarks, and the cut of 5,000 of their

@@ -36,7 +36,7 @@ print(f"{np.bincount(group)} people, {same_group.mean():.0%} of the links within
 # Three methods
 # -------------
 # Plain spectral clustering returns clusters dominated by one group. The fair embedding, in which
-# both groups have the same mean, clustered by k-means as in the papers, returns more balanced
+# both groups have the same mean, clustered by plain k-means, returns more balanced
 # clusters, but neither balance nor cut are controlled. The front has a clustering for every
 # balance. It minimises the normalised cut, which sums over the clusters the proportion of their
 # links that go to other clusters.

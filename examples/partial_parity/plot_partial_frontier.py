@@ -128,8 +128,8 @@ table.round(3)
 # The figure
 # ----------
 # Horizontal axis: the largest difference between the groups' rates at all cut-offs that accept
-# between 5 % and 30 % of either group, as in the paper. Markers without a line are decisions at one
-# cut-off.
+# between 5 % and 30 % of either group, with which the paper's numbers agree. Markers without a line
+# are decisions at one cut-off.
 
 styles = {
     "partial parity": ("#0072B2", "o-"),

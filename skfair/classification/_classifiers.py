@@ -520,7 +520,7 @@ class PartialParityClassifier(LinearClassifier):
         'raw'
         """
         fitted = PARTIAL_CRITERIA[constraint](interval, width=1.0)
-        # Shares of whole groups, as in the paper; some constraints have no scale.
+        # Shares of whole groups, as in the paper's numbers; some constraints have no scale.
         if "scale" in fitted.get_params():
             fitted.set_params(scale="raw")
         settings = {

@@ -225,7 +225,7 @@ def make_fair_sbm(
     cluster, group = np.divmod(np.arange(n_blocks), n_groups)
     sizes = n_samples // n_blocks + (np.arange(n_blocks) < n_samples % n_blocks)
     links = _link_probabilities(cluster, group, probabilities)
-    # The paper's scale of the probabilities, or the requested mean degree.
+    # The factor s of the probabilities, or the requested mean degree.
     if average_degree is None:
         links = np.minimum(links * (np.log(n_samples) / n_samples) ** 0.1 / 0.528, 1)
     else:

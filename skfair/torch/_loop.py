@@ -576,8 +576,8 @@ class ConstrainedObjective:
     ======================  ====================================================================
 
     Learning rate, momentum and schedule are those of the optimiser; ``torch.optim.SGD`` with the
-    step length of the solver takes the steps of the paper. Values are those of one mini-batch,
-    where SSL-ALM draws two, one for each factor of a product.
+    step length of the solver takes the solver's steps, except that all values are those of one
+    mini-batch. SSL-ALM itself draws two, one for each factor of a product.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from skfair.solvers.literature import SPBM
 N_SAMPLES = 80_000
 """Samples for the loss, and as many for the constraint, that each method draws."""
 BATCH, SMALL_BATCH, LEARNING_RATE = 32, 8, 2e-3
-"""Batches of all but SSL-ALM, whose batches are the paper's."""
+"""Batches of all but SSL-ALM, whose batches are those of the paper's public code."""
 GAMMA, KAPPA = 0.9, 0.9
 """Averages of multipliers and of widths; the defaults of the package are .1 and .1."""
 SPLITS = range(10, 20)
