@@ -100,7 +100,8 @@ class RateParity(ConstraintOnRate):
     ----------
     rate : str or Rate
         Name of a rate, such as "precision", "f1_score" or "false_discovery_rate", or a
-        :class:`skfair.metrics.Rate` of one's own.
+        :class:`skfair.metrics.Rate` of one's own. "coverage" is the rate of prediction sets, of
+        which audits and monitors compare groups; no fit bounds it.
     {tolerance, ratio, options}
 
     Examples

@@ -103,7 +103,8 @@ def group_report(
         "brier_score", "expected_calibration_error", "mean_error", "mean_absolute_error" and
         "mean_squared_error"; a :class:`Rate`, a :class:`GroupMetric`, or a function, such as
         those of :mod:`sklearn.metrics`. A dict gives them names. Functions of more than two
-        classes take the labels, as in ``functools.partial(f1_score, average="macro")``.
+        classes take the labels, as in ``functools.partial(f1_score, average="macro")``. "coverage"
+        and "set_size" are of prediction sets, which ``y_pred`` then holds (:ref:`prediction_sets`).
     y_proba : array-like of shape (n_samples,), default=None
         Probability of the positive class, for metrics of probabilities or scores.
     y_score : array-like of shape (n_samples,), default=None

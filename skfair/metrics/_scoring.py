@@ -547,7 +547,8 @@ def make_scorer(
     fairlearn's ``make_derived_metric``: their largest difference, smallest ratio, minimum or
     maximum. With a `group` the value of this group is the score. Groups without a value are left
     out, with a warning. Without both the metric compares groups itself: a metric of this package,
-    by name or as a function, or a function of one's own.
+    by name or as a function, or a function of one's own. "coverage" and "set_size" take the sets of
+    an estimator with ``predict_set``, or the intervals of one with ``predict_interval``.
 
     With a `confidence_level` the score is the negative upper confidence limit of the gap of a
     constraint. A search by it prefers models whose gap is *shown* to be small by the test folds,

@@ -410,7 +410,8 @@ class GapMonitor(BaseEstimator):
             by `update_labels`, if `ids` are passed.
         y_pred : array-like of shape (n_samples,)
             Decisions of a classifier as its constraint compares them, or scores or predicted
-            numbers; of any number of samples. Data of Dask are loaded.
+            numbers; of any number of samples. Data of Dask are loaded. For the rate "coverage" it
+            holds prediction sets (:ref:`prediction_sets`).
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_attributes)
             Groups, with the same attributes in all batches. A group that was not in earlier
             batches joins with a warning.
