@@ -276,6 +276,7 @@ class Audit(AuditData):
         metrics : str or list of str, default="selection_rate"
             Rate that is compared: "selection_rate", "true_positive_rate", "false_positive_rate",
             "positive_predictive_value", "accuracy" or "base_rate". Several share the error equally.
+            Of prediction sets the coverage is compared.
         max_conditions : {1, 2, 3}, default=2
             Largest number of conditions of a subgroup.
         direction : {"both", "above", "below"}, default="both"

@@ -150,7 +150,7 @@ def _arrange_model(audit, constraint):
     check_applies(constraint, estimator)
     kind, columns = metric_kind(constraint), audit.columns
     y_true, predicted = columns.get("y_true"), audit.find_decisions(columns)
-    check_outcomes(constraint, y_true, predicted)
+    check_outcomes(constraint, columns)
     resolved = resolve_loss_and_unit(
         constraint,
         final_estimator(estimator),
@@ -177,7 +177,7 @@ def _arrange_columns(audit, constraint):
     columns = audit.columns if compares_scores else audit.rows()[1]
     y_true = columns.get("y_true")
     predicted = columns.get("y_score") if compares_scores else audit.find_decisions(columns)
-    check_outcomes(constraint, y_true, next(iter(columns.values())))
+    check_outcomes(constraint, columns)
     if predicted is None:
         raise ValueError(
             f"{constraint.name} compares scores, but there are decisions alone. Pass their scores "

@@ -47,7 +47,7 @@ def binary_metrics(is_true, is_selected, y_proba):
 
     `is_true` is None without a target. `y_proba` is the probability of the positive class, or None.
     """
-    metrics = _selection_rate_metric(is_selected)
+    metrics = {"selection_rate": (is_selected, None)}
     if is_true is not None:
         metrics = _rate_metrics(is_true, is_selected, REPORTED_RATES)
     if y_proba is not None:
@@ -55,11 +55,6 @@ def binary_metrics(is_true, is_selected, y_proba):
     if y_proba is not None and is_true is not None:
         metrics["calibration_error"] = is_true - y_proba, None
     return metrics
-
-
-def _selection_rate_metric(is_selected, ending=""):
-    """The metric that needs no target."""
-    return {f"selection_rate{ending}": (is_selected, None)}
 
 
 def _rate_metrics(is_true, is_selected, names, ending=""):
@@ -74,8 +69,7 @@ def multiclass_metrics(y_true, y_pred):
     """
     classes = _distinct_labels([y_pred] if y_true is None else [y_true, y_pred])
     if y_true is None:
-        rates = (_selection_rate_metric(y_pred == label, f" of class {label}") for label in classes)
-        return {name: metric for rate in rates for name, metric in rate.items()}
+        return {f"selection_rate of class {label}": (y_pred == label, None) for label in classes}
     metrics = {"accuracy": (y_true == y_pred, None)}
     for label in classes:
         names = ("base_rate", "selection_rate", "true_positive_rate", "positive_predictive_value")
@@ -88,7 +82,12 @@ _METRICS_OF_ALL = (*OUTCOME_METRICS, "mean_probability")
 
 
 def select_known_outcomes(metrics, columns):
-    """Measures, of which those that need an outcome are over the samples that have one."""
+    """Measures, of which those that need an outcome are over the samples that have one.
+
+    Of prediction sets the rate of decisions is their coverage.
+    """
+    if "covered" in columns:
+        return {"coverage": metrics["selection_rate"]}
     has_outcome = columns.get("has_outcome")
     if has_outcome is None:
         return metrics

@@ -27,7 +27,7 @@ from skfair.losses import (
 )
 from skfair.metrics import find_positive
 from skfair.metrics._group_metrics import to_numbers
-from skfair.metrics._rates import refuse_sets_metric
+from skfair.metrics._rates import RATES, refuse_sets_metric
 from skfair.metrics._scoring import ARGUMENTS_BY_METRIC_KIND
 from skfair.statistics._hidden_groups import MIN_RECORDED, HiddenGroups, extreme_contrasts
 from skfair.utils._checks import argument_error, resolve_name, warn
@@ -297,11 +297,15 @@ def needs_outcomes(constraint, n_samples, X=None):
     return outcome_use(constraint, samples) != "nothing"
 
 
-def check_outcomes(constraint, y_true, y_pred):
-    """Raise if a constraint depends on outcomes that are missing, or on sets that are labels."""
-    if y_true is not None:
+def check_outcomes(constraint, columns):
+    """Raise if a constraint depends on outcomes that are missing, or takes labels for sets."""
+    if "y_true" in columns:
         refuse_sets_metric(constraint.compared_rate)
-    if y_true is None and needs_outcomes(constraint, len(y_pred)):
+    elif "covered" in columns and constraint.compared_rate is RATES["selection_rate"]:
+        raise argument_error(
+            f"constraint of prediction sets must be on the rate 'coverage'; got {constraint.name}."
+        )
+    elif needs_outcomes(constraint, len(next(iter(columns.values())))):
         raise argument_error(
             f"y_true must hold the outcomes, on which {constraint.name} depends. Without outcomes "
             "pass a constraint on selection rates, such as 'demographic_parity'."

@@ -52,7 +52,7 @@ _ERROR_METRICS = (
 _COMPLETE_METRICS = ("accuracy", "mean_target")
 """Metrics of all samples that have an outcome."""
 
-_OVERALL_METRICS = ("selection_rate", "accuracy", "mean_absolute_error")
+_OVERALL_METRICS = ("selection_rate", "coverage", "accuracy", "mean_absolute_error")
 """Metrics of all samples that the first finding states."""
 
 

@@ -18,6 +18,7 @@ from skfair.utils._checks import bound_text, join_names, number_text
 METRIC_DESCRIPTIONS = {
     "base_rate": ("Base rate", "truly positive, of all"),
     "selection_rate": ("Selection rate", "selected, of all"),
+    "coverage": ("Coverage", "prediction sets that have the true value, of all"),
     "true_positive_rate": ("True positive rate", "selected, of those truly positive"),
     "false_positive_rate": ("False positive rate", "selected, of those truly negative"),
     "positive_predictive_value": ("Precision", "truly positive, of those selected"),

@@ -627,10 +627,12 @@ def _check_search_sizes(max_conditions, n_bins, max_listed):
 
 
 def _check_metrics(metrics, columns):
-    """Names of the metrics, without repetition."""
+    """Names of the metrics, without repetition; of prediction sets it is their coverage."""
     is_list = np.iterable(metrics) and not isinstance(metrics, str)
     names = list(dict.fromkeys(metrics)) if is_list else [metrics]
-    for name in names:
+    if "covered" in columns and names in (["coverage"], ["selection_rate"]):
+        return ["coverage"]
+    for name in names or [metrics]:
         if name not in REPORTED_RATES:
             raise argument_error(
                 f"metrics must be one of {list(REPORTED_RATES)}, or several; got {name!r}. Search "
@@ -642,10 +644,6 @@ def _check_metrics(metrics, columns):
                 f"y_true must hold true classes, with which metrics={name!r} compares, but is "
                 "None; pass them, or leave metrics out to compare selection rates."
             )
-    if not names:
-        raise argument_error(
-            f"metrics must name at least one of {list(REPORTED_RATES)}; got {metrics!r}."
-        )
     return names
 
 

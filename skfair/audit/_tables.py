@@ -16,7 +16,7 @@ from skfair.utils._checks import argument_error
 OVERALL = "overall"
 """Name of the grouping of all samples."""
 
-OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate")
+OUTCOME_METRICS = ("selection_rate", "mean_prediction", "scoring_rate", "coverage")
 """Metrics of outcomes; the first that a report has is its main metric."""
 
 MAX_GROUPS = 1000

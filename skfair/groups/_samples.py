@@ -391,7 +391,8 @@ def cover_truth(columns, metrics=()):
         covered = pd.Series(covered, index=indices[0], name="covered")
     columns = {name: one for name, one in columns.items() if name != "y_true"}
     takes_sizes = any(one.response == "sizes" for one in metrics)
-    return columns | {"y_pred": covered} | ({"sizes": sizes} if takes_sizes else {})
+    covers = {"y_pred": covered, "covered": covered}  # the second says what the first one means
+    return columns | covers | ({"sizes": sizes} if takes_sizes else {})
 
 
 def _name_sets(sets, classes):

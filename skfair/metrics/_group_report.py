@@ -419,9 +419,9 @@ def class_report(
             f"class_report takes rates, but {join_names(wrong)} are none. Pass functions of "
             "several classes to group_report, as in functools.partial(f1_score, average='macro')."
         )
-    groups = sensitive_features
-    weights = sample_weight
+    groups, weights = sensitive_features, sample_weight
     columns = {"y_true": y_true, "y_pred": y_pred}
+    check_columns_of(by_name, columns | {"decisions": y_pred})
     if all(map(_is_count_based, by_name.values())):
         groups, weights, columns = merge_duplicate_rows_with_sizes(groups, weights, **columns)
     # One report per class, of masks of this class instead of labels.

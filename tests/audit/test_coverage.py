@@ -12,7 +12,7 @@ from skfair.audit import Audit
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.constraints import MinimumRate
-from skfair.metrics import group_report, make_scorer
+from skfair.metrics import class_report, group_report, make_scorer
 from skfair.monitoring import GapMonitor
 
 RNG = np.random.default_rng(0)
@@ -63,6 +63,21 @@ def test_an_index_of_groups_is_compared_with_indices_of_sets_only():
         group_report(Y, frame.reset_index(drop=True), **by_name)
 
 
+def test_audits_of_sets_say_coverage():
+    table = pd.DataFrame({"group": GROUPS, "other": RNG.choice(["u", "v"], 800)})
+    audit = Audit.from_predictions(Y, INTERVALS, sensitive_features=table)
+    report = audit.report()
+    rates = report.frame.query("attribute == 'group'").set_index("group")["estimate"]
+    np.testing.assert_allclose(rates[["a", "b"]], get_rates(COVERED))
+    assert set(report.frame["metric"]) == {"coverage"}
+    assert "audited (coverage" in str(report) and "selection" not in str(report)
+    searches = [audit.subgroups(metrics=name) for name in ("coverage", "selection_rate")]
+    assert str(searches[0]) == str(searches[1]) and "selection" not in str(searches[0])
+    for constraint in ("demographic_parity", MinimumRate("selection_rate", 0.7)):
+        with pytest.raises(ValueError, match="must be on the rate 'coverage'"):
+            audit.certify(constraint, tolerance=0.05 if isinstance(constraint, str) else None)
+
+
 def test_a_monitor_takes_intervals():
     settings = {"windows": (1,)}
     monitor = GapMonitor(MinimumRate("coverage", 0.9), **settings)
@@ -108,6 +123,8 @@ def test_coverage_of_labels_is_refused():
     audit = Audit.from_predictions(labels, labels, **by_group)
     with pytest.raises(ValueError, match=message):
         audit.certify(MinimumRate("coverage", 0.5))
+    with pytest.raises(ValueError, match=message):
+        class_report(LABELS, LABELS, metrics="coverage", **by_group)
     with pytest.raises(ValueError, match="set_size is a metric of prediction sets"):
         group_report(LABELS, LABELS, metrics="set_size", **by_group)
     floor = MinimumRate("coverage", 0.5)
@@ -138,7 +155,7 @@ def test_reports_have_the_mean_size_of_sets(sets, y, sizes):
 @pytest.mark.parametrize("group_estimator", [None, "sensitive_features"])
 @pytest.mark.parametrize("is_classifier", [False, True])
 def test_scorers_take_sets_of_the_estimator(is_classifier, group_estimator):
-    X = np.column_stack((Y + RNG.normal(size=800), GROUPS == "b"))
+    X = np.column_stack((Y, GROUPS == "b")) + RNG.normal(size=(800, 2))
     model, y = ConformalRegressor(LinearRegression(), group_estimator=group_estimator), Y
     if is_classifier:
         y = np.array(["x", "y", "z"])[np.digitize(Y, [-0.5, 0.5])]
@@ -171,7 +188,8 @@ def test_scorers_of_sets_refuse_other_estimators_and_settings():
 
 
 def test_a_search_selects_by_the_coverage_of_groups():
-    X = pd.DataFrame({"x": Y + RNG.normal(size=800), "b": GROUPS == "b"}, index=np.arange(800) + 5)
+    X = np.column_stack((Y, GROUPS == "b")) + RNG.normal(size=(800, 2))
+    X = pd.DataFrame(X, index=np.arange(800) + 5)
     y, groups = pd.Series(Y, index=X.index), pd.Series(GROUPS, index=X.index)
     scorer = make_scorer("coverage", transform="difference")
     with config_context(enable_metadata_routing=True):
