@@ -76,7 +76,7 @@ def warm_up(verbose: int = 0) -> None:
     Examples
     --------
     >>> import skfair
-    >>> skfair.warm_up()
+    >>> skfair.warm_up()  # doctest: +SKIP
     """
     importlib.import_module("skfair._warm_up").fit_all(verbose)
 

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import pytest
 
+import skfair
 from skfair import _warm_up
 from skfair.__main__ import main
 from skfair._kernels import kmeans
@@ -42,6 +43,11 @@ def test_its_status_is_1_if_a_kernel_is_not_stored(warm_up, monkeypatch, capsys)
     error = capsys.readouterr().err
     assert "must be written to a folder" in error
     assert "NUMBA_CACHE_DIR" in error
+
+
+@pytest.mark.slow
+def test_its_example_runs(run_example):
+    run_example(skfair.warm_up)
 
 
 @pytest.mark.parametrize("command", [[], ["warm-up"], ["report"]])

@@ -103,10 +103,13 @@ TEXT_EXCEPTIONS = {
 """Files and words of the list that are the standard term there, with the reason."""
 
 
-@cache
-def parse(path):
+def read_tree(path):
     """Syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+parse = cache(read_tree)
+"""Syntax tree of a file, which is kept."""
 
 
 def word_lines(paths):
@@ -122,20 +125,25 @@ def word_lines(paths):
 
 def identifiers(paths):
     """Set of the pairs (path, name) of what these files define."""
-    return {(path, name) for path in paths for name in _defined(parse(path))}
+    return {(path, name) for path in paths for _, name in list_names(path)}
 
 
-def _defined(tree):
-    """Yield the names of classes, functions, arguments, variables and fields."""
+@cache
+def list_names(path):
+    """Pairs (type of node, name) of classes, functions, arguments, variables and fields."""
+    return list(_walk_names(read_tree(path)))  # the trees of all files are millions of objects
+
+
+def _walk_names(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+            yield type(node), node.name
         elif isinstance(node, ast.arg):
-            yield node.arg
+            yield type(node), node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+            yield type(node), node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
+            yield type(node), node.attr
 
 
 def to_snake_case(name):
@@ -159,12 +167,10 @@ def _is_unclear(name):
 def functions_without_verb(paths):
     """Yield (path, name) of the functions named by a participle, preposition or pronoun."""
     for path in paths:
-        for node in ast.walk(parse(path)):
-            if isinstance(node, ast.FunctionDef):
-                name = node.name.strip("_")
-                known = name in _NOUNS | _VERBS or _SCIKIT_LEARN.match(node.name)
-                if PARTICIPLES.match(node.name) and not known:
-                    yield path, node.name
+        for kind, written in list_names(path):
+            if kind is ast.FunctionDef and PARTICIPLES.match(written):
+                if written.strip("_") not in _NOUNS | _VERBS and not _SCIKIT_LEARN.match(written):
+                    yield path, written
 
 
 def parameter_tables(paths):

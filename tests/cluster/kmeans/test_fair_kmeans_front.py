@@ -79,10 +79,11 @@ def test_every_point_has_the_objectives_of_its_labels(from_scratch, drawn, n_lev
     check_points(front, X, groups, sample_weight, from_scratch)
 
 
+@pytest.mark.covering(0)
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 def test_points_are_exact_for_any_type_of_number(from_scratch, blobs, dtype):
     X, groups = (5 * blobs[0]).astype(dtype), blobs[1]
-    front = cluster_front(FairKMeans(4), X, sensitive_features=groups, n_levels=3)
+    front = cluster_front(FairKMeans(4, n_init=1), X, sensitive_features=groups, n_levels=3)
     check_points(front, X, groups, None, from_scratch)
 
 
@@ -275,7 +276,7 @@ def test_bad_settings_are_refused(blobs, settings, message):
         cluster_front(kmeans, X, **{"sensitive_features": groups, **settings})
 
 
-@pytest.mark.covering(0)
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "metric"), [(1, "share_ratio"), (5, "balance"), (9, "balance")])
 def test_points_do_not_differ_by_rounding(seed, metric):
     """Sums of weights of 0.1 in another order differ in the last digit, and so do ratios."""
@@ -358,6 +359,7 @@ def test_a_front_of_share_ratios_is_about_as_good_as_single_fits(shares, uneven_
         assert shares.cost[chosen] <= 1.02 * model.objective_
 
 
+@pytest.mark.slow
 def test_a_front_of_balances_knows_no_cheaper_way_to_the_four_fifths_rule(shares, uneven_groups):
     X, groups = uneven_groups
     balances = cluster_front(
@@ -383,7 +385,7 @@ def test_share_ratios_of_several_attributes_and_weights(uneven_groups):
     draw_problem = np.column_stack([groups, np.arange(len(X)) % 2])
     weights = (np.arange(len(X)) % 5 > 0).astype(float)  # of some none
     front = cluster_front(
-        FairKMeans(3, attributes="each", random_state=0),
+        FairKMeans(3, attributes="each", n_init=1, random_state=0),
         X,
         sensitive_features=draw_problem,
         sample_weight=weights,
@@ -433,6 +435,7 @@ def test_no_point_of_an_alternating_list_is_cheaper(seed):
         assert front.cost[as_balanced].min(initial=np.inf) <= cost * 1.0005
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("attributes", ["intersections", "each"])
 @pytest.mark.parametrize("metric", ["balance", "share_ratio"])
 def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, metric):
@@ -440,7 +443,7 @@ def test_both_ratios_of_a_front_are_those_counted_from_its_labels(attributes, me
     groups = np.column_stack([rng.integers(2, size=200), rng.integers(3, size=200)])
     sample_weight = rng.choice([0.0, 0.3, 1.0, 1.7], 200)
     front = cluster_front(
-        FairKMeans(3, attributes=attributes, random_state=0),
+        FairKMeans(3, attributes=attributes, n_init=1, random_state=0),
         rng.normal(size=(200, 2)) + groups[:, :1],
         sensitive_features=groups,
         sample_weight=sample_weight,

@@ -112,6 +112,7 @@ def test_float32_stays_float32(blobs):
     assert model.score(X) == pytest.approx(model.score(X.astype(np.float64)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_front_of_float32_is_that_of_float64(blobs):
     X, groups = blobs[0].astype(np.float32), blobs[1]
     fronts = [
