@@ -1,6 +1,7 @@
 """The records that pages and docstrings name exist, and have the numbers of the pages."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ STUDIES = {  # tables of records by benchmark
     "erm-time-course": ("erm-time-course", "erm-time-course-rate"),
     "many-clusters": ("many-clusters",),
     "many-groups": ("many-groups",),
+    "mlp-methods": ("mlp-methods",),
     "partial": ("partial-best",),
     "partial-networks": ("partial-networks",),
     "ranking-pairs": ("ranking-pairs",),
@@ -89,6 +91,21 @@ def test_excess_of_ipp_conex():
     ]
     numbers = [f"{number:.3f}".removeprefix("0") for number in excess]
     assert "exceeds the tolerance by {} and {} on a9a and Bank".format(*numbers) in FINDINGS
+
+
+def test_numbers_of_stochastic_methods():
+    report = run("mlp-methods", RECORDED)
+    many, fixed = re.findall(r"(\d+) of 28 on test rows", report.title)
+    assert f"test rows {many} lie within two standard errors" in FINDINGS
+    assert f"and {fixed} with one fixed split" in FINDINGS
+    tests = [row for row in report.records if row["rows"] == "test" and row["runs"] == 10]
+    for method, sentence in {
+        "ConstrainedMLPClassifier": "the default has {} and {}, at inaccuracy {} and {}",
+        "ALM": "ALM has {} and {}, at inaccuracy {} and {} in these runs",
+    }.items():
+        rows = [row for row in tests if row["method"] == method]
+        numbers = [row[measure][1:5] for measure in ("Ind", "Ina") for row in rows]
+        assert sentence.format(*numbers) in FINDINGS
 
 
 def test_numbers_of_ranking_pairs():

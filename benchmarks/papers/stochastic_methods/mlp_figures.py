@@ -8,14 +8,16 @@ from benchmarks.tables import save_figure
 from skfair.plotting._display import COLORS, LINE_STYLES, pick_cyclic
 
 EQUAL_STEPS = "SSw, equal steps"
+CURVES = [(part, what) for part in ("train", "test") for what in ("objective", "row 0")]
+COLUMNS = ("CPU s", *(f"{part} {what}" for part, what in CURVES))
 
 
 def draw_all(by_method):
     """Draw Figures 1 to 5 of the paper from records by method."""
     curves = {
-        name: [record["points"] for record in records]
+        name: [_list_points(record["curve"]) for record in records]
         for name, records in by_method.items()
-        if "points" in records[0]
+        if "curve" in records[0]
     }
     equal_steps = curves.pop(EQUAL_STEPS, None)
     _draw_curves(curves, "mlp_curves.png")
@@ -26,22 +28,26 @@ def draw_all(by_method):
     _draw_spiders(others, "mlp_spiders.png")
 
 
+def _list_points(curve):
+    """The points of a curve that is stored by columns."""
+    return [dict(zip(curve, point, strict=True)) for point in zip(*curve.values(), strict=True)]
+
+
 def _draw_curves(curves, file):
     """Draw loss and signed loss gap over time, training rows above, test rows below."""
     import matplotlib.pyplot as plt
 
-    rows = [(part, what) for part in ("train", "test") for what in ("objective", "row 0")]
     shape = {"sharex": "col", "sharey": "row", "squeeze": False, "layout": "constrained"}
     size = (2 + 2.4 * len(curves), 8)
-    figure, axes = plt.subplots(len(rows), len(curves), figsize=size, **shape)
+    figure, axes = plt.subplots(len(CURVES), len(curves), figsize=size, **shape)
     for (name, runs), column in zip(curves.items(), axes.T, strict=True):
         column[0].set_title(name)
         column[-1].set_xlabel("CPU s")
-        for ax, (part, what) in zip(column, rows, strict=True):
+        for ax, (part, what) in zip(column, CURVES, strict=True):
             draw_quartiles(ax, runs, f"{part} {what}")
             if what == "row 0":
                 ax.axhspan(-DELTA, DELTA, color=COLORS[2], alpha=0.3, linewidth=0)
-    for ax, (part, what) in zip(axes[:, 0], rows, strict=True):
+    for ax, (part, what) in zip(axes[:, 0], CURVES, strict=True):
         ax.set_ylabel(f"{part}: {'loss' if what == 'objective' else 'loss gap'}")
     save_figure(figure, file)
 

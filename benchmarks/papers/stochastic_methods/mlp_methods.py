@@ -18,7 +18,8 @@ from benchmarks.papers.stochastic_methods.acs_income_problem import (
     split,
     torch_start,
 )
-from benchmarks.papers.stochastic_methods.mlp_figures import draw_all
+from benchmarks.papers.stochastic_methods.mlp_figures import COLUMNS, draw_all
+from benchmarks.record_tables import store_of
 from benchmarks.records import Run, load_or_run
 from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
@@ -122,10 +123,10 @@ def mlp_methods(budget):
     reproduced from rows in another order. So the first table has a new split for every run, and the
     second one fixed split. Means are compared in units of the standard error of their difference.
     Wd is the squared Wasserstein distance of order 2 of probabilities in 50 bins, W1 the exact one
-    of order 1. Runs are stored in benchmarks/records, and figures in benchmarks/figures.
+    of order 1. Runs are kept in benchmarks/papers/recorded, and figures in benchmarks/figures.
     """
     n_runs = N_RUNS if budget.fraction == 1 else 1
-    stored = load_or_run(STUDY, _runs(n_runs), budget)
+    stored = load_or_run(STUDY, _runs(n_runs), budget, store_of(budget))
     tables = {MANY_SPLITS: {}, ONE_SPLIT: {}}
     for (problem, method, _), record in stored.items():
         tables[problem].setdefault(method, []).append(record)
@@ -198,7 +199,8 @@ def _solve(method, seed, split_seed):
         "steps", tuple(np.linspace(0, method.n_steps, N_EVALUATIONS + 1).round().tolist())
     )
     points, x = convergence_curve(method.solver, problems, start, random_state, schedule)
-    return {"points": points} | _outcome(parts, x)
+    curve = {column: [point[column] for point in points] for column in COLUMNS}
+    return {"seconds": points[-1]["CPU s"], "curve": curve} | _outcome(parts, x)
 
 
 def _fit(model, split_seed):
@@ -225,10 +227,11 @@ def _outcome(parts, x):
             "loss gap": float(problem.constraint[0].value(scores)),
             "objective": state({"test": problem}, x)["test objective"],
         }
-        outcome[f"{part} scores"] = {
-            group: np.histogram(expit(scores[rows.groups == group]), N_BINS, (0, 1))[0].tolist()
-            for group in np.unique(rows.groups).tolist()
-        }
+    # Figure 3 has the test rows, which came last.
+    outcome["test scores"] = {
+        group: np.histogram(expit(scores[rows.groups == group]), N_BINS, (0, 1))[0].tolist()
+        for group in np.unique(rows.groups).tolist()
+    }
     return outcome
 
 
@@ -254,17 +257,13 @@ def _summary(name, part, outcomes):
     for key in ("Wd", "W1", "loss gap", "objective"):
         row[key] = mean(outcome[part][key] for outcome in outcomes)
     row["constant"] = len(outcomes) - len(_defined_values(outcomes, part, "Sf"))
-    return row | {"CPU s": mean(map(_seconds, outcomes))}
+    return row | {"CPU s": mean(outcome["seconds"] for outcome in outcomes)}
 
 
 def _defined_values(outcomes, part, measure):
     """Defined values on the rows of a part; Sf is nan where all decisions are equal."""
     values = [outcome[part][measure] for outcome in outcomes]
     return [value for value in values if not np.isnan(value)]
-
-
-def _seconds(outcome):
-    return outcome["seconds"] if "seconds" in outcome else outcome["points"][-1]["CPU s"]
 
 
 def _mean(values):
