@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 from sklearn.base import clone
 
+from benchmarks import data
 from benchmarks.kmeans_cases import FILED_AS, MADE_HERE, REAL, SYNTHETIC, problem
 from benchmarks.papers.alternating_balance.fronts import coverage, extra_costs
 from benchmarks.peers.kmeans_methods import fairness_error, vfairkm_front
@@ -68,7 +69,7 @@ AHEAD = 5e-4
 STORED_AS = {"alternating": "alg3_local", "VfairKM": "vfairkm"}  # names in the file of fronts
 
 
-@smallest()
+@smallest(data, MAX_SAMPLES=120)
 def table_1(budget):
     """Table 1 and the fronts of Figures 1, 3, 5 to 8 of the alternating algorithm's paper.
 

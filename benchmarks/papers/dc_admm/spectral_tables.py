@@ -114,7 +114,7 @@ QUICK_SIZES = Sizes(
 
 
 SMALLEST_SIZES = Sizes(
-    (500,), (200,), dict.fromkeys(KERNELS, 300), {"Thyroid RBF": (300,)}, (10,), 500
+    (250,), (150,), dict.fromkeys(KERNELS, 150), {"Thyroid RBF": (150,)}, (3,), 250
 )
 
 
@@ -192,7 +192,7 @@ SIZES_NOTE = "At the sizes of spectral-tables:"
 TIME_RATIO, PAPER_RATIO = "time / DC-ADMM", "in the paper"
 
 
-@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1, N_COUNTED=300)
+@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1, N_COUNTED=150)
 def spectral_tables(budget):
     """Tables 1-3 and 5-9, Figures 3-8 of the DC-ADMM paper, as ratios between methods.
 
@@ -203,7 +203,7 @@ def spectral_tables(budget):
     return _report(SIZES if budget.fraction == 1 else QUICK_SIZES, budget)
 
 
-@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1, N_COUNTED=300)
+@smallest(QUICK_SIZES=SMALLEST_SIZES, N_STARTS=1, N_COUNTED=150)
 def spectral_full(budget):
     """The same at the sizes of the paper: hours, in runs that can be stopped and resumed.
 
