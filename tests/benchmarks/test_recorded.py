@@ -13,6 +13,7 @@ from benchmarks.papers.alternating_balance import table_1
 from benchmarks.papers.alternating_balance.fronts import coverage, extra_costs
 from benchmarks.papers.dc_admm import spectral_tables
 from benchmarks.papers.index import PAPERS
+from benchmarks.papers.partial_fairness.densities import TOLERANCES
 from benchmarks.record_tables import RecordTable
 from benchmarks.runner import BENCHMARKS, main, run
 from benchmarks.timing import FULL
@@ -30,6 +31,7 @@ STUDIES = {  # tables of records by benchmark
     "many-groups": ("many-groups",),
     "mlp-methods": ("mlp-methods",),
     "partial": ("partial-best",),
+    "partial-densities": ("partial-printed",),
     "partial-networks": ("partial-networks",),
     "ranking-pairs": ("ranking-pairs",),
     "spectral-full": ("spectral-full", "spectral-tables"),
@@ -106,6 +108,18 @@ def test_numbers_of_stochastic_methods():
         rows = [row for row in tests if row["method"] == method]
         numbers = [row[measure][1:5] for measure in ("Ind", "Ina") for row in rows]
         assert sentence.format(*numbers) in FINDINGS
+
+
+def test_numbers_of_figure_5():
+    kappas, figure = TOLERANCES["statistical_parity"]["law school, 12 columns"]
+    differences = {
+        float(line["problem"].split()[-1]): 1 - float(line["fairness"])
+        for line in RecordTable("partial-printed")._lines()
+        if line["problem"].startswith("law school")
+    }
+    numbers = [f"{differences[kappa]:.3f}".removeprefix("0") for kappa in kappas]
+    assert figure == "figure_5"
+    assert "{}, {} and {} on law school, by kappa".format(*numbers) in FINDINGS
 
 
 def test_numbers_of_ranking_pairs():
