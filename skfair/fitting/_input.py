@@ -244,9 +244,9 @@ def fill_groups(training, probabilities):
     if n_recorded < _MIN_RECORDED:
         warn(
             f"Only {n_recorded} samples have a recorded group, from which those of "
-            f"{len(training.samples.target) - n_recorded} others are estimated. The gap of the "
-            f"decisions may then differ from the tolerance by far: record {_MIN_RECORDED} or more, "
-            "drawn at random, and certify on held-out samples whose group is recorded."
+            f"{len(training.samples.target) - n_recorded} others are estimated. The rates of "
+            f"groups may then be far from those of the fit: record {_MIN_RECORDED} groups or more, "
+            "of samples drawn at random, and certify on held-out samples whose group is recorded."
         )
     return _replace_groups(training, groups.fill_missing(probabilities))
 
