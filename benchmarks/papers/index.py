@@ -522,7 +522,7 @@ PAPERS = (
                 "kappa falls: its slope is 1.03, 1.05 and 1.01 at the smallest kappas on a9a, bank "
                 "and law school, and .29, 3.1 and 2.5 without constraint. These are fits with "
                 "--quick, a tenth of the convex problems, which do not suffice on a9a at kappa "
-                ".1. Complete ones take two to six minutes each; two of law school are recorded.",
+                ".1. Complete ones take two to six minutes each; those of law school are recorded.",
                 {"columns of a9a / bank / law school": ((123, 54, 12), (123, 54, 12))},
                 chosen=IDCA_CHOICES,
                 pictures=("figure_2.png",),

@@ -56,8 +56,7 @@ def partial_figures(budget):
     """Figures 2 and 9 on partial fairness: rates of groups, and other intervals, drawn.
 
     Figure 2 has IDCA on the first split, tuned as in partial-tuned, with kappa as printed. The
-    repository keeps those of law school at .1 and .005, which Figure 5 has too. Others are stored,
-    so a stopped command can be resumed.
+    repository keeps those of law school. Others are stored, so a stopped command can be resumed.
     """
     return join_reports([figure_2(budget), figure_9()])
 
