@@ -69,20 +69,22 @@ def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
         max_solves = min(max_solves, _MAX_SOLVES_FROM_EARLIER)
     candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
-    if best.result.residual > fitter.solver.tol:
+    tol = fitter.solver.tol
+    # A problem that was solved twice has been refined.
+    if best.result.residual > tol and sum(_has_problem_of(one, best) for one in candidates) == 1:
         candidates.append(_refine_fit(fitter, best))
+    keys = [(one.violation, one.result.residual > tol, one.result.fun) for one in candidates]
+    return candidates[keys.index(min(keys))]
 
-    def preference(candidate):
-        result = candidate.result
-        return candidate.violation, result.residual > fitter.solver.tol, result.fun
 
-    return min(candidates, key=preference)
+def _has_problem_of(candidate, other):
+    """Whether two candidates are solutions of one problem."""
+    return candidate.result.evaluation.problem is other.result.evaluation.problem
 
 
 def _refine_fit(fitter, candidate):
     """The solution of the problem of a rough fit to all digits."""
-    result = candidate.result
-    return fitter.fit(result.evaluation.problem, result.x)
+    return fitter.fit(candidate.result.evaluation.problem, candidate.result.x)
 
 
 def _rescale_tolerances(constraint, earlier):

@@ -102,6 +102,7 @@ class Curve:
         result = SimpleNamespace(
             fun=fun, x=nothing, multipliers=np.ones(1), status=status, residual=0.0
         )
+        result.evaluation = SimpleNamespace(problem=None)
         return Candidate(nothing, nothing, 0.0, np.array([gap]), True, nothing, violation, result)
 
 
@@ -118,6 +119,25 @@ def test_a_rough_fit_is_polished_before_it_is_returned():
     fitter = Curve(lambda t, width: t, 0.05, plain=0.06, rough=0.04)
     assert 0.04 <= calibrate_tolerances(fitter).gaps <= 0.05
     assert fitter.tolerances
+
+
+def test_a_problem_is_refined_once():
+    """To all digits no solution keeps the tolerance, so that a rough fit is the best one."""
+
+    class Rough(Curve):
+        refined = ()
+
+        def fit(self, problem, x, solver=None):
+            candidate = super().fit(problem, x, solver)
+            candidate.result.residual = 1.0
+            if solver is not None:
+                return candidate
+            self.refined += (problem,)
+            return candidate._replace(violation=1.0)
+
+    fitter = Rough(lambda t, width: t, 0.05)
+    assert calibrate_tolerances(fitter).violation == 0.0
+    assert len(fitter.refined) == len({id(problem) for problem in fitter.refined}) >= 1
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.05, 0.1, 0.2, 0.5])
