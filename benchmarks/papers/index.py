@@ -519,10 +519,10 @@ PAPERS = (
                 "Figure 2",
                 PARTIAL_FIGURES,
                 "As drawn, the curve of rates becomes parallel to the diagonal on the interval as "
-                "kappa falls: its slope is 1.03, 1.05 and 1.01 at the smallest kappas on a9a, bank "
-                "and law school, and .29, 3.1 and 2.5 without constraint. These are fits with "
-                "--quick, a tenth of the convex problems, which do not suffice on a9a at kappa "
-                ".1. Complete ones take two to six minutes each; those of law school are recorded.",
+                "kappa falls: its slope is 1.01, 1.09 and 1.02 at the smallest kappas on a9a, bank "
+                "and law school, and .29, 3.1 and 2.5 without constraint. The fits of IDCA took "
+                "two to six minutes each and are recorded. With --quick they have a tenth of the "
+                "convex problems, which do not suffice on a9a at kappa .1.",
                 {"columns of a9a / bank / law school": ((123, 54, 12), (123, 54, 12))},
                 chosen=IDCA_CHOICES,
                 pictures=("figure_2.png",),
@@ -532,10 +532,8 @@ PAPERS = (
                 "Figures 3-5",
                 "python -m benchmarks partial-densities",
                 "As drawn, the scores of the two groups become equal on the interval as kappa "
-                "falls: from .41, .52 and .45 to .02, .03 and .02 in the largest difference of "
-                "shares on a9a, bank and law school, in fits with --quick, as for Figure 2. "
-                "Complete fits are recorded for Figure 5 and have .057, .043 and .014 on law "
-                "school, by kappa.",
+                "falls: from .41, .52 and .45 to .010, .033 and .014 in the largest difference of "
+                "shares on a9a, bank and law school. The fits are recorded, as for Figure 2.",
                 {"columns of a9a / bank / law school": ((123, 54, 12), (123, 54, 12))},
                 chosen=IDCA_CHOICES,
                 pictures=("figure_3.png", "figure_4.png", "figure_5.png"),

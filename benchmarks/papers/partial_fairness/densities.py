@@ -37,9 +37,8 @@ def partial_densities(budget):
     """Figures 3-8 on partial fairness: densities of scores by tolerance, drawn.
 
     Figures 3 to 5 have IDCA on the first split, tuned as in partial-tuned, with kappa as printed.
-    Those of Figure 5 are kept in benchmarks/papers/recorded. The others are stored there when they
-    are made, two to six minutes each, so a stopped command can be resumed. Figures 6 to 8 have fits
-    of the default solver.
+    These fits took two to six minutes each and are kept in benchmarks/papers/recorded. Figures 6 to
+    8 have fits of the default solver.
     """
     parity = TOLERANCES["statistical_parity"]
     coefs = tuned_idca.first_split({name: kappas for name, (kappas, _) in parity.items()}, budget)

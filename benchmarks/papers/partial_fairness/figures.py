@@ -55,8 +55,8 @@ CHOSEN = {  # G.6: kappa of (15), (102), (105) and (107), lambda of (114)
 def partial_figures(budget):
     """Figures 2 and 9 on partial fairness: rates of groups, and other intervals, drawn.
 
-    Figure 2 has IDCA on the first split, tuned as in partial-tuned, with kappa as printed. The
-    repository keeps those of law school. Others are stored, so a stopped command can be resumed.
+    Figure 2 has IDCA on the first split, tuned as in partial-tuned, with kappa as printed. These
+    fits took two to six minutes each and are kept in benchmarks/papers/recorded.
     """
     return join_reports([figure_2(budget), figure_9()])
 
