@@ -11,46 +11,24 @@ is solved again with rows that follow from the last gap:
 Very many samples are calibrated on a subsample first; fits of all start where its fits ended.
 """
 
-from dataclasses import replace
-from itertools import islice
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import clone
 
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._counting import TIE_TOLERANCE
-from skfair.fitting._fitter import limit_iterations, round_to_bits
+from skfair.fitting._fitter import FULL, limit_iterations, round_to_bits
 from skfair.solvers import SQP
-
-MAX_SOLVES = 16
-_MAX_SOLVES_FROM_EARLIER = 4
-"""Problems solved at most, and where an earlier fit has nearly the right rows."""
 
 SLACK = 0.01
 """How far below its tolerance a metric may end."""
 
-_NARROWING = 0.25
-
-_MIN_BRACKET = 1e-3
-"""Length of a bracket, relative to the requested tolerance, in which the gap jumps."""
-
-_PATIENCE = 2
-"""Number of ramps in a row, none of which comes nearer to a tolerance of 0, that end a search."""
-
-_ROUGH_TOL = 1e-5
-"""Tolerance of the solver for problems after which the metric decides what is solved next."""
-
-_MAX_ROUGH_STEPS = 20
-"""Iterations of SQP on such a problem: 3 to 10 are usual, and more lead nowhere."""
-
 _START_BITS = 24
 """Binary digits of the point that a fit starts at: more depend on the order of sums."""
 
-_EXACT_SOLVER = SQP(tol=1e-8)
-"""Newton's method: problems without constraint are smooth and convex."""
 
-
-def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
+def calibrate_tolerances(fitter, max_solves=FULL.solves):
     """The candidate of least objective that keeps the tolerances by the public metrics, or nearly.
 
     The plain fit, if it keeps them. Else fits follow, each from where the last one ended, until no
@@ -59,27 +37,26 @@ def calibrate_tolerances(fitter, max_solves=MAX_SOLVES):
     """
     if fitter.earlier_fit is None:
         rough = fitter.fit_unconstrained_roughly()
-        start = fitter.fit_unconstrained(rough.parameters, _EXACT_SOLVER)
+        # Newton's method: problems without constraint are smooth and convex.
+        start = fitter.fit_unconstrained(rough.parameters, SQP(tol=1e-8))
         if start.keeps_bound:
             return start
         latest, rows = _calibrate_subsample(fitter, fitter.shrink_scores(start))
     else:
         start = latest = fitter.evaluate(fitter.earlier_fit.parameters, fitter.earlier_fit.result)
         rows = _rescale_tolerances(fitter.constraint, fitter.earlier_fit)
-        max_solves = min(max_solves, _MAX_SOLVES_FROM_EARLIER)
-    candidates = [start, *islice(_fit_calibrations(fitter, latest, rows), max_solves)]
+        max_solves = min(max_solves, 4)  # its rows are nearly right
+    candidates = [start, *_fit_calibrations(fitter, latest, rows, max_solves)]
     best = min(candidates, key=lambda candidate: (candidate.violation, candidate.result.fun))
     tol = fitter.solver.tol
     # A problem that was solved twice has been refined.
-    if best.result.residual > tol and sum(_has_problem_of(one, best) for one in candidates) == 1:
+    problem = best.result.evaluation.problem
+    is_alone = sum(one.result.evaluation.problem is problem for one in candidates) == 1
+    if best.result.residual > tol and is_alone:
         candidates.append(_refine_fit(fitter, best))
-    keys = [(one.violation, one.result.residual > tol, one.result.fun) for one in candidates]
-    return candidates[keys.index(min(keys))]
-
-
-def _has_problem_of(candidate, other):
-    """Whether two candidates are solutions of one problem."""
-    return candidate.result.evaluation.problem is other.result.evaluation.problem
+    return min(
+        candidates, key=lambda one: (one.violation, one.result.residual > tol, one.result.fun)
+    )
 
 
 def _refine_fit(fitter, candidate):
@@ -118,43 +95,45 @@ def _calibrate_subsample(fitter, start):
     return candidate._replace(scores=scores), list(rows)
 
 
-def _fit_calibrations(fitter, latest, rows):
-    """Yield fits, each under rows that follow from the gaps of the last fit."""
-    # One search per constraint: it receives scores and gap of a fit, and yields the next rows.
-    pairs = zip(fitter.constraint, rows, strict=True)
+def _fit_calibrations(fitter, latest, rows, max_solves):
+    """Fits, each under rows that follow from the gaps of the last fit."""
+    # One search per constraint. A gap that cannot be measured counts as 1.
+    gaps = np.nan_to_num(latest.gaps, nan=1.0)
     searches = [
-        (_correction_search if one.gap.is_correctable else _secant_search)(one, row)
-        for one, row in pairs
+        (CorrectionSearch if one.gap.is_correctable else SecantSearch)(one, row, gap)
+        for one, row, gap in zip(fitter.constraint, rows, gaps, strict=True)
     ]
-    for search in searches:
-        next(search)
     # The metric decides what is solved next: few digits of a solution are enough.
-    rough_solver = clone(limit_iterations(fitter.solver, _MAX_ROUGH_STEPS))
-    rough_solver.set_params(tol=max(_ROUGH_TOL, fitter.solver.tol))
-    are_active = np.ones(len(searches), dtype=bool)
-    while True:
-        is_infeasible = latest.result.status == "infeasible"
-        triples = zip(searches, latest.gaps, are_active, strict=True)
-        # Sums depend on the memory that they are in: fits go on from equal digits.
+    tol = fitter.solver.tol
+    rough_solver = clone(limit_iterations(fitter.solver, 20)).set_params(tol=max(1e-5, tol))
+    fits = []
+    while len(fits) < max_solves:
+        # The next rows. Sums depend on the memory that they are in: fits go on from equal digits.
         parameters = round_to_bits(latest.parameters, _START_BITS)
         scores = fitter.counter.predict_scores(parameters)
-        rows = [search.send((scores, gap, is_infeasible, one)) for search, gap, one in triples]
-        if any(row is None for row in rows):
-            return
+        rows = [search.make_rows(scores) for search in searches]
         problem = fitter.problem_with_constraint(ConstraintSystem(tuple(rows)))
         # Thresholds start at the last ones; other auxiliary unknowns are easily placed again.
-        is_warm = len(latest.result.x) == problem.n_unknowns
-        is_warm = is_warm and not any(one.gap.is_correctable for one in fitter.constraint)
-        x = latest.result.x if is_warm else problem.initial_point(parameters)
+        is_other = any(one.gap.is_correctable for one in fitter.constraint)
+        is_other |= len(latest.result.x) != problem.n_unknowns
+        x = problem.initial_point(parameters) if is_other else latest.result.x
         latest = fitter.fit(problem, round_to_bits(x, _START_BITS), rough_solver)
-        yield latest
-        is_rough = latest.result.residual > fitter.solver.tol
-        if is_rough and latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
+        fits.append(latest)
+        # All digits of one that may be the last.
+        is_rough = latest.result.residual > tol and len(fits) < max_solves
+        if is_rough and _is_final(fitter, rows, latest):
             latest = _refine_fit(fitter, latest)
-            yield latest
-        if latest.keeps_bound and _are_tolerances_used(fitter, rows, latest):
-            return
-        are_active = _find_active(fitter, rows, latest)
+            fits.append(latest)
+        if _is_final(fitter, rows, latest):
+            break
+        # What each search learns from the gaps.
+        gaps = np.nan_to_num(latest.gaps, nan=1.0)
+        is_infeasible = latest.result.status == "infeasible"
+        facts = zip(searches, gaps, _find_active(fitter, rows, latest), strict=True)
+        is_open = [search.learn(gap, is_infeasible, one) for search, gap, one in facts]
+        if not all(is_open):
+            break
+    return fits
 
 
 def _find_active(fitter, rows, candidate):
@@ -167,102 +146,131 @@ def _find_active(fitter, rows, candidate):
     return np.array([of_rows.max(initial=0.0) > fitter.solver.tol for of_rows in multipliers])
 
 
-def _are_tolerances_used(fitter, rows, candidate):
-    """Whether the tolerances of all constraints with active rows are used."""
-    is_active = _find_active(fitter, rows, candidate)
-    return (candidate.gaps >= fitter.constraint.tolerances - SLACK)[is_active].all()
+def _is_final(fitter, rows, candidate):
+    """Whether a candidate keeps the bound, and all constraints with active rows use theirs."""
+    is_used = candidate.gaps >= fitter.constraint.tolerances - SLACK
+    return candidate.keeps_bound and is_used[_find_active(fitter, rows, candidate)].all()
 
 
 def _aimed_gap(tolerance):
     return tolerance - min(SLACK, tolerance) / 2
 
 
-def _correction_search(constraint, start):
-    """Yield rows that count the decisions, as they are at the scores sent.
+class CorrectionSearch:
+    """Rows that count the decisions, as they are at the scores of the last fit.
 
     The residual of the surrogate is averaged with the one before, because a model that follows one
     correction in full often needs the opposite one next.
     """
-    aim = _aimed_gap(constraint.tolerance)
-    tolerance = aim if start is None else start.tolerance
-    scores, *_ = yield
-    offset = None
-    while True:
-        rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
+
+    def __init__(self, constraint, start, gap):
+        self.constraint, self.aim = constraint, _aimed_gap(constraint.tolerance)
+        self.tolerance = self.aim if start is None else start.tolerance
+        self.offset = None
+
+    def make_rows(self, scores):
+        """The rows at scores."""
+        rows = replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
         residual = rows.rows.residual(scores)
-        offset = residual if offset is None else (offset + residual) / 2
-        scores, gap, *_ = yield replace(rows, offset=offset)
+        self.offset = residual if self.offset is None else (self.offset + residual) / 2
+        return replace(rows, offset=self.offset)
+
+    def learn(self, gap, is_infeasible, is_active):
+        """Change the tolerance by the gap of a fit under the last rows; always True."""
         # Decisions change sample by sample: half of what still exceeds the aim is added.
-        tolerance = min(aim, max(0.0, tolerance + (aim - _gap_or_1(gap)) / 2))
+        self.tolerance = min(self.aim, max(0.0, self.tolerance + (self.aim - gap) / 2))
+        return True
 
 
-def _secant_search(constraint, start):
-    """Yield rows with another tolerance, found by the secant method in a bracket.
+@dataclass
+class Bracket:
+    """A tolerance that leads to a gap above the aim, and a lower one to a gap below it."""
 
-    The fraction of the bracket that the secant points to is kept away from 0 and 1. If less
-    tolerance increases the gap, or 0 is not enough, the ramp is made narrower, and the next time
-    rows are refined too. None is the end: a tolerance of 0 is more than enough, or narrower ramps
-    come no nearer to it, or the ramp is so narrow that no model can keep more than 0, or the gap
-    jumps over the aim.
+    aim: float
+    high: float
+    high_gap: float
+    low: float = 0.0
+    low_gap: float = 0.0
+    is_guessed: bool = False  # from an earlier fit
+    is_measured: bool = False  # until then the gap of the plain fit stands for any tolerance above
+
+    def add(self, tolerance, gap):
+        """Replace an end by a tolerance and the gap that it leads to."""
+        if gap > self.aim:
+            self.high, self.high_gap, self.is_measured = tolerance, gap, True
+            return
+        self.low, self.low_gap = tolerance, gap
+        if self.is_guessed and not self.is_measured and gap > self.aim / 8:  # nearly proportional
+            self.high, self.high_gap = 2.0 * tolerance * self.aim / gap, 2.0 * self.aim
+        elif not self.is_measured and tolerance > self.high / 2:
+            self.high *= 2.0
+
+    def split(self, largest):
+        """The tolerance that the secant points to; shares of the bracket are .1 to the largest."""
+        share = (self.aim - self.low_gap) / max(self.high_gap - self.low_gap, 1e-12)
+        return self.low + min(max(share, 0.1), largest) * (self.high - self.low)
+
+
+class SecantSearch:
+    """Rows with another tolerance, found by the secant method in a bracket.
+
+    Where the ramp does not show the gap it is made narrower, and the next time rows are refined
+    too.
     """
-    requested = constraint.tolerance
-    aim = _aimed_gap(requested)
-    scores, gap, *_ = yield
-    is_narrowed, gaps_at_zero = False, []
-    while True:
-        # The bracket holds pairs of a tolerance and the gap that it leads to.
-        tolerance, low = requested, (0.0, 0.0)
-        high = (max(requested, _gap_or_1(gap)), _gap_or_1(gap))
-        is_guessed = start is not None
-        if is_guessed:  # nearly right, so the bracket is narrow
-            constraint, tolerance = replace(constraint, gap=start.gap), start.tolerance
-            high, start = (2.0 * tolerance, 2.0 * aim), None
-        is_measured = False  # until then the gap of the plain fit stands for any tolerance above
-        while True:
-            rows = replace(constraint.linearize_at(scores), tolerance=tolerance)
-            scores, gap, is_infeasible, is_active = yield rows
-            if tolerance == 0.0:
-                gaps_at_zero.append(_gap_or_1(gap))
-                if gaps_at_zero[-1] <= requested or _stagnates(gaps_at_zero):
-                    yield None
-                break
-            if _gap_or_1(gap) > aim:
-                if is_infeasible and is_narrowed:
-                    yield None
-                if is_infeasible:
-                    break  # perhaps only by this ramp
-                if is_measured and low[0] == 0.0 and _gap_or_1(gap) > high[1] + SLACK / 2:
-                    break  # less tolerance increases the gap: the ramp does not show it
-                high, is_measured = (tolerance, _gap_or_1(gap)), True
-            else:
-                low = (tolerance, gap)
-                if is_guessed and not is_measured and gap > aim / 8:  # nearly proportional
-                    high = (2.0 * tolerance * aim / gap, 2.0 * aim)
-                elif not is_measured and tolerance > high[0] / 2:
-                    high = (2.0 * high[0], high[1])
-            fraction = (aim - low[1]) / max(high[1] - low[1], 1e-12)
-            if high[0] - low[0] < _MIN_BRACKET * requested and low[0] > 0.0:
-                yield None  # ranks of equal scores change at once: no tolerance comes nearer
+
+    def __init__(self, constraint, start, gap):
+        self.constraint, self.requested = constraint, constraint.tolerance
+        self.is_narrowed, self.gaps_at_zero = False, []
+        self._open_bracket(gap)
+        if start is not None:  # nearly right, so the bracket is narrow
+            self.constraint, self.tolerance = replace(constraint, gap=start.gap), start.tolerance
+            aim = self.bracket.aim
+            self.bracket = Bracket(aim, 2.0 * self.tolerance, 2.0 * aim, is_guessed=True)
+
+    def make_rows(self, scores):
+        """The rows at scores."""
+        return replace(self.constraint.linearize_at(scores), tolerance=self.tolerance)
+
+    def learn(self, gap, is_infeasible, is_active):
+        """Change tolerance or ramp by the gap of a fit under the last rows; False is the end."""
+        bracket = self.bracket
+        is_larger = bracket.is_measured and gap > bracket.high_gap + SLACK / 2
+        if self.tolerance == 0.0:
+            self.gaps_at_zero.append(gap)
+            if gap <= self.requested or _stagnates(self.gaps_at_zero):
+                return False  # more than enough, or narrower ramps come no nearer
+            self._narrow_ramp(gap)
+        elif is_infeasible and gap > bracket.aim:
+            if self.is_narrowed:
+                return False  # no model can keep more than 0
+            self._narrow_ramp(gap)  # perhaps infeasible only by this ramp
+        elif is_larger and bracket.low == 0.0:
+            self._narrow_ramp(gap)  # less tolerance has increased the gap
+        else:
+            bracket.add(self.tolerance, gap)
+            if bracket.high - bracket.low < 1e-3 * self.requested and bracket.low > 0.0:
+                return False  # ranks of equal scores change at once: no tolerance comes nearer
             # Rows that are not active say nothing about the gap: halve the bracket.
-            largest = 0.9 if is_active else 0.5
-            tolerance = low[0] + min(max(fraction, 0.1), largest) * (high[0] - low[0])
-            if tolerance < 0.02 * requested:
-                tolerance = 0.0
-        if is_narrowed and requested > 0.0:  # at tolerance 0 more rows only increase the violation
-            constraint = _replace_criterion(constraint, constraint.gap.criterion._refine())
-        narrowed = constraint.gap.criterion._narrow(_NARROWING)
-        constraint, is_narrowed = _replace_criterion(constraint, narrowed), True
+            self.tolerance = bracket.split(0.9 if is_active else 0.5)
+            if self.tolerance < 0.02 * self.requested:
+                self.tolerance = 0.0
+        return True
 
+    def _open_bracket(self, gap):
+        """Begin at the requested tolerance."""
+        self.tolerance = self.requested
+        self.bracket = Bracket(_aimed_gap(self.requested), max(self.requested, gap), gap)
 
-def _replace_criterion(constraint, criterion):
-    return replace(constraint, gap=replace(constraint.gap, criterion=criterion))
+    def _narrow_ramp(self, gap):
+        """Begin again with a narrower ramp."""
+        criterion = self.constraint.gap.criterion
+        if self.is_narrowed and self.requested > 0.0:  # at 0 more rows only increase the violation
+            criterion = criterion._refine()
+        narrowed = replace(self.constraint.gap, criterion=criterion._narrow(0.25))
+        self.constraint, self.is_narrowed = replace(self.constraint, gap=narrowed), True
+        self._open_bracket(gap)
 
 
 def _stagnates(gaps):
-    """Whether the latest gaps are no smaller than one before them."""
-    return min(gaps[-_PATIENCE:]) >= min(gaps[:-_PATIENCE], default=np.inf)
-
-
-def _gap_or_1(gap):
-    """Return the gap, or 1 if it cannot be measured."""
-    return 1.0 if np.isnan(gap) else gap
+    """Whether the two latest gaps are no smaller than one before them."""
+    return min(gaps[-2:]) >= min(gaps[:-2], default=np.inf)

@@ -35,18 +35,6 @@ SIGN_TOLERANCE = 1e-9
 """Scores nearer to 0 than this, relative to the largest, might change sign if terms were added in
 another order. Intervals between flips must be wider."""
 
-_N_SCALE_SAMPLES = 1001
-"""Flips whose median length sets the scale of the bins."""
-
-_BIN_SCALE_FACTOR = 1.1180339887
-"""Factor of the scale of bins: flips that many samples share are not at their ends."""
-
-_PRUNING_TOLERANCE = 1e-10
-"""Differences of errors and gaps below it do not leave points out."""
-
-_BIN_END_HALF_WIDTH = 1e-3
-"""Half of the width of an interval at the end of a bin, relative to the narrowest bin."""
-
 
 def excess_of(constraint, sums):
     """Excess of the gap over the tolerance, of sums (n_sums, ...); infinite where it is unknown."""
@@ -123,17 +111,17 @@ def evaluate_lines(problem, effects, starts):
     ).reshape(-1, 2)
     if not len(lines):
         return np.empty(0, dtype=np.intp), *np.empty((3, 0))
-    scores, slopes = np.array([one.scores for one in starts]), [one for _, one in rows.values()]
-    slopes = np.array(slopes)
+    scores = np.array([one.scores for one in starts])
+    slopes = np.array([one for _, one in rows.values()])
     limits = np.array([one.max_error for one in starts])[lines[:, 0]]
-    # Bins are dense where most of the decisions flip.
-    subsample = slice(None, None, max(1, len(problem.target) // _N_SCALE_SAMPLES))
+    # Bins are dense where most of the decisions flip. The factor of their scale is no simple one:
+    # flips that many samples share are not at the ends of bins.
+    subsample = slice(None, None, max(1, len(problem.target) // 1001))
     sizes, steps = (np.abs(values[:, subsample]).sum(axis=1) for values in (scores, slopes))
-    scales = _BIN_SCALE_FACTOR * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
+    scales = 1.1180339887 * sizes[lines[:, 0]] / np.maximum(steps[lines[:, 1]], 1e-300)
     scales = np.where(scales > 0.0, scales, 1.0)
-    arguments = scores, slopes, lines
     n_bins = choose_n_bins(len(problem.target), len(effects[-1]), MAX_ENTRIES)
-    bins, tables = bin_line_flips(*arguments, scales, SIGN_TOLERANCE, effects, n_bins)
+    bins, tables = bin_line_flips(scores, slopes, lines, scales, SIGN_TOLERANCE, effects, n_bins)
     is_useful = (tables[:, :-2, MIN_ERROR] < limits[:, np.newaxis]) & (tables[:, :-2, COUNT] > 0)
     line, b = np.nonzero(is_useful)
     edges = tables[line, b]  # error and means at the ends of bins
@@ -147,26 +135,26 @@ def evaluate_lines(problem, effects, starts):
         limits = np.where(np.isfinite(limits), 0.0, np.inf)  # a start within all bounds
         max_excess = _max_useful_values(limits, line, np.maximum(excess, 0.0))
         is_useful[line, b] &= excess - edges[:, TOTAL_CHANGE] <= max_excess[line]
-    arguments = *arguments, is_useful, max_errors, SIGN_TOLERANCE, effects, bins, tables
-    line, low, high, errors, means = find_line_points(*arguments)
+    line, low, high, errors, means = find_line_points(
+        scores, slopes, lines, is_useful, max_errors, SIGN_TOLERANCE, effects, bins, tables
+    )
     return line, round_midpoints(low, high), errors, _excess_of_means(problem, means)
 
 
 def _max_useful_values(limits, line, values):
     """Largest value of a useful point on each line, of the values at ends of bins.
 
-    It is at most the limit of the line, and that of its best end.
+    It is at most the limit of the line, and that of its best end, but for rounding.
     """
     best = np.full(len(limits), np.inf)
-    np.minimum.at(best, line, values + _PRUNING_TOLERANCE)
-    return np.minimum(limits + _PRUNING_TOLERANCE, best)
+    np.minimum.at(best, line, values + 1e-10)
+    return np.minimum(limits + 1e-10, best)
 
 
 def _excess_of_means(problem, means):
     """The largest excess of a gap over its tolerance, of means in cells (n_points, n_cells)."""
-    by_constraint = _split_cells(problem, means.T)
-    pairs = zip(problem.constraint, by_constraint, strict=True)
-    excess = [excess_of(one, sums) for one, sums in pairs]
+    by_constraint = zip(problem.constraint, _split_cells(problem, means.T), strict=True)
+    excess = [excess_of(one, sums) for one, sums in by_constraint]
     return excess[0] if len(excess) == 1 else np.max(excess, axis=0)
 
 
@@ -187,7 +175,7 @@ def intervals_around_edges(typical, n_bins):
     position = np.linspace(-1.0, 1.0, n_bins + 1)
     position[[0, -1]] = (position[[0, -1]] + position[[1, -2]]) / 2  # short of infinity
     lengths = typical * position / (1.0 - np.abs(position))
-    width = _BIN_END_HALF_WIDTH * np.diff(lengths).min()
+    width = 1e-3 * np.diff(lengths).min()
     return lengths - width, lengths + width
 
 
@@ -233,10 +221,6 @@ def _count_bins(block, effects, scores, direction, typical):
 
 
 # Candidates, and what counts their decisions.
-
-
-_BIN_SCALE_QUANTILE = 0.02
-"""Share of the decisions that flip where half of the bins of a line are."""
 
 
 TIE_TOLERANCE = 1e-12
@@ -355,8 +339,10 @@ class DecisionCounter:
             scores, error, gaps, is_clear, decisions = count
             excess = np.where(np.isnan(gaps), np.inf, gaps - self.tolerances)
             violation = float(np.max(excess, where=excess > self.rounding, initial=0.0))
-            counts = scores, round(error, 12), gaps, is_clear, decisions, violation
-            candidates.append(Candidate(parameters, *counts, result))
+            error = round(error, 12)
+            candidates.append(
+                Candidate(parameters, scores, error, gaps, is_clear, decisions, violation, result)
+            )
         return candidates
 
     def measure_models(self, points):
@@ -482,7 +468,8 @@ class PartitionedCounter(DecisionCounter):
         for direction, slopes in start.lines:
             is_moving = slopes != 0.0
             lengths = np.abs(start.scores[is_moving] / slopes[is_moving])
-            near = np.quantile(lengths, _BIN_SCALE_QUANTILE) if len(lengths) else 0.0
+            # Half of the bins are where a fiftieth of the decisions flip.
+            near = np.quantile(lengths, 0.02) if len(lengths) else 0.0
             directions.append(direction)
             # Where so many scores are 0 no scale is known: the line is left out.
             typical.append(np.exp2(np.rint(np.log2(near))) if near > 0.0 else 0.0)

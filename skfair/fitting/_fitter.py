@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -24,30 +25,49 @@ from skfair.solvers import SQP
 # Fits of a constrained problem, and candidates evaluated by the public metrics.
 
 
-SUBSAMPLE_TOL = 1e-4
-"""Tolerance of the solver for fits to a subsample."""
+class Effort(NamedTuple):
+    """How thoroughly models are searched: numbers, at most, of each loop.
 
-_WARM_START_SOLVER = SQP(tol=1e-5)
-"""Solver of warm starts."""
+    Attributes
+    ----------
+    rounds : int
+        Rounds of searches along lines; without any the intercept alone is searched.
+    breadth : int
+        Points from which a round starts.
+    coefficients : int
+        Coefficients of a model that are searched one by one.
+    starts : int
+        Random starts of constraints on losses. Without any nothing else is tried: neither other
+        intercepts of the plain fit nor random parameters under ranks.
+    corrections : int
+        Fits under corrected smooth rates.
+    solves : int
+        Fits under rows on ranks.
+    """
 
-_ROUGH_RESIDUAL, _CLEAR_VIOLATION = 5e-3, 0.05
-"""Residual at which a plain fit ends if its violation is larger: it would not keep the bound."""
-
-_ROUGH_SOLVER = SQP(tol=1e-3)
-"""Solver of plain fits from which others start."""
-
-_SEARCH_MESSAGE = (
-    "The search took a model that no solver has certified, so another one may have a smaller "
-    "objective. A larger tolerance or alpha makes the problem easier."
-)
-"""Message where the limit of iterations is that of a search, and not the user's."""
-
-_MAX_DEVIATION = 2.0
-"""Standard deviation of scores beyond which the slope of a smooth decision is lost."""
+    rounds: int = 6
+    breadth: int = 3
+    coefficients: int = 4
+    starts: int = 5
+    corrections: int = 6
+    solves: int = 16
 
 
-def limit_iterations(solver, max_iter):
-    """The solver with a limit to its iterations, if they are Newton's."""
+FULL = Effort()
+"""Of a single fit."""
+
+SHORT = Effort(rounds=1, breadth=1, coefficients=0, starts=0)
+"""Of each of many fits, of which one seems fairer by chance."""
+
+INTERCEPT = Effort(rounds=0, starts=0, corrections=0)
+"""Of a fit that keeps a single row by another intercept of the smooth fit."""
+
+
+def limit_iterations(solver, max_iter=40):
+    """The solver with a limit to its iterations, if they are Newton's.
+
+    From a similar fit 3 to 10 are usual, and more lead nowhere.
+    """
     if getattr(solver, "hessian", None) != "exact" or solver.max_iter <= max_iter:
         return solver
     return clone(solver).set_params(max_iter=max_iter)
@@ -118,24 +138,37 @@ class Fitter:
             problem = replace(problem, constraint=constraint)
         result = (solver or self.solver).solve(problem, x, **self.options)
         if solver is not None and solver.max_iter < self.solver.max_iter:
-            result = replace(result, message=_SEARCH_MESSAGE)
+            # The limit of iterations is that of a search, and not the user's.
+            result = replace(
+                result,
+                message="The search took a model that no solver has certified, so another one may "
+                "have a smaller objective. A larger tolerance or alpha makes the problem easier.",
+            )
         return self.evaluate(result.x[: problem.n_parameters], result)
 
     @cached_property
     def plain_fit(self):
-        """The fit without constraint, from the start; a rough one if it is far from the bound."""
+        """The fit without constraint, from the start; a rough one if it is far from the bound.
+
+        None if the constraint is known to be active.
+        """
+        if self.is_constraint_active:
+            return None
         callback = self.options.get("callback")
 
         def is_finished(progress):
             if callback is not None and callback(progress):
                 return True
-            if not progress.residual <= _ROUGH_RESIDUAL:
+            if not progress.residual <= 5e-3:
                 return False
-            return self.evaluate(progress.evaluation.x, None).violation > _CLEAR_VIOLATION
+            # More digits would not lead a clear violation back to the bound.
+            gaps = self.constraint.gaps(self.problem.predict_scores(progress.evaluation.x))
+            return not (gaps - self.constraint.tolerances <= 0.05).all()
 
-        if not isinstance(self.solver, SQP):  # others take many cheap steps
-            return self.fit_unconstrained()
-        return replace(self, options=self.options | {"callback": is_finished}).fit_unconstrained()
+        free, fitter = self.problem_with_constraint(ConstraintSystem(())), self
+        if isinstance(self.solver, SQP):  # others take many cheap steps
+            fitter = replace(self, options=self.options | {"callback": is_finished})
+        return fitter.fit(free, self.start)
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""
@@ -146,7 +179,7 @@ class Fitter:
         """A fit without constraint that others may start from, on the subsample if there is one."""
         fitter = self.make_subsample_fitter(self.start)
         if fitter is None:
-            return self.fit_unconstrained(solver=_ROUGH_SOLVER)
+            return self.fit_unconstrained(solver=SQP(tol=1e-3))
         rough = fitter.fit_unconstrained_roughly()
         return self.evaluate(rough.parameters, rough.result)
 
@@ -157,7 +190,8 @@ class Fitter:
         ranks, which do not depend on the scale.
         """
         compared = [one for one in self.constraint if one.sums.metric_input == "ranks"]
-        width = min((one.gap.criterion.width for one in compared), default=_MAX_DEVIATION)
+        # Where decisions are counted, a larger deviation loses the slope of a smooth decision.
+        width = min((one.gap.criterion.width for one in compared), default=2.0)
         deviation = 0.0
         if candidate.scores is not None:
             weights = self.problem.mean_weights
@@ -175,19 +209,22 @@ class Fitter:
         problem = self.problem.subsample
         return None if problem is self.problem else replace(self, problem=problem, start=start)
 
-    def fit_smooth(self):
-        """The fit under the smooth rates."""
-        start, constraint = self.start, self.constraint
-        if "ranks" in constraint.metric_inputs:
+    def fit_smooth(self, plain=None):
+        """The fit under the smooth rates; that of a network starts at a plain fit.
+
+        Linear models start at scores of 0, where smooth rates are nearly linear.
+        """
+        problem, start, model = self.problem, self.start, self.problem.model
+        if plain is not None and model.last_layer(start) is not model:
+            start = self.shrink_scores(plain).parameters
+        if "ranks" in self.constraint.metric_inputs:
             rough = self.shrink_scores(self.fit_unconstrained_roughly())
-            start, constraint = rough.parameters, constraint.linearize_at(rough.scores)
-        problem = self.problem_with_constraint(constraint)
-        if "ranks" not in constraint.metric_inputs and problem.subsample is not problem:
+            start = rough.parameters
+            problem = self.problem_with_constraint(self.constraint.linearize_at(rough.scores))
+        elif problem.subsample is not problem:
             subsample = problem.subsample
-            start = _WARM_START_SOLVER.solve(
-                subsample, subsample.initial_point(start), **self.options
-            ).x
-            start = start[: subsample.n_parameters]
+            warm = SQP(tol=1e-5).solve(subsample, subsample.initial_point(start), **self.options)
+            start = warm.x[: subsample.n_parameters]
         return self.fit(problem, problem.initial_point(start))
 
     def problem_with_constraint(self, constraint):
@@ -199,7 +236,7 @@ class Fitter:
         constraint = self.constraint.replace_tolerances(tolerances)
         return replace(self, problem=self.problem_with_constraint(constraint))
 
-    def restrict_to(self, problem, tol=SUBSAMPLE_TOL):
+    def restrict_to(self, problem, tol=1e-4):
         """The fitter of a subsample, with a tolerance that suits its sampling error."""
         tol = max(tol, self.solver.tol)
         return replace(self, problem=problem, solver=clone(self.solver).set_params(tol=tol))
@@ -232,73 +269,21 @@ class Fitter:
 # in whatever order they add.
 
 
-_MAX_ROUNDS = 6
-"""Rounds of searches along lines."""
-
-_MAX_DIRECTIONS = 3
-"""Directions of a round that rows of the constraint give."""
-
-_MAX_COEFFICIENTS = 4
-"""Coefficients of a model that are searched one by one."""
-
-_REPEATED = 1e-4
-"""Relative difference of coefficients up to which their columns may be the same."""
-
-_MAX_BREADTH = 3
-"""Points from which a round starts."""
-
-_MAX_POINTS = 20
-"""Points of a line that are tried."""
-
-_N_SORTED = 64
-"""Points that are sorted at first."""
-
-_MAX_PARTITIONED_POINTS = 2
-"""Points of a round that are tried on partitioned samples, all in one pass."""
-
-_MAX_SINGLE_SEARCH_SAMPLES = 1 << 14
-"""Samples up to which single ones count for much: coefficients are searched one by one."""
-
-_MAX_STARTING_SAMPLES = 24_576
-"""Samples of all points from which a round starts, if these are several."""
-
-_MAX_PLANE_SAMPLES = 512
-"""Samples up to which the intercept is also searched beside the best point."""
-
-_PLANE_ROUNDS, _PLANE_STEPS = 2, (1.0, 0.5, 0.25, -0.25, -0.5, -1.0)
-"""Rounds of this search, and lengths of its steps along lines, whose steepest slope is about 1."""
-
-_MIN_GAIN, _MIN_PARTITIONED_GAIN = 2e-5, 1e-4
-"""Share of the samples by which a round must lower the error for another one to follow. A round on
-partitioned samples is two passes."""
-
-_MAX_HESSIAN_SAMPLES = 1 << 13
-"""Samples up to which all of them give the Hessian of Newton's directions."""
-
-_DIRECTION_BITS, _POINT_BITS = 16, 30
-"""Binary digits of directions and of starting points: solvers agree on more."""
+_DIRECTION_BITS = 16
+"""Binary digits of directions: solvers agree on more."""
 
 
 def search_intercept(fitter, candidate):
-    """The best intercept for a candidate's coefficients."""
-    intercept = fitter.problem.model.last_layer(candidate.parameters).intercept_direction()
-    return candidate if intercept is None else search_line(fitter, candidate, intercept)
-
-
-def search_line(fitter, candidate, direction):
-    """The best point on the line through a candidate, by decisions; ties stay near it."""
+    """The best intercept for a candidate's coefficients, by decisions; ties stay near it."""
     lines = _LineSearch(fitter, candidate)
-    points = lines.better_points([(candidate, lines.scale([direction]))])
+    intercept = lines.model.intercept_direction()
+    if intercept is None:
+        return candidate
+    points = lines.better_points([(candidate, lines.scale([intercept]))])
     return next(lines.improvements(points), (candidate, None))[0]
 
 
-def search_lines(
-    fitter,
-    candidate,
-    max_rounds=_MAX_ROUNDS,
-    max_breadth=_MAX_BREADTH,
-    max_coefficients=_MAX_COEFFICIENTS,
-):
+def search_lines(fitter, candidate, effort=FULL):
     """The best point of searches along several lines at a time, round after round.
 
     The lines are the intercept's, those along which the tightest rows of the constraint move most
@@ -306,15 +291,18 @@ def search_lines(
     decisions violate back to their bounds. Of few samples, lines of the intercept beside the best
     point follow.
     """
-    is_partitioned = fitter.counter.scored is not fitter.problem
-    min_gain = _MIN_PARTITIONED_GAIN if is_partitioned else _MIN_GAIN
-    lines = _LineSearch(fitter, candidate, max_coefficients)
-    breadth = min(max(1, _MAX_STARTING_SAMPLES // lines.n_in_memory), max_breadth)
-    best = fitter.evaluate(
-        lines.join(round_to_bits(lines.parameters, _POINT_BITS)), candidate.result
-    )
+    if not effort.rounds:
+        return search_intercept(fitter, candidate)
+    is_partitioned = fitter.problem.is_partitioned
+    # Share of the samples by which a round lowers the error if another one follows. A round on
+    # partitioned samples is two passes.
+    min_gain = 1e-4 if is_partitioned else 2e-5
+    lines = _LineSearch(fitter, candidate, effort.coefficients)
+    breadth = min(max(1, 24_576 // lines.n_in_memory), effort.breadth)
+    rounded = np.append(lines.before, round_to_bits(lines.parameters, 30))
+    best = fitter.evaluate(rounded, candidate.result)
     starts = [(best, None)]
-    for _ in range(max_rounds):
+    for _ in range(effort.rounds):
         points = lines.better_points(
             [(one, lines.find_lines(one, latest)) for one, latest in starts]
         )
@@ -329,8 +317,8 @@ def search_lines(
         if is_slow:
             break
         if is_partitioned:  # directions come from the subsample, and cost no pass
-            lines = _LineSearch(fitter, best, max_coefficients)
-    if max_rounds > 1 and lines.n_in_memory <= _MAX_PLANE_SAMPLES:
+            lines = _LineSearch(fitter, best, effort.coefficients)
+    if effort.rounds > 1 and lines.n_in_memory <= 512:
         best = _search_planes(lines, best)
     return min(best, candidate, key=sort_key)
 
@@ -342,11 +330,11 @@ def _search_planes(lines, best):
     """
     intercept, n_before = lines.model.intercept_direction(), len(lines.before)
     across = [] if intercept is None else lines.scale([intercept])
-    for _ in range(_PLANE_ROUNDS if across else 0):
+    for _ in range(2 if across else 0):
         # Not along single coefficients, which would tell repeated columns apart.
         rows = [line for line in lines.find_lines(best) if np.count_nonzero(line[0]) > 1]
         starts = []
-        for (direction, slopes), step in itertools.product(rows, _PLANE_STEPS):
+        for (direction, slopes), step in itertools.product(rows, (1, 0.5, 0.25, -0.25, -0.5, -1)):
             parameters = best.parameters.copy()
             parameters[n_before:] += step * direction
             beside = best._replace(parameters=parameters, scores=best.scores + step * slopes)
@@ -366,18 +354,13 @@ class _LineSearch:
 
     def __init__(self, fitter, candidate, max_coefficients=0):
         self.fitter, self.max_coefficients = fitter, max_coefficients
-        model = fitter.problem.model.last_layer(candidate.parameters)
-        is_all = model is fitter.problem.model
-        self.problem = fitter.problem if is_all else replace(fitter.problem, model=model)
+        problem = fitter.problem
+        model = problem.model.last_layer(candidate.parameters)
+        self.problem = problem if model is problem.model else replace(problem, model=model)
         self.before, self.parameters = np.split(candidate.parameters, [-model.n_parameters])
         self.scored = fitter.counter.scored
-        self.model = model if self.scored is fitter.problem else self.scored.model
+        self.model = self.scored.model if problem.is_partitioned else model
         self.n_in_memory = len(self.scored.target)
-        self.directions = None
-
-    def join(self, parameters):
-        """Parameters of the whole model from those of the last layer."""
-        return np.concatenate((self.before, parameters))
 
     def scale(self, directions):
         """Directions and slopes of scores along them, scaled to a steepest slope of about 1.
@@ -401,8 +384,6 @@ class _LineSearch:
 
         That of the latest direction, whose best point the candidate is, is left out.
         """
-        if self.directions is None:
-            self.directions = self._find_directions()
         lines, newton, effects = self.directions
         lines = [line for line in lines if line[0] is not latest]
         if candidate.keeps_bound:
@@ -417,7 +398,8 @@ class _LineSearch:
         back = newton @ np.linalg.lstsq(effects, steps, rcond=1e-8)[0]
         return [*lines, *self.scale([back])]
 
-    def _find_directions(self):
+    @cached_property
+    def directions(self):
         """Lines, Newton's direction of each row, and what each row gains by each direction."""
         problem = self.problem.subsample
         x, multipliers = problem.initial_point(self.parameters), np.zeros(len(problem.lower))
@@ -426,25 +408,25 @@ class _LineSearch:
         # same, in a small share of the time, unless one pass has all.
         on_subsample = evaluation
         is_one_pass = getattr(problem.model, "kernel_columns", None) is not None
-        if len(problem.target) > _MAX_HESSIAN_SAMPLES and not is_one_pass:
-            subsample = draw_subsample(problem, _MAX_HESSIAN_SAMPLES)
+        if len(problem.target) > 1 << 13 and not is_one_pass:
+            subsample = draw_subsample(problem, 1 << 13)
             on_subsample = subsample.evaluate(x, multipliers)
         is_rough = getattr(self.fitter.solver, "hessian", None) == "secants"
         hessian = on_subsample.hessian(multipliers, **({"is_rough": True} if is_rough else {}))
         newton, effects = _newton_directions(evaluation, hessian)
-        # The tightest rows of the constraint, and the intercept.
+        # The three tightest rows of the constraint, and the intercept.
         slack = np.minimum(problem.upper - evaluation.values, evaluation.values - problem.lower)
-        tightest = np.argsort(np.round(slack, 6), kind="stable")[:_MAX_DIRECTIONS]
+        tightest = np.argsort(np.round(slack, 6), kind="stable")[:3]
         intercept = self.problem.model.intercept_direction()
         directions = [*newton.T[tightest], *([] if intercept is None else [intercept])]
-        if self.n_in_memory <= _MAX_SINGLE_SEARCH_SAMPLES:
+        if self.n_in_memory <= 1 << 14:  # where single samples count for much
             # The largest coefficients one by one, but those of repeated columns together.
             coef = self.parameters if intercept is None else np.where(intercept, 0, self.parameters)
             coef = round_to_bits(coef, _DIRECTION_BITS)
             largest = np.argsort(-np.abs(coef), kind="stable")
             n_coefficients = min(self.max_coefficients, len(coef) - (intercept is not None))
             for value in coef[largest[:n_coefficients]]:
-                is_equal = np.isclose(coef, value, rtol=_REPEATED, atol=0.0)
+                is_equal = np.isclose(coef, value, rtol=1e-4, atol=0.0)
                 directions.append((is_equal & (coef != 0.0)).astype(float))
         return self.scale(directions), newton, effects
 
@@ -486,18 +468,14 @@ class _LineSearch:
 
     def improvements(self, points):
         """Yield the first point of each line that is better than its start, and its direction."""
-        n_at_once = 1
-        if self.scored is not self.fitter.problem:
-            n_at_once = _MAX_PARTITIONED_POINTS
-            points = itertools.islice(points, n_at_once)
-        lines, points = set(), iter(points)
-        while batch := list(itertools.islice(points, n_at_once)):
-            batch = [point for point in batch if point[1] not in lines]
-            if not batch:
-                continue
-            n_before = len(self.before)
+        lines = set()
+        batches = ([point] for point in points if point[1] not in lines)
+        if self.fitter.problem.is_partitioned:  # two points, both in one pass
+            pair = list(itertools.islice(points, 2))
+            batches = [pair] if pair else []
+        for batch in batches:
             parameters = [
-                self.join(start.parameters[n_before:] + length * direction)
+                np.append(self.before, start.parameters[len(self.before) :] + length * direction)
                 for start, _, direction, length in batch
             ]
             candidates = self.fitter.counter.evaluate(parameters, batch[0][0].result)
@@ -522,13 +500,13 @@ def _sort_points(violations, errors, numbers, lengths, steps):
     keys, n_of_line = (np.abs(lengths), numbers, errors, violations), [0] * len(steps)
     # One of the first is taken mostly: the others are sorted only if they are asked for.
     is_first = violations == violations.min(initial=np.inf)
-    if np.count_nonzero(is_first) > _N_SORTED:
-        is_first &= errors <= np.partition(errors[is_first], _N_SORTED)[_N_SORTED]
+    if np.count_nonzero(is_first) > 64:
+        is_first &= errors <= np.partition(errors[is_first], 64)[64]
     for subset in (np.flatnonzero(is_first), np.flatnonzero(~is_first)):
         for k in subset[np.lexsort([key[subset] for key in keys])].tolist():
             line = int(numbers[k])
             n_of_line[line] += 1
-            if n_of_line[line] <= _MAX_POINTS:
+            if n_of_line[line] <= 20:
                 start, direction = steps[line]
                 yield start, line, direction, float(lengths[k])
 
@@ -561,29 +539,6 @@ def round_to_bits(values, bits):
 # it, or one among random parameters.
 
 
-_RADII = (0.03, 0.1, 0.3, 1.0)
-"""Lengths of random steps, relative to the parameters."""
-
-_N_STEPS = 60
-"""Random steps of each length."""
-
-_N_STARTS = 100
-"""Random parameters, of which the best is the second start."""
-
-_DISTANCES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
-"""Distances of random parameters from the fairest fit, relative to its length. Near ones rank best.
-"""
-
-_LOG_FACTOR_BOUNDS = (-3.0, 3.0)
-"""Logarithms of the smallest and the largest factor of parameters."""
-
-_MAX_METRIC_SEARCH_SAMPLES = 1 << 15
-"""Samples above which the metric is not evaluated hundreds of times."""
-
-_MAX_DISTANCE_SAMPLES = 1 << 13
-"""Samples above which the metric is not evaluated thousands of times."""
-
-
 def search_metric(fitter, fairest):
     """The candidate of least violation, by a search of the last layer from the fairest fit.
 
@@ -592,7 +547,8 @@ def search_metric(fitter, fairest):
     too many.
     """
     problem = fitter.problem
-    if fitter.counter.scored is not problem or len(problem.target) > _MAX_METRIC_SEARCH_SAMPLES:
+    # The metric is evaluated hundreds of times.
+    if problem.is_partitioned or len(problem.target) > 1 << 15:
         return fairest
     # by the user's solver, whose limits it reports
     plain = fitter.fit_unconstrained(fairest.parameters)
@@ -601,17 +557,18 @@ def search_metric(fitter, fairest):
     rng = np.random.default_rng(0)  # the same search for the same samples
 
     def evaluate(parameters):
-        return fitter.evaluate(np.concatenate((before, parameters)), plain.result)
+        return fitter.evaluate(np.append(before, parameters), plain.result)
 
     # Near the fairest fit, where the objective is low.
     center = fairest.parameters[len(before) :]
     best = _local_search(evaluate, center, rng)
-    # Farther and farther away; at last anywhere, first where scores agree with those of the plain
-    # fit, then where they do not.
-    drawn = rng.normal(size=(_N_STARTS, layer.n_parameters))
+    # Farther and farther away, at distances relative to its length, unless samples are many; at
+    # last anywhere, first where scores agree with those of the plain fit, then where they do not.
+    drawn = rng.normal(size=(100, layer.n_parameters))
     steps = np.linalg.norm(center) / np.sqrt(len(center)) * drawn
     drawn *= np.where(drawn @ plain.parameters[len(before) :] < 0.0, -1.0, 1.0)[:, np.newaxis]
-    distances = _DISTANCES if len(problem.target) <= _MAX_DISTANCE_SAMPLES else ()
+    is_large = len(problem.target) > 1 << 13
+    distances = () if is_large else (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
     for starts in (*(center + distance * steps for distance in distances), drawn, -drawn):
         if best.violation > 0.0:
             start = min(map(evaluate, starts), key=_violation)
@@ -633,9 +590,12 @@ def _violation(candidate):
 
 
 def _local_search(evaluate, parameters, rng):
-    """The least violation by random steps, each from the best parameters so far."""
+    """The least violation by random steps, each from the best parameters so far.
+
+    There are 60 of each length, relative to the parameters.
+    """
     best = evaluate(parameters)
-    for radius in np.tile(_RADII, _N_STEPS):
+    for radius in np.tile((0.03, 0.1, 0.3, 1.0), 60):
         if best.violation == 0.0:
             break
         center = best.parameters[-len(parameters) :]
@@ -657,7 +617,7 @@ def _optimize_scale_intercept(parameters, layer, objective):
         np.zeros(1 + len(directions)),
         method="Nelder-Mead",
         # Scores that are nearly equal lose the digits by which they are ranked.
-        bounds=[_LOG_FACTOR_BOUNDS, *len(directions) * [(None, None)]],
+        bounds=[(-3.0, 3.0), *len(directions) * [(None, None)]],
         options={"maxfev": 200},
     )
     return move(steps.x)

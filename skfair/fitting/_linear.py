@@ -159,8 +159,9 @@ def fit_linear_model(estimator, X, y, training, constraints, problem=None):
     if isinstance(estimator.solver, str) and "ranks" in problem.constraint.metric_inputs:
         solver.tol = _RANK_TOL
     fitter = Fitter(problem, _make_start(estimator, problem.model, training), solver, options)
-    strategy, clusters = estimator.enforcement, training.samples.clusters
-    guarantee = enforce_in_population(fitter, strategy, task.confidence, clusters=clusters)
+    guarantee = enforce_in_population(
+        fitter, estimator.enforcement, task.confidence, clusters=training.samples.clusters
+    )
     # What predictions need, and the shared thresholds of percentiles; then the outcome.
     candidate = guarantee.candidate
     fitted = _describe_coefficients(estimator, problem.model, candidate.parameters, training)

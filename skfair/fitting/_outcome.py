@@ -515,8 +515,9 @@ def warn_if_linear_model_costly(fitter, candidate, is_real, is_guaranteed=False)
     if is_pairwise(problem.loss) and not is_ranked:
         return
     free = replace(problem, constraint=ConstraintSystem(()))
-    if "plain_fit" in vars(fitter) and problem is fitter.problem:
-        plain = fitter.plain_fit.parameters
+    plain_fit = vars(fitter).get("plain_fit")  # if the fit has it
+    if plain_fit is not None and problem is fitter.problem:
+        plain = plain_fit.parameters
     elif not (is_real or is_guaranteed or is_ranked) and _is_clearly_cheap(
         problem, free, fitter.start, candidate
     ):

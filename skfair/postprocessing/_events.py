@@ -19,8 +19,8 @@ from skfair.constraints._constraint import bind_all
 from skfair.constraints._rows import spread_over_samples
 from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
-from skfair.fitting._enforce import enforce, enforce_in_population
-from skfair.fitting._fitter import Fitter
+from skfair.fitting._enforce import choose_loop, enforce_in_population
+from skfair.fitting._fitter import FULL, INTERCEPT, Fitter
 from skfair.fitting._guarantee import Guarantee
 from skfair.fitting._input import (
     check_classification_data,
@@ -703,7 +703,7 @@ def _preselect(fitters):
     counts_all = constraint.metric_inputs <= {"decisions"}
     if len(fitters) == 1 or not counts_all or len(constraint.rows.lower) != 1:
         return fitters
-    fitter, candidate = enforce_and_select(fitters, "intercept")
+    fitter, candidate = enforce_and_select(fitters, INTERCEPT)
     # Constant decisions, or a bound that is missed, say nothing about the temperature.
     is_constant = len(candidate.occurring_decisions) == 1
     if is_constant or not candidate.keeps_bound:
@@ -711,9 +711,9 @@ def _preselect(fitters):
     return [replace(fitter, start=candidate.parameters)]
 
 
-def enforce_and_select(fitters, strategy="auto"):
+def enforce_and_select(fitters, effort=FULL):
     """Return the fitter whose enforced model has the best rank, and this model."""
-    enforced = [(fitter, enforce(fitter, strategy)) for fitter in fitters]
+    enforced = [(fitter, choose_loop(fitter)(fitter, effort)) for fitter in fitters]
     return min(enforced, key=lambda pair: pair[1].sort_key)
 
 

@@ -37,6 +37,7 @@ class PartitionedProblem(Problem):
     array([-1.,  0.])
     """
 
+    is_partitioned = True
     model: Any
     loss: Any
     alpha: float

@@ -49,8 +49,11 @@ class Problem(ABC):
         Closed convex set of model parameters.
     subsample : Problem
         The problem on a subsample for warm starts; itself where samples are not very many.
+    is_partitioned : bool
+        Whether the samples are in blocks, and not in memory at once.
     """
 
+    is_partitioned = False
     model: Any
     alpha: float
     constraint: Any

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from skfair.constraints._bound import ConstraintSystem
-from skfair.fitting._calibration import MAX_SOLVES, _are_tolerances_used, calibrate_tolerances
+from skfair.fitting._calibration import _is_final, calibrate_tolerances
 from skfair.fitting._counting import Candidate
+from skfair.fitting._fitter import FULL
 from skfair.solvers import SQP
 
 
@@ -156,7 +157,7 @@ def test_the_metric_ends_just_below_its_tolerance(gap, tolerance):
     fitter = Curve(lambda t, width: gap(t), tolerance)
     candidate = calibrate_tolerances(fitter)
     assert tolerance - 0.01 <= candidate.gaps <= tolerance
-    assert len(fitter.tolerances) <= MAX_SOLVES
+    assert len(fitter.tolerances) <= FULL.solves
 
 
 @pytest.mark.parametrize("noise", [1.5, 2.0, 3.0])
@@ -190,7 +191,7 @@ def test_the_best_feasible_fit_of_a_discontinuous_metric_is_returned():
 def test_a_metric_of_nan_counts_as_a_violation():
     fitter = Curve(lambda t, width: np.nan, 0.1, plain=np.nan)
     assert np.isnan(calibrate_tolerances(fitter).gaps)
-    assert len(fitter.tolerances) <= MAX_SOLVES
+    assert len(fitter.tolerances) <= FULL.solves
 
 
 def test_a_ramp_without_a_difference_is_made_narrower():
@@ -232,7 +233,7 @@ def test_a_gap_that_jumps_over_the_tolerance_ends_the_search():
     """Many samples of one score change their rank at once."""
     fitter = Curve(lambda t, width: 0.03 if t < 0.07 else 0.12, 0.1)
     assert calibrate_tolerances(fitter).gaps == 0.03
-    assert len(fitter.tolerances) < MAX_SOLVES
+    assert len(fitter.tolerances) < FULL.solves
     below = [tolerance for tolerance in fitter.tolerances if tolerance < 0.07]
     assert max(below) > 0.0699
 
@@ -258,10 +259,11 @@ def test_rows_active_by_rounding_alone_end_the_search():
     fitter = SimpleNamespace(constraint=constraint, solver=SQP(tol=1e-6))
     multipliers = np.array([0.3, -1e-9])
     gaps = np.array([0.099, 0.01])
-    candidate = SimpleNamespace(gaps=gaps, result=SimpleNamespace(multipliers=multipliers))
-    assert _are_tolerances_used(fitter, constraint, candidate)
+    result = SimpleNamespace(multipliers=multipliers)
+    candidate = SimpleNamespace(gaps=gaps, result=result, keeps_bound=True)
+    assert _is_final(fitter, constraint, candidate)
     multipliers[1] = -1e-3
-    assert not _are_tolerances_used(fitter, constraint, candidate)
+    assert not _is_final(fitter, constraint, candidate)
 
 
 def test_a_warm_start_begins_at_the_tolerance_of_the_earlier_fit():

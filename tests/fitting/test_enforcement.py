@@ -1,7 +1,7 @@
-"""From smooth rates to decisions: searches against brute force, and what each strategy keeps."""
+"""From smooth rates to decisions: searches against brute force, and what each loop keeps."""
 
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,18 +19,20 @@ from skfair.constraints import (
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting import _counting, _linear
 from skfair.fitting._enforce import (
-    STRATEGIES,
-    enforce,
+    choose_loop,
+    enforce_losses,
     fit_corrections,
     fit_from_starts,
     tighten_tolerances,
 )
 from skfair.fitting._fitter import (
+    FULL,
+    INTERCEPT,
+    SHORT,
     Fitter,
     _LineSearch,
     limit_iterations,
     search_intercept,
-    search_line,
     search_lines,
 )
 from skfair.groups import Samples, check_groups
@@ -55,6 +57,19 @@ def make_fitter(X, target, groups, specs, tolerance=0.05, weights=None, fit_inte
     constraint = ConstraintSystem(tuple(bound))
     problem = ConstrainedProblem(model, LOSS, target, weights, 1e-3, constraint)
     return Fitter(problem, np.zeros(model.n_parameters), SQP(tol=1e-6))
+
+
+def enforce(fitter, effort=FULL):
+    return choose_loop(fitter)(fitter, effort)
+
+
+LOOPS = {
+    "full": enforce,
+    "short": lambda fitter: enforce(fitter, SHORT),
+    "intercept": lambda fitter: enforce(fitter, INTERCEPT),
+    # Of decisions, too: those of a subsample are not searched.
+    "corrections": lambda fitter: enforce_losses(fitter, FULL),
+}
 
 
 def draw(seed, n_samples=60, n_groups=2, ties=False):
@@ -114,7 +129,9 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
         best_by_brute_force(fitter, candidate, between, direction),
         (round(candidate.violation, 10), candidate.error),
     )
-    result = search_line(fitter, candidate, direction)
+    lines = _LineSearch(fitter, candidate)
+    points = lines.better_points([(candidate, lines.scale([direction]))])
+    result, _ = next(lines.improvements(points), (candidate, None))
     assert (result.violation, result.error) == pytest.approx(best, abs=1e-10)
 
 
@@ -122,7 +139,7 @@ def test_a_search_along_any_line_finds_its_best_point(seed, ties):
 @pytest.mark.parametrize("seed", range(3))
 def test_polish_never_makes_a_candidate_worse(spec, seed):
     fitter = make_fitter(*draw(seed, n_groups=3), [spec])
-    for candidate in islice(fit_corrections(fitter, fitter.fit_smooth()), 2):
+    for candidate in fit_corrections(fitter, fitter.fit_smooth(), 1):
         swept = search_intercept(fitter, candidate)
         polished = search_lines(fitter, swept)
         assert swept.sort_key <= candidate.sort_key
@@ -138,17 +155,17 @@ def test_polish_never_makes_a_candidate_worse(spec, seed):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "spec"),
+    ("loop", "spec"),
     [
-        *product(["auto", "brief", "intercept"], SPECS),
-        *product(["correction"], SPECS[:2]),  # it cannot enforce equalized odds
+        *product(["full", "short", "intercept"], SPECS),
+        *product(["corrections"], SPECS[:2]),  # they cannot enforce equalized odds
     ],
 )
-def test_every_strategy_keeps_the_tolerance(strategy, spec):
+def test_every_loop_keeps_the_tolerance(loop, spec):
     X, target, groups = draw(5, n_samples=600)
     fitter = make_fitter(X, target, groups, [spec], tolerance=0.03)
     assert fitter.fit_unconstrained().violation > 0.05
-    best = enforce(fitter, strategy)
+    best = LOOPS[loop](fitter)
     assert best.keeps_bound
     assert best.has_stable_decisions
     (one,) = fitter.constraint
@@ -157,16 +174,16 @@ def test_every_strategy_keeps_the_tolerance(strategy, spec):
     assert best.error <= 0.33  # constant decisions: 0.5
 
 
-def test_auto_errs_no_more_than_a_search_of_intercepts():
+def test_a_full_search_errs_no_more_than_a_search_of_intercepts():
     for seed in range(5):
         fitter = make_fitter(*draw(seed, n_samples=200), [DemographicParity()], tolerance=0.02)
-        assert enforce(fitter, "auto").error <= enforce(fitter, "intercept").error
+        assert enforce(fitter).error <= enforce(fitter, INTERCEPT).error
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(strategy):
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_plain_fit_is_returned_unchanged_where_it_keeps_the_bound(loop):
     fitter = make_fitter(*draw(0), [DemographicParity()], tolerance=1.0)
-    best, unconstrained = enforce(fitter, strategy), fitter.fit_unconstrained()
+    best, unconstrained = LOOPS[loop](fitter), fitter.fit_unconstrained()
     np.testing.assert_allclose(best.parameters, unconstrained.parameters, rtol=1e-9)
     assert best.result.status == "optimal"
     assert not best.result.multipliers.any()
@@ -232,7 +249,7 @@ def test_candidates_are_ranked_by_violation_then_rounding_then_error():
 
 def test_smooth_rates_suffice_where_they_are_the_metric():
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    best = enforce(fitter, "auto")
+    best = enforce(fitter)
     assert best.keeps_bound
     assert fitter.constraint[0].value(best.scores) == pytest.approx(0.01, abs=1e-6)
     assert best.result.status == "optimal"
@@ -241,10 +258,10 @@ def test_smooth_rates_suffice_where_they_are_the_metric():
 def test_a_fit_that_other_starts_reach_is_no_local_one():
     fitter = make_fitter(*draw(2, n_samples=200), [LossParity(tolerance=0.01)])
     first = fitter.fit_smooth()
-    same = fit_from_starts(fitter, first)
+    same = fit_from_starts(fitter, first, FULL.starts)
     assert same.scores is first.scores and not same.is_local
     worse = first._replace(result=replace(first.result, fun=first.result.fun + 0.1))
-    better = fit_from_starts(fitter, worse)
+    better = fit_from_starts(fitter, worse, FULL.starts)
     assert better.is_local and better.result.fun == pytest.approx(first.result.fun)
 
 
@@ -252,7 +269,7 @@ def test_a_fit_that_other_starts_reach_is_no_local_one():
 def test_mean_losses_keep_their_tolerance_at_any_tol_of_the_solver(solver):
     """A solver may exceed a bound by ``tol``, and the fit may not."""
     fitter = make_fitter(*draw(2, n_samples=300), [LossParity(tolerance=0.01)])
-    best = enforce(replace(fitter, solver=solver), "correction")
+    best = enforce(replace(fitter, solver=solver))
     assert best.violation == 0.0
     assert 0.005 < fitter.constraint[0].value(best.scores) <= 0.01
 
@@ -262,7 +279,7 @@ def test_decisions_and_losses_keep_their_tolerances_together(seed):
     X, target, groups = draw(seed, n_samples=400)
     fitter = make_fitter(X, target, groups, [DemographicParity(), LossParity()], tolerance=0.02)
     assert not fitter.fit_unconstrained().keeps_bound
-    best = enforce(fitter, "auto")
+    best = enforce(fitter)
     parity, loss_parity = fitter.constraint
     assert best.keeps_bound
     assert parity.value(best.scores) <= 0.02
@@ -274,7 +291,9 @@ def test_tightening_leaves_a_margin_for_the_excess_of_decisions():
     specs = [DemographicParity(), LossParity()]
     fitter = make_fitter(*draw(0, n_samples=400), specs, tolerance=0.02)
     start = fitter.fit_smooth()
-    missing = [best for best in fit_corrections(fitter, start) if not best.keeps_bound]
+    missing = [
+        best for best in fit_corrections(fitter, start, FULL.corrections) if not best.keeps_bound
+    ]
     assert missing
     tightened = tighten_tolerances(fitter, missing[0])
     assert tightened.sort_key < missing[0].sort_key
@@ -287,7 +306,7 @@ def test_contradictory_constraints_end_soon_and_are_reported():
     # No model has a loss that small, and the constraint on decisions counts too.
     specs = [DemographicParity(), BoundedGroupLoss(0.05)]
     fitter = make_fitter(*draw(1, n_samples=300), specs, tolerance=0.02)
-    best = enforce(fitter, "auto")
+    best = enforce(fitter)
     assert not best.keeps_bound
     assert best.result.status == "infeasible"
     assert best.result.n_iter < 60
@@ -298,7 +317,7 @@ def test_contradictory_constraints_end_soon_and_are_reported():
 def test_without_constraint_the_plain_fit_keeps_the_bound():
     X, target, groups = draw(0)
     fitter = make_fitter(X, target, groups, [])
-    best = enforce(fitter, "auto")
+    best = enforce(fitter)
     assert best.keeps_bound
     model = fitter.problem.model
     with_weights = replace(fitter.problem, weights=2 * fitter.problem.weights)
@@ -308,13 +327,13 @@ def test_without_constraint_the_plain_fit_keeps_the_bound():
 
 
 @pytest.mark.covering(0)
-@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
-def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(loop):
     problem = network_problem()
     solver = SQP(max_iter=1000, tol=1e-4, hessian="lbfgs")
     start = problem.model.initial(0)
     fitter = Fitter(problem, start, solver)
-    plain, best = fitter.fit_unconstrained(), enforce(fitter, strategy)
+    plain, best = fitter.fit_unconstrained(), LOOPS[loop](fitter)
     assert plain.violation > 0.05
     assert best.keeps_bound
     assert best.error <= plain.error + 0.15
@@ -324,13 +343,13 @@ def test_a_network_keeps_the_bound_by_searches_in_its_last_layer(strategy):
 
 def test_many_samples_start_from_a_subsample_and_are_counted_in_bins(monkeypatch):
     X, target, groups = draw(0, n_samples=3000)
-    exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02), "auto")
+    exact = enforce(make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02))
     monkeypatch.setattr(_problem, "MAX_WITHOUT_SUBSAMPLE", 1000)
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 500)
     monkeypatch.setattr(_counting, "MAX_ENTRIES", 4000)
     fitter = make_fitter(X, target, groups, [EqualizedOdds()], tolerance=0.02)
     assert len(fitter.problem.subsample.target) <= 500
-    best = enforce(fitter, "auto")
+    best = enforce(fitter)
     assert best.keeps_bound
     assert fitter.constraint[0].value(fitter.problem.model.scores(best.parameters)) <= 0.02
     assert best.error <= exact.error + 0.01
@@ -372,7 +391,7 @@ def test_an_event_that_the_subsample_lacks_leaves_the_fit_to_all_samples(monkeyp
     groups[:2] = 1
     fitter = make_fitter(X, target, groups, [DemographicParity()])
     assert fitter.problem.subsample is fitter.problem
-    assert enforce(fitter, "auto").keeps_bound
+    assert enforce(fitter).keeps_bound
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -381,23 +400,23 @@ def test_the_last_digits_of_the_features_do_not_matter(spec, seed):
     X, target, groups = draw(seed, n_samples=250)
     rng = np.random.default_rng(seed)
     errors = [
-        enforce(make_fitter(X * noise, target, groups, [spec], 0.02), "auto").error
+        enforce(make_fitter(X * noise, target, groups, [spec], 0.02)).error
         for noise in (1.0, 1.0 + 1e-15 * rng.normal(size=X.shape))
     ]
     assert errors[0] == errors[1]
 
 
 @pytest.mark.covering(2)
-@pytest.mark.parametrize("strategy", ["auto", "brief", "correction", "intercept"])
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_decisions_are_constant_as_a_last_resort(strategy, spec, fit_intercept):
+def test_decisions_are_constant_as_a_last_resort(loop, spec, fit_intercept):
     rng = np.random.default_rng(1)
     groups = rng.integers(0, 2, 100)
     X = np.round(rng.normal(size=(100, 1)) + groups[:, np.newaxis])
     target = np.where(X[:, 0] + rng.logistic(size=100) > 0.5, 1.0, -1.0)
     fitter = make_fitter(X, target, groups, [spec], 0.001, fit_intercept=fit_intercept)
-    assert enforce(fitter, strategy).keeps_bound
+    assert LOOPS[loop](fitter).keeps_bound
 
 
 def test_a_limit_of_a_search_is_not_called_one_of_the_user():

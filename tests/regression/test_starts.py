@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from skfair.fitting._fitter import FULL
 from skfair.regression import ConstrainedERMRegressor
 
 ALPHA = 1e-4
@@ -56,7 +57,8 @@ def test_equal_losses_of_three_groups_cost_no_more_than_many_starts_find(seed):
 
 
 def test_equal_losses_of_two_groups_are_certified_by_a_convex_lagrangian(monkeypatch):
-    monkeypatch.setattr("skfair.fitting._enforce._N_STARTS", None)  # no other start is made
+    uncountable = FULL._replace(starts=np.inf)  # no other start is made
+    monkeypatch.setattr("skfair.fitting._enforce.FULL", uncountable)
     X, y, groups = draw(0, n_groups=2)
     model = ConstrainedERMRegressor("loss_parity", tolerance=0.1, alpha=ALPHA)
     model.fit(X, y, sensitive_features=groups)
