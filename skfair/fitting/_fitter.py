@@ -125,18 +125,25 @@ class Fitter:
         """The candidate with these parameters; the result is the solver's that led to them."""
         return self.counter.evaluate([parameters], result)[0]
 
-    def fit(self, problem, x, solver=None):
+    def fit(self, problem, x, solver=None, is_finished=None):
         """Solve a problem from unknowns x, and evaluate the result by the fitter's constraint.
 
         The problem is the fitter's with another constraint, or with other labels and weights.
-        Continuous metrics are solved with a margin, to keep their bounds.
+        Continuous metrics are solved with a margin, to keep their bounds. The solver's iterations
+        end early where ``is_finished(progress)`` is true.
         """
         constraint = problem.constraint
         _, margins = _errors_and_margins(constraint, self.solver.tol)
         if margins.any():
             constraint = constraint.replace_tolerances(constraint.tolerances - margins)
             problem = replace(problem, constraint=constraint)
-        result = (solver or self.solver).solve(problem, x, **self.options)
+        callback = self.options.get("callback")
+        iterations = (solver or self.solver).iterate(problem, x, self.options.get("random_state"))
+        for progress in iterations:
+            is_stopped = callback is not None and callback(progress)
+            if is_stopped or (is_finished is not None and is_finished(progress)):
+                break
+        result = progress.make_result()
         if solver is not None and solver.max_iter < self.solver.max_iter:
             # The limit of iterations is that of a search, and not the user's.
             result = replace(
@@ -154,21 +161,17 @@ class Fitter:
         """
         if self.is_constraint_active:
             return None
-        callback = self.options.get("callback")
 
         def is_finished(progress):
-            if callback is not None and callback(progress):
-                return True
             if not progress.residual <= 5e-3:
                 return False
             # More digits would not lead a clear violation back to the bound.
             gaps = self.constraint.gaps(self.problem.predict_scores(progress.evaluation.x))
             return not (gaps - self.constraint.tolerances <= 0.05).all()
 
-        free, fitter = self.problem_with_constraint(ConstraintSystem(())), self
-        if isinstance(self.solver, SQP):  # others take many cheap steps
-            fitter = replace(self, options=self.options | {"callback": is_finished})
-        return fitter.fit(free, self.start)
+        free = self.problem_with_constraint(ConstraintSystem(()))
+        is_newton = isinstance(self.solver, SQP)  # others take many cheap steps
+        return self.fit(free, self.start, is_finished=is_finished if is_newton else None)
 
     def fit_unconstrained(self, parameters=None, solver=None):
         """The fit without constraint, from given parameters or the start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -128,12 +129,14 @@ class Progress(NamedTuple):
         Further values, by the names of the solver's paper, such as both multipliers of PLADA.
     best : Evaluation
         The problem at the answer if this were the last iteration.
+    make_result : callable or None
+        Gives the `Result` if this were the last iteration.
 
     Examples
     --------
     >>> from skfair.solvers._solver import Progress
     >>> Progress._fields
-    ('n_iter', 'evaluation', 'residual', 'multipliers', 'details', 'best')
+    ('n_iter', 'evaluation', 'residual', 'multipliers', 'details', 'best', 'make_result')
     """
 
     n_iter: int
@@ -142,6 +145,7 @@ class Progress(NamedTuple):
     multipliers: np.ndarray
     details: dict
     best: Evaluation
+    make_result: Callable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +302,13 @@ class Solver(BaseEstimator):
             If a parameter is out of range, the model or the constraint lacks what the solver
             requires, or the objective is not finite at the start.
         """
+        for progress in self.iterate(problem, x0, random_state):
+            if callback is not None and callback(progress):
+                break
+        return progress.make_result()
+
+    def iterate(self, problem, x0=None, random_state=None):
+        """Yield the `Progress` after every iteration of `solve`, to the last one."""
         validate_params(self)
         problem = problem.single() if self.one_row else problem
         random_state = check_random_state(random_state)
@@ -322,17 +333,16 @@ class Solver(BaseEstimator):
             is_certified = residual <= self.tol and iterate.evaluation.violation <= self.tol
             if is_certified or best is None or after_start or _is_better(iterate, best, self.tol):
                 best, residual_of_best = iterate, residual
-            # Callback and stopping.
+            # What callers see, and stopping.
             state = iterate.evaluation, residual, iterate.multipliers, iterate.details
-            progress = Progress(n_iter, *state, best.evaluation)
-            is_stopped = callback is not None and callback(progress)
-            if is_certified or is_stopped or n_iter >= self.max_iter:
+            make_result = partial(self._make_result, best, residual_of_best, n_iter)
+            yield Progress(n_iter, *state, best.evaluation, make_result)
+            if is_certified or n_iter >= self.max_iter:
                 break
-        residual = kkt_residual(best) if np.isnan(residual_of_best) else residual_of_best
-        return self._result(best, residual, n_iter)
 
-    def _result(self, best, residual, n_iter):
+    def _make_result(self, best, residual, n_iter):
         evaluation, multipliers = best.evaluation, best.multipliers
+        residual = kkt_residual(best) if np.isnan(residual) else residual
         # Least-squares multipliers may certify what the solver's multipliers do not.
         if residual > self.tol:
             estimate = estimate_multipliers(evaluation, self.tol)

@@ -368,13 +368,13 @@ def test_ranks_of_many_samples_start_from_a_subsample(monkeypatch, criterion):
     monkeypatch.setattr(_linear, "partition_problem", lambda problem, *_: problem)  # one block
     monkeypatch.setitem(SUBSAMPLE_SIZES, "linear", 2000)
     sizes = []
-    solve = SQP.solve
+    iterate = SQP.iterate
 
-    def record_size(self, problem, x0=None, **options):
+    def record_size(self, problem, *arguments):
         sizes.append(len(problem.target))
-        return solve(self, problem, x0, **options)
+        return iterate(self, problem, *arguments)
 
-    monkeypatch.setattr(SQP, "solve", record_size)
+    monkeypatch.setattr(SQP, "iterate", record_size)
     best = fit(5000)
     assert best.constraint_violation_ == 0.0
     assert best.constraint_report_["gap"][0] >= 0.09
