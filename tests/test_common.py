@@ -23,8 +23,8 @@ import skfair
 from skfair.classification import ConstrainedERMClassifier
 from skfair.cluster import FairKMeans
 from skfair.conformal import ConformalClassifier, ConformalRegressor
-from skfair.constraints._reports import REPORT_COLUMNS
 from skfair.exceptions import MissingSensitiveFeaturesWarning
+from skfair.groups._events import REPORT_COLUMNS
 from skfair.utils._api import Record
 
 # The checks of every estimator pass no queries.

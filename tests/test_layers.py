@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "losses": {"_kernels", "utils"},
     "surrogates": {"_kernels", "losses"},
     "models": {"_kernels", "partitions", "utils"},
-    "constraints": {"_kernels", "statistics", "losses", "metrics", "groups", "surrogates", "utils"},
+    "constraints": {"statistics", "losses", "metrics", "groups", "surrogates", "utils"},
     "problems": {"_kernels", "constraints", "groups", "losses", "models", "partitions"}
     | {"surrogates", "utils"},
     "solvers": {"_kernels", "losses", "models", "problems", "utils"},
@@ -52,8 +52,8 @@ MAY_IMPORT = {
     | {"fitting", "utils"},
     "ranking": {"constraints", "groups", "losses", "models", "partitions", "postprocessing"}
     | {"solvers", "fitting", "utils"},
-    "torch": {"classification", "constraints", "groups", "losses", "models", "problems"}
-    | {"solvers", "surrogates", "fitting", "utils"},
+    "torch": {"classification", "constraints", "groups", "losses", "models", "solvers"}
+    | {"surrogates", "fitting", "utils"},
     "plotting": {"metrics", "groups", "utils"},
     "preprocessing": {"groups", "utils"},
     "commands": {"audit", "constraints", "groups", "metrics", "monitoring", "statistics", "utils"},

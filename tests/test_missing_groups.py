@@ -13,9 +13,9 @@ from sklearn.model_selection import cross_validate
 
 from skfair.classification import ConstrainedClassifierCV, ConstrainedERMClassifier
 from skfair.constraints import DemographicParity, PartialStatisticalParity
-from skfair.constraints._constraint import all_samples, cell_events, each_class
+from skfair.constraints._constraint import all_samples, each_class
 from skfair.groups import Groups, Samples, check_groups
-from skfair.groups._events import Events
+from skfair.groups._events import Events, cell_events
 from skfair.groups._known import check_recorded_groups
 from skfair.metrics import demographic_parity_difference, mean_score_difference
 from skfair.regression import ConstrainedERMRegressor

@@ -15,12 +15,10 @@ from skfair.classification import (
     PartialParityClassifier,
 )
 from skfair.constraints import DemographicParity, PartialStatisticalParity
-from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._partial_bound import RankSums
-from skfair.constraints._partial_rows import PairRows, ShareRows
-from skfair.constraints._protocols import SmoothConstraint
-from skfair.constraints._rows import RateRows
-from skfair.constraints._sums import Sums
+from skfair.constraints._bound import ConstraintSystem, RateRows, Sums
+from skfair.constraints._convex import PairRows, ShareRows
+from skfair.constraints._ranks import RankSums
+from skfair.constraints._rows import SmoothConstraint
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models._linear import ArgmaxModel, GroupwiseModel, LinearModel
@@ -57,7 +55,7 @@ OPTIONAL_MODEL_MEMBERS = {
     *("reference_gram", "rough_gram"),
 }
 OPTIONAL_LINEAR_MEMBERS = OPTIONAL_MODEL_MEMBERS | {"class_scores", "lines", "orient_flips"}
-OPTIONAL_PROBLEM_MEMBERS = {"batches", "loss", "losses", "mean_weights", "single", "target"}
+OPTIONAL_PROBLEM_MEMBERS = {"batches", "loss", "mean_weights", "single", "target"}
 
 ROWS = members(SmoothConstraint) | OPTIONAL_ROWS_MEMBERS
 LINEAR = members(LinearInParameters) | OPTIONAL_LINEAR_MEMBERS

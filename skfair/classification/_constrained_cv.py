@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 
 from skfair.constraints import Constraint, ConstraintName, resolve_constraints
-from skfair.constraints._reports import rate_moments
+from skfair.constraints._bound import rate_moments
 from skfair.fitting._input import (
     assumption_attributes,
     check_missing_group_settings,

@@ -484,7 +484,7 @@ def _search_rates(estimator, ranked, rule, context):
                 reconstruction_attributes=lambda: rule | best.attributes(subset, ranked.positions),
             )
 
-        return search_rates(subset, ranked.bound.gap.criterion, tolerance, callback)
+        return search_rates(subset, ranked.bound.gap, tolerance, callback)
 
     # One group has no gap that the population could exceed.
     samples, clusters = ranked.samples, ranked.bound.sums.samples.clusters

@@ -1,15 +1,28 @@
-"""Constraints bound to samples: `BoundConstraint`, and `ConstraintSystem` of several."""
+"""Constraints bound to samples: sums over events, their rows and reports, and systems of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skfair.constraints._gap import GapBase
-from skfair.constraints._reports import REPORT_COLUMNS
-from skfair.constraints._rows import StackedRows
+from skfair.constraints._gap import GapBase, make_rows
+from skfair.constraints._rows import (
+    ConstraintValues,
+    ScoreJacobian,
+    StackedRows,
+    batch_events,
+    differentiate_means,
+    spread_over_samples,
+)
+from skfair.constraints._units import USER_UNIT, Unit
+from skfair.groups._events import REPORT_COLUMNS, Events
+from skfair.losses import as_pointwise
+from skfair.metrics._rates import counted_values, is_share, known_values
+from skfair.statistics._bounded_means import BoundedMeans, make_estimates
+from skfair.statistics._gaps import UnknownPosterior, gap_posterior
 
 # A constraint, bound to samples.
 
@@ -71,8 +84,9 @@ class BoundConstraint:
 
     @cached_property
     def rows(self):
-        """The rows that solvers see."""
-        return self.sums.make_rows(self)
+        """The rows that solvers see; none where nothing is compared."""
+        rows = self.sums.make_rows(self)
+        return StackedRows(()) if rows is None else rows
 
     def value(self, scores):
         """The gap by the public metric; nan where it is unknown."""
@@ -253,3 +267,405 @@ def draw_batch(rows, n_per_event, random_state=None, first=()):
         for one, start in zip(components, starts.tolist(), strict=True)
     ]
     return positions, drawn[0] if len(drawn) == 1 else StackedRows(drawn)
+
+
+# Sums of terms over events: what constraints on rates take from the scores of samples.
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Means of some terms over events, which blocks of samples add up to.
+
+    A term is a pointwise function of score and target. Rates are these sums, or the quotients of
+    two. `RankSums` has the same methods, but for those on terms.
+
+    Attributes
+    ----------
+    name : str
+        Name of the constraint in messages and reports.
+    cells : CellEvents
+        The events with their labels, counts and order in reports.
+    target : ndarray of shape (n_samples,)
+        Classes -1 and +1, or real numbers.
+    smooth, exact : tuple of callable
+        (scores, target) -> Pointwise: the terms that solvers bound, and those that the public
+        metric counts. A quotient has two of each, numerator and denominator.
+    metric_input : {"decisions", "values"}
+        What the public metric depends on: the signs of the scores, or their values.
+    unit : Unit
+        Units of the rates in the user's. Gaps and tolerances have its spread, but for ratios.
+    value_range : tuple of two floats, or None
+        Smallest and largest value of a sample, if they are known beforehand.
+    """
+
+    name: str
+    cells: Any
+    target: np.ndarray
+    smooth: tuple[Callable, ...]
+    exact: tuple[Callable, ...]
+    metric_input: str = "values"
+    unit: Unit = USER_UNIT
+    value_range: tuple[float, float] | None = None
+
+    @property
+    def events(self):
+        """Samples that each mean is taken over."""
+        return self.cells.events
+
+    @property
+    def is_quotient(self):
+        """Whether rates are quotients of two terms."""
+        return len(self.exact) > 1
+
+    def make_rows(self, bound):
+        """The rows that solvers see of a `BoundConstraint`."""
+        table = make_rows(bound.gap, self.events.n_events, bound.tolerance, bound.one_row)
+        return RateRows(self, bound.offset, table)
+
+    def smooth_means(self, scores):
+        """Sums of the smooth terms, (n_sums,)."""
+        return evaluate_terms(self, self.smooth, scores)[1]
+
+    def exact_means(self, scores):
+        """Sums of the terms that the public metric counts, (n_sums,)."""
+        return evaluate_terms(self, self.exact, scores)[1]
+
+    def rates(self, sums):
+        """Rates from sums: themselves, or quotients of the first half by the second.
+
+        The rate of a group without a denominator is nan, so that its gap is unknown.
+        """
+        if not self.is_quotient:
+            return sums
+        counts, sizes = np.split(np.asarray(sums, dtype=np.float64), 2)
+        return np.divide(counts, sizes, out=np.full(counts.shape, np.nan), where=sizes > 0.0)
+
+    def measure(self, scores):
+        """The rates by the public metric, (n_events,)."""
+        return self.rates(self.exact_means(scores))
+
+    def report_columns(self, bound, scores=None, moments=None):
+        """Columns of the report of a `BoundConstraint`, by scores or by `rate_moments`.
+
+        Each has an entry per rate; those of small groups come last. All are in the user's units.
+        """
+        moments = rate_moments(bound, scores) if moments is None else moments
+        _, counts, labels, order, *_ = self.cells
+        n_compared, n_events = len(labels), len(moments[2])
+        # Of each moment, the sums over events that are compared, and over others.
+        ends = [len(sums) * n_compared // n_events for sums in moments]
+        halves = [np.split(sums, [end]) for sums, end in zip(moments, ends, strict=True)]
+        compared, others = zip(*halves, strict=True)
+        rates, errors = _rates_and_errors(self, compared)
+        gap = float(bound.gap(rates))
+        if n_events > n_compared:
+            uncompared = bound.uncompared.cells
+            both = (rates, errors), _rates_and_errors(bound.uncompared, others)
+            rates, errors = map(np.concatenate, zip(*both, strict=True))
+            labels, counts = labels + uncompared.labels, np.append(counts, uncompared.counts)
+            order = np.append(order, n_compared + uncompared.report_order)
+        # Groups are reported in the order of their labels.
+        cells, groups = zip(*(labels[event] for event in order), strict=True)
+        is_compared = np.arange(len(rates)) < n_compared
+        threshold = 0.0 if self.metric_input == "decisions" else np.nan
+        unit = self.unit
+        tolerance = bound.gap.state(float(bound.tolerance))
+        of_gap = 1.0 if bound.gap.is_ratio else unit.spread
+        # Whole columns, in order: with single values or another order pandas copies the frame.
+        return {
+            "event": list(cells),
+            "group": list(groups),
+            "estimate": unit.from_unit(rates[order]),
+            "n": counts[order],
+            "standard_error": unit.spread * errors[order],
+            "constraint": [self.name] * len(rates),
+            "threshold": np.full(len(rates), threshold),
+            "gap": np.where(is_compared, of_gap * bound.gap.state(gap), np.nan),
+            "tolerance": np.where(is_compared, of_gap * tolerance, np.nan),
+        }
+
+    def estimates(self, gap, scores):
+        """Estimates of the population's rates, and the linear forms whose largest is the gap."""
+        counted, value_range = _sample_values(self, scores, self.cells.clusters), self.value_range
+        if counted.clusters is not None and counted.known is not None:
+            value_range = min(counted.known), max(counted.known)
+        if value_range is None:
+            means = make_estimates(*counted)
+        else:
+            means = BoundedMeans(counted.events, counted.values, value_range, counted.clusters)
+        estimates, forms = gap.estimates(means), gap.linear_forms(self.events.n_events)
+        value = gap(means.values)
+        by_forms = estimates.gap((forms @ estimates.values).max(initial=0.0))
+        # Ratios replace a rate of 0 by half a success.
+        is_known = not (np.isnan(value) or gap.is_ratio and means.values.min(initial=1.0) <= 0.0)
+        if is_known and not np.isclose(by_forms, max(value, 0.0)):
+            raise ValueError(
+                f"linear_forms of {gap.name} must have the gap as their largest form, since limits "
+                f"follow from them, but the gap is {value:g} where that is {by_forms:g}. Define "
+                "them with __call__, in the same class."
+            )
+        return estimates, forms
+
+    def posterior(self, gap, tolerance, scores, clusters):
+        """Posterior of the population's gap."""
+        if np.isnan(gap(self.measure(scores))):
+            return UnknownPosterior(self.events.n_events, tolerance)
+        return gap_posterior(*_sample_values(self, scores, clusters), gap, tolerance)
+
+    def take(self, rows):
+        """The same sums over a subset of the samples, which may repeat."""
+        events = self.events.take(rows)  # weights within events add up to 1 again
+        cells = self.cells._replace(events=events, counts=events.count_samples())
+        return replace(self, cells=cells, target=self.target[rows])
+
+    def contribution(self, rows, factors=1.0, target=None):
+        """The contribution of a block, as in `Events.contribution`."""
+        target = self.target[rows] if target is None else target
+        cells = self.cells._replace(events=self.events.contribution(rows, factors))
+        return replace(self, cells=cells, target=target)
+
+
+def decision_outcomes(sums):
+    """What a negative decision counts in each exact term, and what a positive one adds.
+
+    Pairs of (n_samples,). Exact rates of decisions depend on the sign of a score alone.
+    """
+    ones = np.ones(len(sums.target))
+    for term in sums.exact:
+        low, high = (term(sign * ones, sums.target).value for sign in (-1.0, 1.0))
+        yield low, high - low
+
+
+class _SampleValues(NamedTuple):
+    """What the public metric averages: values of samples over events, and clusters of these.
+
+    `known` are all values that samples can have, or None.
+    """
+
+    events: Events
+    values: np.ndarray
+    clusters: np.ndarray | None
+    known: np.ndarray | None = None
+
+
+def _known_values(sums):
+    """Values that decisions about the compared classes can have, as `known_values`, or None."""
+    classes = np.unique(sums.target[sums.events.memberships[0]])
+    if sums.metric_input != "decisions" or len(classes) > 2:
+        return None
+    outcomes = np.tile([1.0, -1.0], len(classes)), np.repeat(classes, 2)
+    counts, *sizes = (term(*outcomes).value for term in sums.exact)
+    return known_values(counts, *sizes or [np.ones(len(counts))])
+
+
+def _sample_values(of, scores, clusters=None):
+    """What samples count by the public metric: the mean over each event is its rate.
+
+    A mean of known values is one over the samples of its denominator. Other quotients are
+    linearised: ``z = r + (n - r d) / D`` has the mean r = N / D and its standard error (W. G.
+    Cochran, "Sampling techniques", Wiley 1977, section 2.11).
+    """
+    terms = [term(scores, of.target).value for term in of.exact]
+    known = _known_values(of)
+    if not of.is_quotient:
+        return _SampleValues(of.events, terms[0], clusters, known)
+    (counts, sizes), sums = terms, of.exact_means(scores)
+    unknown = np.flatnonzero(np.isnan(of.rates(sums)))
+    if len(unknown):
+        groups = ", ".join(repr(of.cells.labels[event][1]) for event in unknown)
+        raise ValueError(
+            f"{of.name} is unknown where nothing counts in its denominator, as for group "
+            f"{groups}; pass more samples, or leave small groups out (min_group_size)."
+        )
+    if known is not None or is_share(counts, sizes):
+        rows = np.flatnonzero(sizes)
+        events = of.events.contribution(rows, sizes[rows]).take(slice(None))
+        events = events.copy_with_multiplicity(of.events.take_multiplicity(rows))
+        values = counted_values(counts, sizes)[rows]
+        clusters = clusters if clusters is None else clusters[rows]
+        return _SampleValues(events, values, clusters, known)
+    samples, event, _ = of.events.memberships
+    if len(np.unique(samples)) < len(samples):
+        raise ValueError(
+            f"{of.name} compares quotients of groups that overlap, and no limits of these "
+            "are implemented; pass one group per sample, or confidence_level=None."
+        )
+    rates, denominators = of.rates(sums), sums[of.events.n_events :]
+    of_event = np.zeros(len(counts), dtype=np.intp)
+    of_event[samples] = event
+    values = rates[of_event] + (counts - rates[of_event] * sizes) / denominators[of_event]
+    return _SampleValues(of.events, values, clusters)
+
+
+# Rows of rates.
+
+
+_NO_UNKNOWNS = np.empty(0)
+
+
+class RateRows:
+    """The rows ``lower <= rates_to_rows @ rates + aux_jacobian @ aux <= upper`` of a constraint.
+
+    Attributes
+    ----------
+    sums : Sums
+        The sums, of which rows take the smooth terms.
+    offset : ndarray of shape (n_sums,), or 0.0
+        Added to the smooth sums.
+    gap : Gap
+        The gap that the rows bound: that of the constraint, or for a ratio the scaled range.
+    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
+        Linear map from rates to rows; None for the one row ``gap(rates) <= tolerance``, which is
+        piecewise linear.
+    aux_jacobian : ndarray of shape (n_rows, n_aux)
+        Derivative of the rows by the auxiliary unknowns.
+    lower, upper : ndarray of shape (n_rows,)
+        Bounds.
+    events : Events
+        Samples of each mean, ``n_events`` in number.
+    """
+
+    def __init__(self, sums, offset, table):
+        self.sums, self.offset, self.table = sums, offset, table  # that of `make_rows`
+        self.events, self.n_events = sums.events, sums.events.n_events
+        self.gap, self.rates_to_rows, self.aux_jacobian, self.lower, self.upper = table
+        self.n_aux = self.aux_jacobian.shape[1]
+
+    def __call__(self, scores, aux):
+        """Rows and derivatives, as `ConstraintValues`."""
+        events, is_quotient = self.events, self.sums.is_quotient
+        terms, sums = evaluate_terms(self.sums, self.sums.smooth, scores)
+        sums = sums + self.offset
+        values, combine = self.rows_at(sums, aux)
+        slopes = [one.slope for one in terms]
+        curvatures = [one.curvature for one in terms]
+        is_linear = self.rates_to_rows is not None and not is_quotient
+        return ConstraintValues(
+            values,
+            ScoreJacobian(
+                combine,
+                partial(differentiate_means, events, slopes),
+                partial(spread_over_samples, events, slopes),
+            ),
+            self.aux_jacobian,
+            lambda v: spread_over_samples(events, curvatures, combine.T @ v),
+            rows_at_shift=None if is_linear else lambda shift: self.rows_at(sums + shift, aux),
+            means_curvature=partial(self.sums_curvature, sums) if is_quotient else None,
+        )
+
+    def rows_at(self, sums, aux=None):
+        """Values of the rows at sums, (n_rows,), and their slope by these, (n_rows, n_sums).
+
+        Unknowns of None are those at which the rows hold if they can.
+        """
+        rates = self.sums.rates(sums)
+        if self.rates_to_rows is None:
+            value, slope = self.gap.value_and_subgradient(rates)
+            values, combine = np.array([value]), slope[np.newaxis, :]
+        else:
+            aux = self.aux_at(sums) if aux is None else aux
+            values = self.rates_to_rows @ rates + self.aux_jacobian @ aux
+            combine = self.rates_to_rows
+        if self.sums.is_quotient:  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
+            inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
+            combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
+        return values, combine
+
+    def aux_at(self, sums):
+        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
+        return self.gap.aux_at(self.sums.rates(sums)) if self.n_aux else _NO_UNKNOWNS
+
+    def initial_aux(self, scores):
+        """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
+        if not self.n_aux:
+            return _NO_UNKNOWNS
+        return self.aux_at(self.sums.smooth_means(scores) + self.offset)
+
+    def constant_term(self, aux):
+        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
+        if self.sums.is_quotient:
+            return self.aux_jacobian @ aux
+        return self.rows_at(np.zeros(self.n_events) + self.offset, aux)[0]
+
+    def take_batch(self, positions, start, n_per_event):
+        """The rows on drawn samples, of which those from `start` on come from their events."""
+        events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
+        cells = self.sums.cells._replace(events=events, counts=counts)
+        sums = replace(self.sums, cells=cells, target=self.sums.target[positions])
+        return RateRows(sums, self.offset, self.table)
+
+    def residual(self, scores):
+        """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
+        return self.sums.exact_means(scores) - self.sums.smooth_means(scores)
+
+    def correct(self, scores):
+        """The rows with the means that the metric counts at these scores."""
+        offset = self.offset + (self.residual(scores) - self.offset)
+        return RateRows(self.sums, offset, self.table)
+
+    def sums_curvature(self, sums, v):
+        """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
+        if not self.sums.is_quotient:
+            return np.zeros((len(sums), len(sums)))
+        rates, inverse = self.sums.rates(sums), _invert_sizes(sums[self.n_events :])
+        if self.rates_to_rows is None:
+            weights = self.gap.subgradient(rates) * v
+        else:
+            weights = self.rates_to_rows.T @ v
+        # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
+        rates = np.nan_to_num(rates)
+        mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
+        return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
+
+
+def evaluate_terms(sums, terms, scores):
+    """Terms of a constraint's `Sums` at scores as Pointwise, and their means over the events."""
+    name = f"The rate of {sums.name}"
+    values = [as_pointwise(one(scores, sums.target), len(scores), name) for one in terms]
+    means = [sums.events.means(one.value) for one in values]
+    return values, np.concatenate(means) if sums.is_quotient else means[0]
+
+
+def _invert_sizes(sizes):
+    """One over the denominators of quotients; 0 where there is none."""
+    return np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0.0)
+
+
+# Reports of rates, from moments that add up over partitions.
+
+
+def rate_moments(constraint, scores):
+    """Moments of the rates of a `BoundConstraint`, which add up over partitions.
+
+    Three arrays: means over events of the terms and of products of two terms, and sums of squared
+    weights. Those of small groups come last.
+    """
+    moments = _moments_of(constraint.sums, scores)
+    if constraint.uncompared is None:
+        return moments
+    return tuple(map(np.append, moments, _moments_of(constraint.uncompared, scores)))
+
+
+def _moments_of(sums, scores):
+    """Moments of the rates of `Sums`."""
+    means = sums.events.means
+    terms = [one(scores, sums.target).value for one in sums.exact]
+    products = [one * other for i, one in enumerate(terms) for other in terms[i:]]
+    # The sum of squared weights is one over the effective number of samples.
+    weights = sums.events.sum_squared_mean_weights()
+    return *(np.concatenate([means(one) for one in ones]) for ones in (terms, products)), weights
+
+
+def _rates_and_errors(of, moments):
+    """Rates and their standard errors, by the moments of `Sums`."""
+    sums, products, weights = moments
+    rates = of.rates(sums)
+    # Variance of what a sample adds to a rate; of a quotient to the linearised one, (n - r d) / D.
+    if of.is_quotient:
+        _, sizes = np.split(sums, 2)
+        nn, nd, dd = np.split(products, 3)
+        variances = (nn - 2 * rates * nd + rates**2 * dd) / sizes**2  # nan where a rate is
+    else:
+        variances = products - rates**2
+    # Standard error of a weighted mean: the variance times the sum of squared weights.
+    return rates, np.sqrt(np.maximum(0.0, variances) * weights)  # despite rounding

@@ -71,15 +71,6 @@ min_group_size : int, "auto" or None, default=None
     estimator's.
 """
 
-_OF_ROWS_TEXT = """
-Parameters
-----------
-ranked : RankSums
-    Events that are compared, and the scores where rows are linearised.
-tolerance : float
-    Largest difference allowed.
-"""
-
 _WIDE_RAMP_TEXT = """
 width : float or None, default=None
     Width of the ramp, in units of the score; of a regressor in those of its target. None is 2,
@@ -101,7 +92,6 @@ References
 
 partial_docs = make_docstring_decorator(
     _PARTIAL_ENTRIES,
-    of_rows=_OF_ROWS_TEXT,
     wide_ramp=_WIDE_RAMP_TEXT,
     narrow_ramp=_NARROW_RAMP_TEXT,
     idca_paper=_IDCA_PAPER_TEXT,

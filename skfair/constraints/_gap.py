@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -257,32 +257,13 @@ class Gap(GapBase):
         return np.empty(0)
 
 
-class GapRows(NamedTuple):
-    """Rows that hold for some unknowns if and only if a gap is at most its tolerance.
-
-    Attributes
-    ----------
-    gap : Gap
-        The gap that they bound: itself, or for a ratio the scaled range.
-    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
-        Factors of the rates; None for the one row ``gap(rates) <= tolerance``, which is piecewise
-        linear.
-    aux : ndarray of shape (n_rows, n_aux)
-        Factors of the unknowns.
-    lower, upper : ndarray of shape (n_rows,)
-        Bounds.
-    """
-
-    gap: Gap
-    rates_to_rows: Any
-    aux: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-
 @lru_cache(maxsize=128)
 def make_rows(gap, n_events, tolerance, as_one_row=False):
-    """The rows of a gap; constraints on the same events, as on mini-batches, share them."""
+    """Rows that hold for some unknowns if and only if a gap is at most its tolerance.
+
+    They are attributes of `RateRows`: `gap`, `rates_to_rows`, `aux_jacobian`, `lower` and `upper`.
+    Constraints on the same events, as on mini-batches, share them.
+    """
     if isinstance(gap, RatioGap):
         tolerance, scale = gap.width_and_scale(tolerance)
         gap = RangeGap(gap.blocks, scale)
@@ -290,7 +271,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False):
     # Where nothing is compared there is no gap to bound by one row either.
     if as_one_row and rows:
         bounds = np.array([-np.inf]), np.array([float(tolerance)])
-        return GapRows(gap, None, np.empty((1, 0)), *bounds)
+        return gap, None, np.empty((1, 0)), *bounds
     # Auxiliary unknowns are numbered from 0 in the order of the rows.
     bounds = np.array([(lower, upper) for lower, _, _, upper in rows], dtype=np.float64)
     n_aux = 1 + max((unknown for _, _, unknowns, _ in rows for unknown in unknowns), default=-1)
@@ -298,7 +279,7 @@ def make_rows(gap, n_events, tolerance, as_one_row=False):
     for row, (_, _, unknowns, _) in zip(aux, rows, strict=True):
         row[list(unknowns)] = list(unknowns.values())
     combine = _to_matrix([means for _, means, _, _ in rows], n_events)
-    return GapRows(gap, combine, aux, *bounds.reshape(-1, 2).T)
+    return gap, combine, aux, *bounds.reshape(-1, 2).T
 
 
 def _to_matrix(rows, n_columns):
@@ -743,33 +724,3 @@ class MutualOrderGap(RangeGap):
         # Each order of a pair of groups is compared with the other one.
         blocks = ((code, number[q, b, a]) for (q, a, b), code in number.items())
         return cls(tuple(block for block in blocks if block[0] < block[1]))
-
-
-@dataclass(frozen=True)
-class IntervalGap(GapBase):
-    """The gap of a criterion on ranks, which is no function of means.
-
-    ``criterion`` is the `PartialParity`; enforcement may narrow or refine it.
-    """
-
-    criterion: Any
-
-    compares, form = "groups", "gap"
-
-    @classmethod
-    def from_cells(cls, cells: Any, constraint: Any) -> IntervalGap:
-        # The criterion itself knows how ranks are compared.
-        return cls(constraint)
-
-    def __call__(self, means: Any) -> Any:
-        return self.criterion._difference(*means)
-
-    @property
-    def is_correctable(self):
-        """Whether an offset makes the rows count decisions, at one threshold."""
-        return self.criterion.is_correctable
-
-    @property
-    def adds_up(self):
-        """Whether the rows of partitions add up."""
-        return self.criterion.adds_up

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
+from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import UndefinedMetricWarning
 
 from skfair.constraints._bound import BoundConstraint
 from skfair.constraints._constraint import (
     Constraint,
     all_samples,
-    cell_events,
     each_class,
     positives,
     resolve_tolerance,
 )
-from skfair.constraints._convex import CONVEX_MEANS, MeanExcess
+from skfair.constraints._convex import CONVEX_MEANS
 from skfair.constraints._docstrings import partial_docs
-from skfair.constraints._gap import IntervalGap
-from skfair.constraints._partial_bound import RankSums
-from skfair.constraints._partial_rows import PairRows, rows_at_percentiles, rows_at_threshold
-from skfair.groups._events import intervals_by_group
+from skfair.constraints._ranks import IntervalGap, RankSums
+from skfair.groups._events import cell_events, intervals_by_group
 from skfair.metrics._partial import (
-    ScoredMembers,
     partial_demographic_parity_gap,
     partial_equal_opportunity_gap,
     partial_equalized_odds_gap,
@@ -37,11 +32,6 @@ from skfair.metrics._partial import (
 )
 from skfair.utils._parameters import MinGroupSize, Positive, Share, make_constructor
 from skfair.utils._sklearn import Interval, StrOptions
-
-if TYPE_CHECKING:
-    from skfair.constraints._protocols import SmoothConstraint
-    from skfair.groups import Samples
-
 
 _MAX_PERCENTILES = 20
 """Percentiles up to which rows are refined: beyond, quadratic programs cost more than the data."""
@@ -79,6 +69,12 @@ class PartialParity(Constraint):
     default_width = 2.0
     """Width of the ramp, of scores of a classifier and standard deviations of a real target."""
 
+    surrogate = "ramp"
+    """What stands for decisions, as a key of `CONVEX_MEANS`."""
+
+    n_percentiles = 10
+    """Percentiles at which shares are compared or reported."""
+
     def _bind(self, samples, groups, surrogate, loss, tolerance, unit):
         """Bind to groups that are large enough, and to the others for the report alone.
 
@@ -111,17 +107,18 @@ class PartialParity(Constraint):
         gap = self.gap.from_cells(sums.cells, self._convert_unit(unit))
         return BoundConstraint(sums, gap, tolerance, uncompared=uncompared)
 
+    @property
+    def decision_threshold(self) -> float:
+        """Where decisions are made: 0 of a classifier, unless there is a threshold."""
+        return 0.0 if self.threshold is None else self.threshold
+
     def _convert_unit(self, unit):
         """The same criterion with a ramp, and a threshold if it has one, of scores in a unit."""
         width = self.default_width if self.width is None else self.width / unit.spread
-        return clone(self).set_params(width=width)
-
-    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
-        """The rows that bound the criterion, as `ShareRows` or `PairRows`.
-
-        {of_rows}
-        """
-        raise NotImplementedError
+        params = {"width": width}
+        if self.is_correctable:
+            params["threshold"] = unit.to_unit(self.decision_threshold)
+        return clone(self).set_params(**params)
 
     def _narrow(self, factor: float) -> PartialParity:
         """The same criterion with another ramp."""
@@ -131,52 +128,9 @@ class PartialParity(Constraint):
         """The same criterion at more percentiles, where it is compared at some."""
         return self
 
-    def _difference(self, samples: Samples, percentiles: list, scores: np.ndarray) -> float:
-        """The public metric; nan if no member of a group ranks in its interval."""
-        # A sample in several groups is a member of each.
-        rows, codes = samples.groups.memberships
-        names = samples.groups.names
-        scored = ScoredMembers(scores[rows], codes, samples.weights[rows], names, percentiles)
-        with warnings.catch_warnings():
-            # Unknown rates give nan; the estimator's own message says what to do.
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            return self._measure(scored, samples.target[rows] > 0)
-
-    def _measure(self, scored, positive):
-        """The public metric of `ScoredMembers`, with a mask of those of the positive class."""
-        raise NotImplementedError
-
-    def _grid_positions(self) -> np.ndarray:
-        """Positions in the interval of the percentiles at which shares are compared or reported."""
-        return np.linspace(0.0, 1.0, 10)
-
-    def _thresholds(
-        self, ranked: RankSums, tolerance: float, scores: np.ndarray, n_positions: int | None = None
-    ) -> np.ndarray:
-        """Thresholds of reports: midway between the percentiles of the groups at some positions.
-
-        {of_rows}
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        n_positions : int, default=None
-            Number of positions in the interval; None takes those of the rows.
-        """
-        tolerances = self._interval_tolerances(ranked, tolerance)
-        positions = self._grid_positions()
-        positions = positions if n_positions is None else np.linspace(0.0, 1.0, n_positions)
-        # The thresholds from which share rows would start.
-        rows = rows_at_percentiles(ranked, tolerances, positions, self.width, MeanExcess)
-        return rows.initial_aux(scores)
-
-    def _interval_tolerances(self, ranked: RankSums, tolerance: float) -> np.ndarray:
-        """The tolerance in units of the interval of each event, (n_events,).
-
-        {of_rows}
-        """
-        # Raw differences are in units of the whole group, of which the interval is a share.
-        if self.scale == "raw":
-            return tolerance / ranked.widths
-        return np.full(len(ranked.widths), tolerance)
+    @abstractmethod
+    def _metric(self) -> Callable:
+        """The public metric, of `ScoredMembers`."""
 
 
 @partial_docs
@@ -245,19 +199,8 @@ class PartialStatisticalParity(PartialParity):
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
-    def _measure(self, scored, positive):
-        return partial_statistical_parity_gap(scored, self.scale)
-
-    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
-        """Shares between percentiles, at free thresholds, as `ShareRows`.
-
-        {of_rows}
-        """
-        tolerances = self._interval_tolerances(ranked, tolerance)
-        convex_means = CONVEX_MEANS[self.surrogate]
-        return rows_at_percentiles(
-            ranked, tolerances, self._grid_positions(), self.width, convex_means
-        )
+    def _metric(self) -> Callable:
+        return partial(partial_statistical_parity_gap, scale=self.scale)
 
     def _refine(self) -> PartialParity:
         """The same criterion at twice as many percentiles, up to 20; with no fewer.
@@ -267,10 +210,6 @@ class PartialStatisticalParity(PartialParity):
         # A criterion that asks for more percentiles than this keeps its own number.
         more = min(2 * self.n_percentiles, _MAX_PERCENTILES)
         return clone(self).set_params(n_percentiles=max(self.n_percentiles, more))
-
-    def _grid_positions(self) -> np.ndarray:
-        """Positions of the percentiles in the interval, (n_percentiles,)."""
-        return np.linspace(0.0, 1.0, self.n_percentiles)
 
 
 @partial_docs
@@ -306,80 +245,13 @@ class PartialGroupAUC(PartialParity):
     width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
-    def _measure(self, scored, positive):
-        return partial_group_auc_gap(scored)
-
-    def _linear_rows(self, ranked: RankSums, tolerance: float) -> PairRows:
-        """One row per pair of groups, as `PairRows`.
-
-        {of_rows}
-        """
-        # Every event is a group, as there is one cell with all samples.
-        percentiles = [interval.pairs for interval in ranked.intervals]
-        return PairRows(
-            ranked.events, percentiles, self.width or self.default_width, float(tolerance)
-        )
-
-
-@partial_docs
-class ThresholdParity(PartialParity):
-    """Base of the criteria that compare decisions at one threshold ([1]_, (20)).
-
-    Problem (21) of [1]_ counts shares by a ramp and takes the minimum of each and the two ends of
-    the interval. The rows here are one case of these minima, the one nearest to the scores that
-    they are linearised at, and are smooth in it; so are those of problems (50) and (56).
-
-    {idca_paper}
-    """
-
-    is_correctable = True
-    default_width = 0.5
-
-    surrogate = "ramp"
-
-    @property
-    def decision_threshold(self) -> float:
-        """Where decisions are made: 0 of a classifier, unless there is a threshold."""
-        return 0.0 if self.threshold is None else self.threshold
-
-    def _convert_unit(self, unit):
-        return (
-            super()._convert_unit(unit).set_params(threshold=unit.to_unit(self.decision_threshold))
-        )
-
-    def _linear_rows(self, ranked: RankSums, tolerance: float) -> SmoothConstraint:
-        """Shares at the threshold, between levels that suit the scores of `ranked`.
-
-        {of_rows}
-        """
-        if ranked.scores is None:
-            raise ValueError(
-                f"Rows of {type(self).__name__} depend on the scores near which they are used, but "
-                "there are none; call linearize_at(scores) first."
-            )
-        tolerances = self._interval_tolerances(ranked, tolerance)
-        convex_means = CONVEX_MEANS[self.surrogate]
-        return rows_at_threshold(
-            ranked, tolerances, self.decision_threshold, self.width, convex_means
-        )
-
-    def _thresholds(
-        self, ranked: RankSums, tolerance: float, scores: np.ndarray, n_positions: int | None = None
-    ) -> np.ndarray:
-        """The threshold of decisions.
-
-        {of_rows}
-        scores : ndarray of shape (n_samples,)
-            Scores.
-        n_positions : int, default=None
-            Number of positions in the interval; None takes those of the rows.
-        """
-        return np.array([self.decision_threshold])
+    def _metric(self) -> Callable:
+        return partial_group_auc_gap
 
 
 @partial_docs
 @make_constructor
-class PartialDemographicParity(ThresholdParity):
+class PartialDemographicParity(PartialParity):
     r"""Equal selection rates of the groups within an interval of percentiles.
 
     The gap is, with ranks F and the interval I as in :class:`PartialStatisticalParity`,
@@ -415,6 +287,7 @@ class PartialDemographicParity(ThresholdParity):
         "among them"
     )
     cells = staticmethod(all_samples)
+    is_correctable, default_width = True, 0.5
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -425,13 +298,15 @@ class PartialDemographicParity(ThresholdParity):
     surrogate: Annotated[str, StrOptions(CONVEX_MEANS)] = "ramp"
     min_group_size: MinGroupSize | None = None
 
-    def _measure(self, scored, positive):
-        return partial_demographic_parity_gap(scored, self.decision_threshold, self.scale)
+    def _metric(self) -> Callable:
+        return partial(
+            partial_demographic_parity_gap, threshold=self.decision_threshold, scale=self.scale
+        )
 
 
 @partial_docs
 @make_constructor
-class PartialEqualOpportunity(ThresholdParity):
+class PartialEqualOpportunity(PartialParity):
     r"""Equal true positive rates of the groups within an interval of percentiles.
 
     As :class:`PartialDemographicParity`, among the positive class ([1]_, Definition A.2).
@@ -457,6 +332,7 @@ class PartialEqualOpportunity(ThresholdParity):
     rate_name = "true_positive_rate"
     applies_to = ("scores",)
     cells = staticmethod(positives)
+    is_correctable, default_width = True, 0.5
 
     interval: Percentiles = (0.0, 1.0)
     _: KW_ONLY
@@ -467,9 +343,13 @@ class PartialEqualOpportunity(ThresholdParity):
     width: Positive | None = None
     min_group_size: MinGroupSize | None = None
 
-    def _measure(self, scored, positive):
-        options = self.decision_threshold, self.rank_within, self.scale
-        return partial_equal_opportunity_gap(scored, positive, *options)
+    def _metric(self) -> Callable:
+        return partial(
+            partial_equal_opportunity_gap,
+            threshold=self.decision_threshold,
+            rank_within=self.rank_within,
+            scale=self.scale,
+        )
 
     @property
     def ranks_in_groups(self) -> bool:
@@ -505,6 +385,10 @@ class PartialEqualizedOdds(PartialEqualOpportunity):
     rate_name = None
     cells = staticmethod(each_class)
 
-    def _measure(self, scored, positive):
-        options = self.decision_threshold, self.rank_within, self.scale
-        return partial_equalized_odds_gap(scored, positive, *options)
+    def _metric(self) -> Callable:
+        return partial(
+            partial_equalized_odds_gap,
+            threshold=self.decision_threshold,
+            rank_within=self.rank_within,
+            scale=self.scale,
+        )

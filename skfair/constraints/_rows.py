@@ -1,18 +1,15 @@
-"""Rows of constraints on rates, for solvers: their values, derivatives and bounds."""
+"""Rows of constraints, which are all that solvers see: bounds, values and derivatives."""
 
 import itertools
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
-from functools import cached_property, lru_cache, partial
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._gap import make_rows
 from skfair.groups._events import Events
-from skfair.losses import as_pointwise
 
 # Values and derivatives of rows, at given scores and auxiliary unknowns.
 
@@ -236,135 +233,64 @@ def split(vector, lengths):
 # Rows of one constraint, and of several.
 
 
-_NO_UNKNOWNS = np.empty(0)
+class SmoothConstraint(Protocol):
+    """Rows ``lower <= c(scores, aux) <= upper``: what solvers need.
 
+    Some solvers need further members, which may be missing elsewhere:
 
-class RateRows:
-    """The rows ``lower <= rates_to_rows @ rates + aux_jacobian @ aux <= upper`` of a constraint.
+    - ``majorant(scores, aux)``: convex rows that are nowhere easier to keep and equal at the given
+      point, for solvers that convexify; ``has_batch_majorant`` says whether mini-batches can be
+      drawn from it, and it has ``original_multipliers(multipliers)``;
+    - ``take_batch(positions, start, n_per_event)``: the rows on the samples of a mini-batch, of
+      which those from ``start`` on were drawn from its ``events``, ``n_events`` in number, for
+      stochastic solvers;
+    - ``correct(scores)``: the rows with the means that the metric counts at these scores, for
+      solvers that count decisions;
+    - ``take(rows)``: the rows on a subset of the samples;
+    - ``components`` and ``split_by_constraint(v)``: the rows of each of several constraints, and
+      the entries of each in a vector with one per row.
 
     Attributes
     ----------
-    bound : BoundConstraint
-        The constraint, of which rows take the smooth sums and the offset.
-    gap : Gap
-        The gap that the rows bound, as `GapRows.gap`.
-    rates_to_rows : ndarray or csr_array of shape (n_rows, n_events), or None
-        Linear map from rates to rows; None if rows are not linear in rates.
-    aux_jacobian : ndarray of shape (n_rows, n_aux)
-        Derivative of the rows by the auxiliary unknowns.
     lower, upper : ndarray of shape (n_rows,)
-        Bounds.
-    events : Events
-        Samples of each mean, ``n_events`` in number.
+        Bounds; infinite where there is none.
+    n_aux : int
+        Number of auxiliary unknowns.
+
+    Examples
+    --------
+    Rows of one's own, which bound the mean score of all samples at 0:
+
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from skfair.constraints._rows import ConstraintValues, ScoreJacobian
+    >>> class CentredScores:
+    ...     lower, upper, n_aux = np.zeros(1), np.zeros(1), 0
+    ...
+    ...     def initial_aux(self, scores):
+    ...         return np.empty(0)
+    ...
+    ...     def __call__(self, scores, aux):
+    ...         averaging = sparse.csr_array(np.full((1, len(scores)), 1.0 / len(scores)))
+    ...         return ConstraintValues(
+    ...             averaging @ scores,
+    ...             ScoreJacobian(means_to_rows=sparse.eye_array(1, format="csr"), basis=averaging),
+    ...             np.empty((1, 0)),
+    ...             lambda v: np.zeros(len(scores)),
+    ...         )
+    >>> CentredScores()(np.array([1.0, 3.0]), np.empty(0)).values
+    array([2.])
     """
 
-    def __init__(self, bound):
-        self.bound, self.events = bound, bound.sums.events
-        self.n_events = self.events.n_events
-        table = make_rows(bound.gap, self.n_events, bound.tolerance, bound.one_row)
-        self.gap, self.rates_to_rows, self.aux_jacobian, self.lower, self.upper = table
-        self.n_aux = self.aux_jacobian.shape[1]
-
-    def __call__(self, scores, aux):
-        """Rows and derivatives, as `ConstraintValues`."""
-        events, is_quotient = self.events, self.bound.sums.is_quotient
-        terms, sums = evaluate_terms(self.bound.sums, self.bound.sums.smooth, scores)
-        sums = sums + self.bound.offset
-        values, combine = self.rows_at(sums, aux)
-        slopes = [one.slope for one in terms]
-        curvatures = [one.curvature for one in terms]
-        is_linear = self.rates_to_rows is not None and not is_quotient
-        return ConstraintValues(
-            values,
-            ScoreJacobian(
-                combine,
-                partial(differentiate_means, events, slopes),
-                partial(spread_over_samples, events, slopes),
-            ),
-            self.aux_jacobian,
-            lambda v: spread_over_samples(events, curvatures, combine.T @ v),
-            rows_at_shift=None if is_linear else lambda shift: self.rows_at(sums + shift, aux),
-            means_curvature=partial(self.sums_curvature, sums) if is_quotient else None,
-        )
-
-    def rows_at(self, sums, aux=None):
-        """Values of the rows at sums, (n_rows,), and their slope by these, (n_rows, n_sums).
-
-        Unknowns of None are those at which the rows hold if they can.
-        """
-        rates = self.bound.sums.rates(sums)
-        if self.rates_to_rows is None:
-            value, slope = self.gap.value_and_subgradient(rates)
-            values, combine = np.array([value]), slope[np.newaxis, :]
-        else:
-            aux = self.aux_at(sums) if aux is None else aux
-            values = self.rates_to_rows @ rates + self.aux_jacobian @ aux
-            combine = self.rates_to_rows
-        if (
-            self.bound.sums.is_quotient
-        ):  # (N / D)' = (N' - D' N / D) / D, and 0 where a rate is unknown
-            inverse, rates = _invert_sizes(sums[self.n_events :]), np.nan_to_num(rates)
-            combine = np.hstack((combine * inverse, combine * (-rates * inverse)))
-        return values, combine
-
-    def aux_at(self, sums):
-        """Auxiliary unknowns at which the rows hold if they can, (n_aux,)."""
-        return self.gap.aux_at(self.bound.sums.rates(sums)) if self.n_aux else _NO_UNKNOWNS
+    lower: np.ndarray
+    upper: np.ndarray
+    n_aux: int
 
     def initial_aux(self, scores):
         """Auxiliary unknowns at which the rows hold if they can at these scores, (n_aux,)."""
-        if not self.n_aux:
-            return _NO_UNKNOWNS
-        return self.aux_at(self.bound.sums.smooth_means(scores) + self.bound.offset)
 
-    def constant_term(self, aux):
-        """Value of the rows where all sums are 0 before the offset, (n_rows,)."""
-        if self.bound.sums.is_quotient:
-            return self.aux_jacobian @ aux
-        return self.rows_at(np.zeros(self.n_events) + self.bound.offset, aux)[0]
-
-    def take_batch(self, positions, start, n_per_event):
-        """The rows on drawn samples, of which those from `start` on come from their events."""
-        events, counts = batch_events(len(positions), start, self.n_events, n_per_event)
-        sums = self.bound.sums
-        cells = sums.cells._replace(events=events, counts=counts)
-        sums = replace(sums, cells=cells, target=sums.target[positions])
-        return RateRows(replace(self.bound, sums=sums, uncompared=None))
-
-    def residual(self, scores):
-        """Exact sums less smooth ones, (n_sums,): the offset that would make them equal."""
-        return self.bound.sums.exact_means(scores) - self.bound.sums.smooth_means(scores)
-
-    def correct(self, scores):
-        """The rows with the means that the metric counts at these scores."""
-        return self.bound.move_offset(self.residual(scores)).rows
-
-    def sums_curvature(self, sums, v):
-        """Second derivative of ``v @ rows`` by two sums, (n_sums, n_sums); 0 but of quotients."""
-        if not self.bound.sums.is_quotient:
-            return np.zeros((len(sums), len(sums)))
-        rates, inverse = self.bound.sums.rates(sums), _invert_sizes(sums[self.n_events :])
-        if self.rates_to_rows is None:
-            weights = self.gap.subgradient(rates) * v
-        else:
-            weights = self.rates_to_rows.T @ v
-        # Of r = N / D: -1 / D^2 by N and D, and 2 r / D^2 by D twice.
-        rates = np.nan_to_num(rates)
-        mixed, both = np.diag(-weights * inverse**2), np.diag(2 * weights * rates * inverse**2)
-        return np.block([[np.zeros_like(mixed), mixed], [mixed, both]])
-
-
-def evaluate_terms(sums, terms, scores):
-    """Terms of a constraint's `Sums` at scores as Pointwise, and their means over the events."""
-    name = f"The rate of {sums.name}"
-    values = [as_pointwise(one(scores, sums.target), len(scores), name) for one in terms]
-    means = [sums.events.means(one.value) for one in values]
-    return values, np.concatenate(means) if sums.is_quotient else means[0]
-
-
-def _invert_sizes(sizes):
-    """One over the denominators of quotients; 0 where there is none."""
-    return np.divide(1.0, sizes, out=np.zeros(len(sizes)), where=sizes > 0.0)
+    def __call__(self, scores, aux):
+        """Rows and their derivatives, as `ConstraintValues`."""
 
 
 @lru_cache(maxsize=128)

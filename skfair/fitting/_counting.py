@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._partial_bound import share_moments
-from skfair.constraints._reports import rate_moments
-from skfair.constraints._sums import decision_outcomes
+from skfair.constraints._bound import decision_outcomes, rate_moments
+from skfair.constraints._ranks import report_thresholds, share_moments
+from skfair.problems._evaluation import evaluate_losses
 from skfair.problems._partitioned import PartitionedProblem, PartitionedRankProblem, predict_block
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers._solver import Result
@@ -518,7 +518,7 @@ class RankCounter(PartitionedCounter):
         """Objective, number of rows and report of a model."""
         condensed = self.problem.condense_all(parameters)
         thresholds = [
-            one.gap.criterion._thresholds(one.sums, one.tolerance, scores)
+            report_thresholds(one.sums, one.gap.criterion, one.tolerance, scores)
             for one, scores in condensed
         ]
         gaps = [constraint.value(scores) for constraint, scores in condensed]
@@ -581,7 +581,7 @@ def _sum_above_thresholds(block, parameters, thresholds):
     pairs = zip(block.constraint, thresholds, strict=True)
     scores = predict_block(block, parameters)
     moments = tuple(share_moments(one, scores, of_one) for one, of_one in pairs)
-    return float(block.mean_weights @ block.losses(scores).value), moments
+    return float(block.mean_weights @ evaluate_losses(block, scores).value), moments
 
 
 # Ranks of scores, compared with the target.

@@ -18,6 +18,7 @@ from skfair.fitting._counting import rank_correlations
 from skfair.fitting._input import to_class_labels, warn_of_dependence
 from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
+from skfair.problems._evaluation import evaluate_losses
 from skfair.solvers import SQP
 from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
 from skfair.utils._verdicts import find_verdict
@@ -671,7 +672,7 @@ def _error_rate(problem, scores):
 
 def _loss(problem, scores):
     """Weighted mean loss."""
-    return float(problem.mean_weights @ problem.losses(scores).value)
+    return float(problem.mean_weights @ evaluate_losses(problem, scores).value)
 
 
 def _constant_scores(problem, is_real):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from skfair.constraints._bound import decision_outcomes
 from skfair.constraints._rows import spread_over_samples
-from skfair.constraints._sums import decision_outcomes
 
 _N_DIRECTION_FOLDS = 10
 """Folds without which directions are learned."""

@@ -304,6 +304,185 @@ def _check_selected_totals(totals):
     return totals
 
 
+# Groups within cells: the events of a constraint.
+
+
+_BLOCK_SIZE = 1 << 16
+"""Memberships that are encoded at a time."""
+
+
+class CellEvents(NamedTuple):
+    """Groups within cells, each with at least one sample; made by `cell_events`.
+
+    Attributes
+    ----------
+    events : Events
+        Samples of each event, with their weights; disjoint ones, which are faster, where they are.
+    counts : ndarray of int, shape (n_events,)
+        Samples in each event, where a row may stand for many.
+    labels : list of (str, object)
+        Cell and group of each event; the group is "overall" for all samples of the cell.
+    report_order : ndarray of int, shape (n_events,)
+        Positions of the events in reports, which sort the groups of a cell by label.
+    blocks : list of tuples of int
+        Events of the groups, one tuple per cell that has samples.
+    overall : list of int
+        Event of all samples of a cell, one per block; empty unless requested.
+    empty : dict of (str, object) to int
+        Cells and groups without members, or with too few, and the number that counts.
+    clusters : ndarray of int, shape (n_samples,), or None
+        Limits count samples of equal code as one; None if all are independent.
+    """
+
+    events: Events
+    counts: np.ndarray
+    labels: list
+    report_order: np.ndarray
+    blocks: list
+    overall: list
+    empty: dict
+    clusters: np.ndarray | None = None
+
+    @property
+    def names(self):
+        """Names of the cells."""
+        return {cell for cell, _ in (*self.labels, *self.empty)}
+
+
+REPORT_COLUMNS = (
+    "event",
+    "group",
+    "estimate",
+    "n",
+    "standard_error",
+    "constraint",
+    "threshold",
+    "gap",
+    "tolerance",
+)
+"""Columns of all reports of constraints; a narrow screen leaves out those in the middle."""
+
+
+def cell_events(cells, samples, groups, with_overall=False):
+    """The members of each group of samples within each cell, as `CellEvents`.
+
+    `with_overall` adds an event of all samples of each cell. Of held-out samples a group of which
+    a cell counts too few is no event.
+    """
+    # Memberships in groups, and at last in the set of all samples.
+    n_samples, names = len(samples.weights), groups.names
+    n_groups = len(names)
+    rows, sets = (slice(None), groups.codes) if groups.is_disjoint else groups.memberships
+    n_sets = n_groups + with_overall
+    shares = groups.shares if groups.is_partly_recorded else None
+    if with_overall:
+        all_rows = np.arange(n_samples)
+        rows = np.concatenate((all_rows[rows], all_rows))
+        sets = np.concatenate((sets, np.full(n_samples, n_groups)))
+        shares = None if shares is None else np.concatenate((shares, np.ones(n_samples)))
+    memberships, counts, labels, blocks, overall, empty = [], [], [], [], [], {}
+    order = []
+    for cell_names, numbers in _encode_disjoint_cells(cells, n_samples):
+        # Count the members of each group in each cell.
+        shape, pairs = (len(cell_names) + 1, n_sets), (numbers[rows], sets)
+        n_rows = _count_pairs(pairs, shape)
+        weights = shares if groups.multiplicity is None else groups.multiplicity[rows]
+        n_members = n_rows if weights is None else _count_pairs(pairs, shape, weights)
+        is_present, n_counted = n_rows > 0, n_members
+        if samples.where is not None:
+            n_counted = _count_pairs(((numbers * samples.where)[rows], sets), shape, weights)
+            is_present[:, :n_groups] &= samples.are_enough(n_counted[:, :n_groups])
+        event_of_pair = np.full(shape, -1)  # outside the cells
+        for number, cell in enumerate(cell_names, start=1):
+            # Groups without members in the cell, or with too few, are no events.
+            is_occupied = is_present[number, :n_groups]
+            occupied = np.flatnonzero(is_occupied)
+            missing = np.flatnonzero(~is_occupied)
+            empty |= {(cell, names[g]): int(n_counted[number, g]) for g in missing}
+            if not len(occupied):
+                continue
+            present = np.flatnonzero(is_present[number])
+            event_of_pair[number, present] = len(labels) + np.arange(len(present))
+            counts += n_members[number, present].tolist()
+            blocks.append(tuple(range(len(labels), len(labels) + len(occupied))))
+            order += (len(labels) + np.argsort(groups.ranks[occupied])).tolist()
+            labels += [(cell, names[g]) for g in occupied]
+            if with_overall:
+                order.append(len(labels))
+                overall.append(len(labels))
+                labels.append((cell, "overall"))
+        memberships.append(_table_entries(pairs, event_of_pair))
+    events = _make_events(memberships, rows, len(labels), samples.weights, shares)
+    events = events.copy_with_multiplicity(groups.multiplicity)
+    counts, order = np.array(counts, dtype=int), np.array(order, dtype=np.intp)
+    return CellEvents(events, counts, labels, order, blocks, overall, empty, samples.clusters)
+
+
+def _encode_disjoint_cells(cells, n_samples):
+    """Lists of disjoint cells, and the number of each sample's, from 1; 0 is in none of them."""
+    numbers = np.zeros(n_samples, dtype=np.min_scalar_type(len(cells)))
+    for number, inside in enumerate(cells.values(), start=1):
+        numbers += numbers.dtype.type(number) * inside
+    if np.count_nonzero(numbers) == sum(map(np.count_nonzero, cells.values())):
+        return [([*cells], numbers)]
+    return [([cell], inside.view(np.uint8)) for cell, inside in cells.items()]
+
+
+def _iter_pair_keys(pairs, n_sets):
+    """Rows, and one number for their cell and group, of each block: whole arrays take memory."""
+    numbers, sets = pairs
+    for start in range(0, len(sets), _BLOCK_SIZE):
+        rows = slice(start, start + _BLOCK_SIZE)
+        yield rows, numbers[rows] * np.intp(n_sets) + sets[rows]
+
+
+def _count_pairs(pairs, shape, weights=None):
+    """Number of memberships in each cell and group, or sum of their weights, as a table."""
+    counts = np.zeros(shape[0] * shape[1])
+    for rows, keys in _iter_pair_keys(pairs, shape[1]):
+        counts += np.bincount(keys, None if weights is None else weights[rows], len(counts))
+    return np.rint(counts).astype(int).reshape(shape)
+
+
+def _table_entries(pairs, table):
+    """Entry of a table for the cell and group of each membership."""
+    if (table[-1] == np.arange(table.shape[1])).all() and pairs[0].all():
+        return pairs[1]  # all samples in one cell: events are groups
+    entries = np.empty(len(pairs[1]), dtype=np.intp)
+    for rows, keys in _iter_pair_keys(pairs, table.shape[1]):
+        entries[rows] = table.ravel()[keys]
+    return entries
+
+
+def _make_events(memberships, rows, n_events, weights, shares=None):
+    """Events from those of each membership within lists of cells; `rows` are the samples.
+
+    `shares` are the probabilities of the memberships, None if all are 1.
+    """
+    if len(memberships) == 1 and isinstance(rows, slice):
+        return Events.disjoint(memberships[0], n_events, weights)
+    inside = [np.flatnonzero(events >= 0) for events in memberships]
+    events = np.concatenate([events[one] for events, one in zip(memberships, inside, strict=True)])
+    all_rows = np.arange(len(weights))[rows]
+    samples = np.concatenate([all_rows[one] for one in inside])
+    # Disjoint events need one code per sample, which a second membership would overwrite.
+    is_member = np.zeros(len(weights), dtype=bool)
+    is_member[samples] = True
+    if shares is None and np.count_nonzero(is_member) == len(samples):
+        codes = np.full(len(weights), -1)
+        codes[samples] = events
+        return Events.disjoint(codes, n_events, weights)
+    # Order memberships by event; the stable sort of short integers is a radix sort.
+    order = np.argsort(events.astype(np.min_scalar_type(n_events)), kind="stable")
+    ends = np.cumsum(np.append(0, np.bincount(events, minlength=n_events)))
+    if shares is None:
+        members = np.ones(len(samples), dtype=bool)
+    else:
+        members = np.concatenate([shares[one] for one in inside])[order]
+    present = members, samples[order], ends
+    return Events.overlapping(sparse.csc_array(present, shape=(len(weights), n_events)), weights)
+
+
 # Ranks of scores within groups, and the samples whose rank lies in a percentile interval.
 #
 # The rank of a score in a group is the share of the group with a strictly higher score, so that the

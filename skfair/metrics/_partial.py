@@ -24,6 +24,7 @@ class ScoredMembers(NamedTuple):
     """Scores, group codes and positive weights of members: one row for each group of a sample.
 
     `names` and `intervals` have one entry per group; an interval is an array of shape (n_pairs, 2).
+    `positive` is a mask of the members of the positive class, of metrics that ask for it.
     """
 
     y_score: np.ndarray
@@ -31,6 +32,7 @@ class ScoredMembers(NamedTuple):
     weights: np.ndarray
     names: list
     intervals: list
+    positive: np.ndarray | None = None
 
     def take(self, rows):
         """Subset of the members, with all groups."""
@@ -496,20 +498,20 @@ def partial_equal_opportunity_difference(
     """
     check_choice("rank_within", rank_within, ("group", "class"))
     members = sensitive_features, sample_weight, interval
-    scored, positive = _check_scored_classes(y_true, y_score, members, pos_label, scale)
-    return partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale)
+    scored = _check_scored_classes(y_true, y_score, members, pos_label, scale)
+    return partial_equal_opportunity_gap(scored, threshold, rank_within, scale)
 
 
 def _check_scored_classes(y_true, y_score, members, pos_label, scale):
-    """Checked members of the groups, and the mask of the positives among them."""
+    """Checked members of the groups, with the mask of the positives."""
     check_choice("scale", scale, ("normalized", "raw"))
     scored, (y_true,) = check_scored_members(*members, y_score=y_score, y_true=y_true)
-    return scored, y_true == find_positive(y_true, pos_label=pos_label)
+    return scored._replace(positive=y_true == find_positive(y_true, pos_label=pos_label))
 
 
-def partial_equal_opportunity_gap(scored, positive, threshold, rank_within, scale):
-    """`partial_equal_opportunity_difference` of checked members, by the mask of the positives."""
-    (rates,) = _rates_by_class(scored, [positive], threshold, rank_within, scale)
+def partial_equal_opportunity_gap(scored, threshold, rank_within, scale):
+    """`partial_equal_opportunity_difference` of checked members."""
+    (rates,) = _rates_by_class(scored, [scored.positive], threshold, rank_within, scale)
     return largest_difference(rates, scored.names, _CONDITION)
 
 
@@ -581,13 +583,13 @@ def partial_equalized_odds_difference(
     """
     check_choice("rank_within", rank_within, ("group", "class"))
     members = sensitive_features, sample_weight, interval
-    scored, positive = _check_scored_classes(y_true, y_score, members, pos_label, scale)
-    return partial_equalized_odds_gap(scored, positive, threshold, rank_within, scale)
+    scored = _check_scored_classes(y_true, y_score, members, pos_label, scale)
+    return partial_equalized_odds_gap(scored, threshold, rank_within, scale)
 
 
-def partial_equalized_odds_gap(scored, positive, threshold, rank_within, scale):
-    """`partial_equalized_odds_difference` of checked members, by the mask of the positives."""
-    classes = [positive, ~positive]
+def partial_equalized_odds_gap(scored, threshold, rank_within, scale):
+    """`partial_equalized_odds_difference` of checked members."""
+    classes = [scored.positive, ~scored.positive]
     by_class = _rates_by_class(scored, classes, threshold, rank_within, scale)
     return float(np.max([largest_difference(r, scored.names, _CONDITION) for r in by_class]))
 

@@ -14,10 +14,9 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from skfair.constraints._bound import ConstraintSystem
+from skfair.constraints._bound import ConstraintSystem, decision_outcomes
 from skfair.constraints._constraint import bind_all
 from skfair.constraints._rows import spread_over_samples
-from skfair.constraints._sums import decision_outcomes
 from skfair.constraints._units import loss_in_unit
 from skfair.fitting._enforce import choose_loop, enforce_in_population
 from skfair.fitting._fitter import FULL, INTERCEPT, Fitter

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skfair.constraints._sums import decision_outcomes
+from skfair.constraints._bound import decision_outcomes
 from skfair.utils._arrays import RangeMaxima
 
 _MAX_WINDOWS = 2000

@@ -243,33 +243,34 @@ class RankShift(NamedTuple):
         }
 
 
-def search_rates(samples, criterion, tolerance, callback):
-    """The `RankShift` with the fewest errors that keep the tolerance of a criterion.
+def search_rates(samples, interval_gap, tolerance, callback):
+    """The `RankShift` with the fewest errors that keep the tolerance of an `IntervalGap`.
 
     ``callback`` sees the best after every try, and ends the search by returning True.
     """
+    criterion = interval_gap.criterion
     if not criterion.is_correctable:
-        return _bisect_gap(samples, criterion, tolerance, callback)
+        return _bisect_gap(samples, interval_gap, tolerance, callback)
     # At one threshold the criterion itself is what may differ by the tolerance.
     total = _eligible_samples(samples, criterion)
     compared = samples.is_inside & total
     base = compared if criterion.scale == "normalized" else total
     positions = samples.shares_above(compared, base)
-    best = _evaluate_gap(samples, criterion, tolerance, positions, tolerance)
+    best = _evaluate_gap(samples, interval_gap, tolerance, positions, tolerance)
     callback(best)
     return best
 
 
-def _bisect_gap(samples, criterion, tolerance, callback):
+def _bisect_gap(samples, interval_gap, tolerance, callback):
     """Bisect for the widest gap between the groups' rates whose scores keep the tolerance."""
     # First without any limit on the gap: if that keeps the tolerance, nothing has fewer errors.
-    best = _evaluate_gap(samples, criterion, tolerance, samples.rates, 1.0)
+    best = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, 1.0)
     if callback(best) or not best.excess:
         return best
     feasible, infeasible = 0.0, 1.0
     for n_tries in range(2, MAX_TRIES + 1):
         gap = (feasible + infeasible) / 2
-        latest = _evaluate_gap(samples, criterion, tolerance, samples.rates, gap)
+        latest = _evaluate_gap(samples, interval_gap, tolerance, samples.rates, gap)
         # Prefer what keeps the tolerance, then fewer errors.
         best = min((best, latest), key=lambda rates: (rates.excess, rates.error))
         best = best._replace(n_tries=n_tries)
@@ -279,14 +280,14 @@ def _bisect_gap(samples, criterion, tolerance, callback):
     return best
 
 
-def _evaluate_gap(samples, criterion, tolerance, positions, gap):
+def _evaluate_gap(samples, interval_gap, tolerance, positions, gap):
     """The best rates with positions at most a gap apart, as `RankShift`."""
     # Rates with the fewest errors within the gap, then scores that are 0 at these ranks.
     zeros = best_rates(samples.rates, positions, samples.gain, gap)
     center = (zeros.min() + zeros.max()) / 2
     scores = shifted_scores(samples.ranks, zeros[samples.groups.codes], center)
     ranked = Samples(samples.target, samples.groups, samples.weights)
-    excess = max(0.0, criterion._difference(ranked, samples.intervals, scores) - tolerance)
+    excess = max(0.0, interval_gap((ranked, samples.intervals, scores)) - tolerance)
     return RankShift(zeros, center, scores, samples.error(scores), excess * (excess > _ROUNDING))
 
 

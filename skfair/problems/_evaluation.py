@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 
 from skfair._kernels import STEP
 from skfair.constraints._bound import ConstraintSystem
-from skfair.constraints._partial_rows import bucket_curvatures, place_buckets
+from skfair.constraints._convex import bucket_curvatures, place_buckets
 from skfair.constraints._rows import block_diagonal
-from skfair.losses import Pointwise, kernel_rate_kind
+from skfair.losses import Pointwise, as_pointwise, is_pairwise, kernel_rate_kind
 from skfair.utils._parameters import make_constructor
 
 # Objective and rows of a problem at a point, with their derivatives.
@@ -32,6 +32,8 @@ class Evaluation:
         The problem.
     x : ndarray of shape (n_unknowns,)
         The point.
+    ridge : ndarray of shape (n_parameters,)
+        Second derivative of the penalty by each model parameter.
 
     Examples
     --------
@@ -44,15 +46,16 @@ class Evaluation:
     >>> X, y, weights = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2)
     >>> model = LinearModel.from_features(X, weights)
     >>> problem = ConstrainedProblem(model, SquaredLoss(), y, weights, 0.0, ConstraintSystem(()))
-    >>> Evaluation(problem, np.zeros(2)).grad
+    >>> Evaluation(problem, np.zeros(2), np.zeros(2)).grad
     array([-1.,  0.])
     """
 
-    def __init__(self, problem: Any, x: np.ndarray):
+    def __init__(self, problem: Any, x: np.ndarray, ridge: np.ndarray):
         self.problem = problem
         self.x = x
+        self.ridge = ridge
         # Model parameters, and the auxiliary unknowns after them.
-        self.parameters, self.aux = x[: problem.n_parameters], x[problem.n_parameters :]
+        self.parameters, self.aux = x[: len(ridge)], x[len(ridge) :]
 
     @cached_property
     def point(self) -> Any:
@@ -76,27 +79,28 @@ class Evaluation:
         -------
         evaluation : Evaluation
         """
-        evaluation = Evaluation(replace(self.problem, constraint=constraint), self.x)
+        problem = replace(self.problem, constraint=constraint)
+        evaluation = Evaluation(problem, self.x, self.ridge)
         evaluation.point = self.point
         return evaluation
 
     @cached_property
     def losses(self) -> Pointwise:
         """Loss of each sample; the objective has their mean."""
-        return self.problem.losses(self.scores)
+        return evaluate_losses(self.problem, self.scores)
 
     @cached_property
     def fun(self) -> float:
         """The objective."""
-        penalty = self.problem.ridge @ self.parameters**2 / 2
+        penalty = self.ridge @ self.parameters**2 / 2
         return float(self.problem.mean_weights @ self.losses.value + penalty)
 
     @cached_property
     def grad(self) -> np.ndarray:
         """Gradient of the objective, (n_unknowns,)."""
         slopes = self.problem.mean_weights * self.losses.slope
-        gradient = self.point.pull_back(slopes) + self.problem.ridge * self.parameters
-        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
+        gradient = self.point.pull_back(slopes) + self.ridge * self.parameters
+        return np.append(gradient, np.zeros(len(self.aux)))
 
     @cached_property
     def rows(self) -> Any:
@@ -146,10 +150,9 @@ class Evaluation:
         -------
         gradient : ndarray of shape (n_unknowns,)
         """
-        problem = self.problem
-        slopes = problem.mean_weights * self.losses.slope
+        slopes = self.problem.mean_weights * self.losses.slope
         slopes = slopes + self.rows.jacobian.adjoint(multipliers)
-        gradient = self.point.pull_back(slopes) + problem.ridge * self.parameters
+        gradient = self.point.pull_back(slopes) + self.ridge * self.parameters
         return np.append(gradient, multipliers @ self.rows.aux_jacobian)
 
     @cached_property
@@ -224,14 +227,14 @@ class Evaluation:
         -------
         hessian : ndarray of shape (n_unknowns, n_unknowns)
         """
-        p, rows = self.problem.n_parameters, self.rows
+        p, rows = len(self.parameters), self.rows
         if is_near and rows.exact is not None:
             rows = rows.exact()
         # By two model parameters: loss and rows as one weighted Gram matrix, and the penalty.
         hessian = np.zeros((len(self.x), len(self.x)))
         gram = self.problem.model.rough_gram if is_rough else self.point.gram
         hessian[:p, :p] = gram(self.loss_curvature + rows.curvature(multipliers))
-        hessian[:p, :p] += np.diag(self.problem.ridge)
+        hessian[:p, :p] += np.diag(self.ridge)
         if rows.means_curvature is not None:
             means = self.means_jacobian
             hessian[:p, :p] += means.T @ rows.means_curvature(multipliers) @ means
@@ -241,6 +244,13 @@ class Evaluation:
             hessian[p:, :p] = combine @ self.means_jacobian
             hessian[:p, p:] = hessian[p:, :p].T
         return hessian
+
+
+def evaluate_losses(problem, scores):
+    """Loss of each sample, as `Pointwise`; the objective has their mean."""
+    loss, target = problem.loss, problem.target
+    arguments = (target, problem.mean_weights) if is_pairwise(loss) else (target,)
+    return as_pointwise(loss(scores, *arguments), len(scores), "The loss")
 
 
 class OnePassEvaluation(Evaluation):
@@ -253,8 +263,8 @@ class OnePassEvaluation(Evaluation):
 
     is_convexified = False  # solvers need not reuse a Hessian: each pass has the latest
 
-    def __init__(self, problem, reduce, x, multipliers, is_near):
-        super().__init__(problem, x)
+    def __init__(self, problem, x, ridge, reduce, multipliers, is_near):
+        super().__init__(problem, x, ridge)
         self.reduce, self.multipliers, self.is_near = reduce, multipliers, is_near
 
     @cached_property
@@ -264,13 +274,13 @@ class OnePassEvaluation(Evaluation):
     @cached_property
     def fun(self):
         """The objective."""
-        return float(self._sums[0] + self.problem.ridge @ self.parameters**2 / 2)
+        return float(self._sums[0] + self.ridge @ self.parameters**2 / 2)
 
     @cached_property
     def grad(self):
         """Gradient of the objective, (n_unknowns,)."""
-        gradient = self._sums[1] + self.problem.ridge * self.parameters
-        return np.append(gradient, np.zeros(self.problem.rows.n_aux))
+        gradient = self._sums[1] + self.ridge * self.parameters
+        return np.append(gradient, np.zeros(len(self.aux)))
 
     @cached_property
     def values(self):
@@ -284,7 +294,7 @@ class OnePassEvaluation(Evaluation):
         """Derivative of the rows, (n_rows, n_unknowns)."""
         jacobian = self._sums[3].copy()
         if len(self.aux):
-            jacobian[:, self.problem.n_parameters :] += self.problem.rows.aux_jacobian
+            jacobian[:, len(self.parameters) :] += self.problem.rows.aux_jacobian
         return jacobian
 
     def jacobian_of(self, rows):
@@ -303,10 +313,11 @@ class OnePassEvaluation(Evaluation):
         """Second derivative of the Lagrangian; another pass at other multipliers than expected."""
         is_near = is_near and self.problem.has_convexified_hessian
         if is_near != self.is_near or not np.array_equal(multipliers, self.multipliers):
-            there = OnePassEvaluation(self.problem, self.reduce, self.x, multipliers, is_near)
+            there = OnePassEvaluation(
+                self.problem, self.x, self.ridge, self.reduce, multipliers, is_near
+            )
             return there.hessian(multipliers, is_near)
-        ridge = np.append(self.problem.ridge, np.zeros(self.problem.rows.n_aux))
-        return self._sums[4] + np.diag(ridge)
+        return self._sums[4] + np.diag(np.append(self.ridge, np.zeros(len(self.aux))))
 
 
 # Compiled passes: one kernel per block of samples, if columns, loss and rates have kernels.
@@ -378,12 +389,12 @@ class CompiledBlock:
 
         if not len(multipliers) or self.smooth is not None:
             return self._evaluate_means(x, multipliers, reduce)
-        buckets = place_buckets(self.block.rows, x[self.block.n_parameters :])
+        buckets = place_buckets(self.block.rows, x[self.block.model.n_parameters :])
         return buckets and self._evaluate_shares(x, multipliers, is_exact, buckets, reduce)
 
     def _evaluate_means(self, x, multipliers, reduce):
         """Evaluate rows of means by one pass of their kernel."""
-        p = self.block.n_parameters
+        p = self.block.model.n_parameters
         combine = self._means_to_rows if len(multipliers) else np.zeros((0, 0))
         sums = reduce(_sum_means, x[:p], combine.T @ multipliers)
         objective, gradient, means, by_parameters, gram = sums
@@ -393,7 +404,7 @@ class CompiledBlock:
 
     def _evaluate_shares(self, x, multipliers, is_exact, buckets, reduce):
         """Evaluate rows of shares above thresholds by one pass of their kernel."""
-        p, rows = self.block.n_parameters, self.block.rows
+        p, rows = self.block.model.n_parameters, self.block.rows
         weights = bucket_curvatures(rows, buckets, multipliers, is_exact)
         sums = reduce(_sum_shares, x[:p], (buckets.bounds, buckets.has_corner), weights)
         objective, gradient, moments, by_parameters, gram = sums

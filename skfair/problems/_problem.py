@@ -14,7 +14,7 @@ from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity
 from skfair.constraints._bound import draw_batch
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, Pointwise, as_pointwise, is_pairwise, kernel_kind_and_width
+from skfair.losses import LogisticLoss, is_pairwise, kernel_kind_and_width
 from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
@@ -34,8 +34,8 @@ class Problem(ABC):
     """What solvers see of a problem, wherever its samples are.
 
     Some solvers read further members of a problem with samples in memory: ``batches`` of those on
-    mini-batches, ``single`` of those on one row per gap, and ``loss``, ``losses``, ``mean_weights``
-    and ``target`` of those that majorise rows, estimate step sizes or weigh samples.
+    mini-batches, ``single`` of those on one row per gap, and ``loss``, ``mean_weights`` and
+    ``target`` of those that majorise rows, estimate step sizes or weigh samples.
 
     Attributes
     ----------
@@ -186,21 +186,6 @@ class ConstrainedProblem(Problem):
         # Each constraint stores the events, their weights, and both again as a sparse array.
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 28 * len(self.target)
 
-    def losses(self, scores: np.ndarray) -> Pointwise:
-        """Loss of each sample; the objective has their mean.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores.
-
-        Returns
-        -------
-        losses : Pointwise
-        """
-        arguments = (self.target, self.mean_weights) if is_pairwise(self.loss) else (self.target,)
-        return as_pointwise(self.loss(scores, *arguments), len(scores), "The loss")
-
     def initial_point(
         self, parameters: np.ndarray | None = None, random_state: RandomState = None
     ) -> np.ndarray:
@@ -253,12 +238,12 @@ class ConstrainedProblem(Problem):
         """
         compiled = self.compiled
         if multipliers is None or compiled is None or not compiled.has_one_pass:
-            return Evaluation(self, x)
+            return Evaluation(self, x, self.ridge)
         # A pass of some 20 steps per sample may not be worth compiling its kernel.
         n_samples, n_columns = compiled.columns[0].shape
         if is_numpy_enough(n_samples * (n_columns + 20)):
-            return Evaluation(self, x)
-        return OnePassEvaluation(self, compiled.evaluate, x, multipliers, False)
+            return Evaluation(self, x, self.ridge)
+        return OnePassEvaluation(self, x, self.ridge, compiled.evaluate, multipliers, False)
 
     def predict_scores(self, parameters: np.ndarray) -> np.ndarray:
         """Scores as predictions will have them, from which decisions are counted.

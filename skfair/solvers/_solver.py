@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from skfair.losses import is_pairwise
 from skfair.models._linear import has_rough_gram
-from skfair.problems._evaluation import Evaluation
+from skfair.problems._evaluation import Evaluation, evaluate_losses
 from skfair.problems._problem import ConstrainedProblem
 from skfair.utils._api import RandomState
 from skfair.utils._checks import number_text
@@ -497,7 +497,7 @@ def _largest_curvature(problem):
     """Largest curvature of the loss at scores from 0 to the target."""
     if is_pairwise(problem.loss):
         # If the differences of all pairs are nearly the margin, all have curvature.
-        return problem.losses(0.48 * problem.target).curvature.max()
+        return evaluate_losses(problem, 0.48 * problem.target).curvature.max()
     targets = np.array([problem.target.min(), problem.target.max()])
     # Fine grid, as losses are rounded over short intervals of scores.
     scores = np.outer(np.linspace(0.0, 1.0, 1001), targets)

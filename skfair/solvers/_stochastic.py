@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skfair.problems._evaluation import Evaluation
 from skfair.problems._problem import evaluate_decisions
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import OneSidedRows
@@ -168,7 +167,7 @@ def reset_auxiliary(evaluation):
         return evaluation
     aux = problem.rows.initial_aux(point.scores)
     # The scores do not depend on auxiliary unknowns, so the point is reused.
-    evaluation = Evaluation(problem, np.concatenate((evaluation.parameters, aux)))
+    evaluation = problem.evaluate(np.concatenate((evaluation.parameters, aux)))
     evaluation.point = point
     return evaluation
 

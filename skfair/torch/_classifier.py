@@ -25,7 +25,6 @@ from skfair.fitting._network import (
 )
 from skfair.fitting._outcome import FitTask
 from skfair.losses import LossName, Pointwise
-from skfair.problems._evaluation import Evaluation
 from skfair.solvers import AdamPrimalDual, Solver, SolverName
 from skfair.solvers._solver import Progress, Result
 from skfair.torch._model import (
@@ -450,7 +449,7 @@ def train_epochs(solver, problem, start, random_state, callback):
     try:
         while n_iter < solver.max_iter:
             scores = steps.run_epoch(random_state)
-            evaluation = Evaluation(problem, network.parameters(network.module))
+            evaluation = problem.evaluate(network.parameters(network.module))
             evaluation.scores = scores  # those of the epoch: nothing is read again
             n_iter, latest = n_iter + 1, evaluation
             multipliers = steps.multipliers

@@ -16,9 +16,8 @@ from skfair.constraints import (
     ErrorRateParity,
     LossParity,
 )
-from skfair.constraints._bound import ConstraintSystem, draw_batch
+from skfair.constraints._bound import ConstraintSystem, decision_outcomes, draw_batch
 from skfair.constraints._rows import StackedRows
-from skfair.constraints._sums import decision_outcomes
 from skfair.fitting._counting import disjoint_layers
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
@@ -196,7 +195,7 @@ def test_correction_counts_the_decisions(spec):
     np.testing.assert_allclose(smooth_sums(half, scores), halfway, atol=1e-15)
     again = half.move_offset(half.rows.residual(scores), 0.5)
     np.testing.assert_allclose(smooth_sums(again, scores), (halfway + exact) / 2, atol=1e-15)
-    np.testing.assert_array_equal(bound.rows.correct(scores).bound.offset, corrected.offset)
+    np.testing.assert_array_equal(bound.rows.correct(scores).offset, corrected.offset)
 
 
 @specs
@@ -353,14 +352,14 @@ def test_drawn_samples_estimate_the_means_of_all_events(spec, kind):
     rows, drawn = draw_batch(bound.rows, 4, random_state=0)
     n_events = bound.sums.events.n_events
     assert len(rows) == 4 * n_events
-    np.testing.assert_array_equal(drawn.bound.sums.cells.counts, 4)
+    np.testing.assert_array_equal(drawn.sums.cells.counts, 4)
     inside = (
         bound.sums.events.averaging_matrix.toarray()[np.repeat(np.arange(n_events), 4), rows] > 0
     )
     assert inside.all(), "every sample drawn for an event is in it"
     rates = bound.sums.smooth[0](scores[rows], samples.target[rows]).value
     by_hand = rates.reshape(n_events, 4).mean(axis=1) + 0.25
-    np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), by_hand, atol=1e-14)
+    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), by_hand, atol=1e-14)
     np.testing.assert_array_equal(drawn.upper, bound.rows.upper)
     again, _ = draw_batch(bound.rows, 4, random_state=0)
     np.testing.assert_array_equal(again, rows)
@@ -371,7 +370,7 @@ def test_draws_go_by_weight():
     bound = bind(DemographicParity(), samples)
     rows, drawn = draw_batch(bound.rows, 20_000, random_state=1)
     expected = smooth_sums(bound, scores)
-    np.testing.assert_allclose(smooth_sums(drawn.bound, scores[rows]), expected, atol=0.01)
+    np.testing.assert_allclose(smooth_sums(drawn, scores[rows]), expected, atol=0.01)
 
 
 @kinds
@@ -387,7 +386,7 @@ def test_samples_of_systems(kind):
     ):
         rates = component.sums.smooth[0](scores[inside], samples.target[inside]).value
         by_hand = rates.reshape(-1, 3).mean(axis=1)
-        np.testing.assert_allclose(smooth_sums(one.bound, scores[rows]), by_hand, atol=1e-14)
+        np.testing.assert_allclose(smooth_sums(one, scores[rows]), by_hand, atol=1e-14)
     rows_twice = np.r_[0:N_SAMPLES, 0:N_SAMPLES:2]
     for component, one in zip(components, system.take(rows_twice), strict=True):
         expected = smooth_sums(component.take(rows_twice), scores[rows_twice])

@@ -1,8 +1,8 @@
 import numpy as np
 from scipy import sparse
 
-from skfair.constraints._constraint import cell_events
 from skfair.groups import Samples, check_groups
+from skfair.groups._events import cell_events
 
 CELLS = {
     "positives": np.array([True, True, False, False, True]),

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair.constraints._bound import BoundConstraint
-from skfair.constraints._constraint import CellEvents
+from skfair.constraints._bound import BoundConstraint, Sums
 from skfair.constraints._gap import LargestMean, RangeGap, RatioGap, TotalRangeGap, make_rows
 from skfair.constraints._overall_gap import (
     DistanceToOverall,
@@ -16,8 +15,7 @@ from skfair.constraints._overall_gap import (
     MeanPositiveExcess,
     SignedMeanExcess,
 )
-from skfair.constraints._sums import Sums
-from skfair.groups._events import Events
+from skfair.groups._events import CellEvents, Events
 
 BLOCKS = ((0, 1), (2, 3, 4))
 PAIRS = ((0, 2), (1, 2), (3, 4))

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skfair.classification import PartialParityClassifier
-from skfair.constraints._partial_rows import PairRows, Ranking
+from skfair.constraints._convex import PairRows, Ranking
 from skfair.groups._events import Events
 from skfair.metrics import partial_group_auc_difference
 from skfair.solvers import IDCA, SQP

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skfair.constraints._convex import MeanExcess, MeanSigmoid
-from skfair.constraints._partial_rows import ShareRows
+from skfair.constraints._convex import MeanExcess, MeanSigmoid, ShareRows
 from skfair.groups._events import Events
 from skfair.surrogates import Ramp, Sigmoid
 

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from skfair.constraints import PartialStatisticalParity
-from skfair.constraints._constraint import cell_events
 from skfair.constraints._convex import CONVEX_MEANS
-from skfair.constraints._partial_bound import PercentileInterval, RankSums
-from skfair.constraints._partial_rows import rows_at_percentiles, rows_at_threshold
+from skfair.constraints._ranks import (
+    PercentileInterval,
+    RankSums,
+    rows_at_percentiles,
+    rows_at_threshold,
+)
 from skfair.groups import Samples, check_groups
+from skfair.groups._events import cell_events
 
 UNION = PercentileInterval(np.array([[0.1, 0.3], [0.6, 0.8]]))
 

@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 
 from skfair.constraints import CONSTRAINTS, BoundedGroupLoss, DemographicParity
-from skfair.constraints._bound import BoundConstraint, ConstraintSystem
-from skfair.constraints._partial_bound import RankSums
-from skfair.constraints._protocols import SmoothConstraint
-from skfair.constraints._reports import REPORT_COLUMNS
-from skfair.constraints._sums import Sums
+from skfair.constraints._bound import BoundConstraint, ConstraintSystem, Sums
+from skfair.constraints._ranks import RankSums
+from skfair.constraints._rows import SmoothConstraint
 from skfair.groups import Samples, check_groups
+from skfair.groups._events import REPORT_COLUMNS
 from skfair.losses import LogisticLoss
 from skfair.surrogates import Sigmoid
 

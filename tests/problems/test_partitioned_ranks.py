@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skfair.constraints import PartialStatisticalParity, _partial_bound
+from skfair.constraints import PartialStatisticalParity
 from skfair.constraints._bound import ConstraintSystem
 from skfair.fitting._fitter import Fitter
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss
 from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import blocks, make_partitions
+from skfair.problems import _partitioned
 from skfair.problems._partitioned import PartitionedRankProblem
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
@@ -23,8 +24,8 @@ INTERVALS = [(0.0, 1.0), (0.1, 0.4), [(0.05, 0.3), (0.5, 0.8)], (0.3, 1.0)]
 @pytest.fixture(autouse=True)
 def small_bins(monkeypatch):
     """Bins so small that they are divided several times."""
-    monkeypatch.setattr(_partial_bound, "_N_BINS", 16)
-    monkeypatch.setattr(_partial_bound, "_MAX_GATHERED", 40)
+    monkeypatch.setattr(_partitioned, "_N_BINS", 16)
+    monkeypatch.setattr(_partitioned, "_MAX_GATHERED", 40)
 
 
 def draw(seed, is_tied, weighted, **criterion):

@@ -191,10 +191,8 @@ def test_a_mini_batch_is_the_problem_on_average(spec):
         values = np.array([getattr(one, name) for one in drawn])
         error = values.std(axis=0) / np.sqrt(len(drawn))
         assert (np.abs(values.mean(axis=0) - getattr(here, name)) <= 5 * error + 1e-12).all()
-    means = np.array(
-        [components(one.problem)[0].bound.sums.smooth_means(one.scores) for one in drawn]
-    )
-    expected = components(problem)[0].bound.sums.smooth_means(here.scores)
+    means = np.array([components(one.problem)[0].sums.smooth_means(one.scores) for one in drawn])
+    expected = components(problem)[0].sums.smooth_means(here.scores)
     error = means.std(axis=0) / np.sqrt(len(drawn))
     assert (np.abs(means.mean(axis=0) - expected) <= 5 * error + 1e-12).all()
 
@@ -207,7 +205,7 @@ def test_samples_drawn_for_the_constraint_have_no_loss_and_those_for_the_loss_ar
     np.testing.assert_array_equal(batch.weights, np.arange(len(batch.target)) < 7)
     for rows in components(batch):
         assert not rows.events.averaging_matrix.toarray()[:, :7].any()
-        np.testing.assert_array_equal(rows.bound.sums.cells.counts, 3)
+        np.testing.assert_array_equal(rows.sums.cells.counts, 3)
     again = problem.batches.draw(7, 3, random_state=0)
     np.testing.assert_array_equal(again.target, batch.target)
     x = random_point(problem)
@@ -227,8 +225,8 @@ def test_counted_rows_are_those_of_the_decisions_with_the_slopes_of_the_surrogat
     x = random_point(problem)
     smooth, counted = problem.evaluate(x), evaluate_decisions(problem, x)
     for rows, constraint in zip(components(problem), components(counted.problem), strict=True):
-        means = constraint.bound.sums.smooth_means(counted.scores) + constraint.bound.offset
-        np.testing.assert_allclose(means, rows.bound.sums.exact_means(smooth.scores))
+        means = constraint.sums.smooth_means(counted.scores) + constraint.offset
+        np.testing.assert_allclose(means, rows.sums.exact_means(smooth.scores))
     assert counted.fun == smooth.fun
     if spec != "single row":  # its slope is that of the pair with the largest difference
         np.testing.assert_allclose(counted.jacobian, smooth.jacobian, atol=1e-14)

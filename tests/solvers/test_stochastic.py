@@ -34,7 +34,7 @@ def test_an_iteration_is_an_epoch(problems):
 def test_batches_draw_equally_from_every_event(problems):
     solver = Counting(max_iter=1, batch_size=60)
     solver.solve(problems.fair(n_groups=3, n=240), random_state=0)
-    counts = solver.batches[0].rows.bound.sums.cells.counts
+    counts = solver.batches[0].rows.sums.cells.counts
     assert counts.tolist() == [20, 20, 20]
     assert (solver.batches[0].weights > 0).sum() == 60
 

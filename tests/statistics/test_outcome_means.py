@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import beta
 
 from skfair.constraints import DemographicParity, MaximumRate, RateParity
-from skfair.constraints._sums import _sample_values
+from skfair.constraints._bound import _sample_values
 from skfair.groups import Samples, check_groups
 from skfair.groups._events import Events
 from skfair.losses import LogisticLoss
