@@ -55,9 +55,6 @@ class OneSidedRows:
 # Small convex quadratic programs with penalised violations of their rows.
 
 
-_MAX_ACTIVE_SET_ROWS = 8
-"""Rows up to which active sets are guessed: with more rows the guesses often cycle."""
-
 _MAX_DENSE_BOUNDS = 128
 """Bounds up to which all of them are in every Newton system."""
 
@@ -79,13 +76,9 @@ def solve_elastic_qp(curvature, rows, lower, upper, penalty, tol=1e-12):
     multipliers in [-penalty, penalty], positive at upper bounds. ``tol`` is the complementarity at
     which to stop, relative to the penalty.
     """
-    from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
+    from skfair._kernels.elastic_qp import solve_interior_point
 
-    if 0 < len(rows) <= _MAX_ACTIVE_SET_ROWS:
-        solution = solve_active_set(curvature, rows, lower, upper, penalty)
-        if solution is not None:
-            return solution
-    # Fall back on the interior point, of all rows or of a working set.
+    # All rows, or a working set of many.
     n_bounds = np.count_nonzero(np.isfinite([lower, upper]))
     solve = solve_interior_point if n_bounds <= _MAX_DENSE_BOUNDS else _solve_working_set
     return solve(curvature, rows, lower, upper, penalty, tol)
