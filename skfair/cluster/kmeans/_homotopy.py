@@ -35,7 +35,6 @@ from skfair._kernels.kmeans import (
 )
 from skfair._kernels.limits import (
     allow_slack,
-    find_share_rows,
     has_rows,
     intersection_coefficients,
     row_excess,
@@ -63,7 +62,12 @@ from skfair.cluster.kmeans._rounds import (
     iterate_lloyd,
     iterate_sized,
 )
-from skfair.cluster.kmeans._tables import BALANCE_TOLERANCE, repair_to_limits
+from skfair.cluster.kmeans._tables import (
+    BALANCE_TOLERANCE,
+    has_few_members,
+    near_ties,
+    repair_to_limits,
+)
 from skfair.partitions._partitions import n_threads_of
 from skfair.utils._parameters import PositiveInt, make_constructor, validate_params
 
@@ -76,7 +80,6 @@ if TYPE_CHECKING:
 # Integer repair of a fair assignment, and a local search that keeps the limits.
 
 
-MIN_NEAR_TIES = 2000
 MANY_SAMPLES = 200_000  # samples, from which a pass has to gain as much as a round
 MIN_GAIN = 0.01  # of a pass over few, as a share of that: most come to their end before
 MAX_PAIRED_SAMPLES = 1000  # of unequal weights, up to which all pairs may be exchanged
@@ -92,17 +95,17 @@ def repair_and_search(problem, point, level, runs):
 
     Returns the point and a status as `search_locally`.
     """
-    # Integer repair: required sizes, then the balance, by single moves.
-    point = repair(problem, point, level)
     # Of few samples one is a large step of the balance: they have to come near to what is possible.
-    is_near = point.balance >= (1 - BALANCE_TOLERANCE) * level
-    is_near |= problem.n_samples > MAX_ITERATED_SAMPLES
-    if problem.has_equal_weights and not (
-        is_near and problem.keeps_limits(point.clustering.counts, level)
-    ):
-        # Moves got stuck: an integer table near the counts keeps the limits.
-        labels = repair_to_limits(problem, point, level, near_ties(point))
-        point = recompute_point(problem, labels, len(point.clustering.sizes), point.dual)
+    is_small, n_clusters = problem.n_samples <= MAX_ITERATED_SAMPLES, len(point.clustering.sizes)
+    # Integer repair: where a group has few members in a cluster, the cheapest table of counts. For
+    # integers the balance of the data is mostly out of reach: single moves lead near it.
+    is_below = level < problem.balance * (1 - GAP_MARGIN)
+    if is_below and not is_small and has_few_members(problem, n_clusters):
+        point = repair_by_table(problem, point, level)
+    point = repair(problem, point, level)
+    is_near = not is_small or point.balance >= (1 - BALANCE_TOLERANCE) * level
+    if not (is_near and problem.keeps_limits(point.clustering.counts, level)):
+        point = repair_by_table(problem, point, level)
     is_paired = problem.background is None and problem.n_samples <= MAX_PAIRED_SAMPLES
     if is_paired and not problem.has_equal_weights:
         point = search_pairs(problem, point, level)
@@ -171,19 +174,26 @@ def limits_at_point(samples, point, ratio):
     return allow_slack(limits._replace(level=float(ratio)), samples.largest_weight, reached)
 
 
+def repair_by_table(samples, point, ratio, only_rows=False):
+    """Bring equal weights within limits, or their rows, by the cheapest integer table of counts."""
+    is_kept = satisfies_rows(point.clustering.counts, samples.limits)
+    is_kept &= only_rows or point.balance >= ratio
+    if is_kept or not samples.has_equal_weights:
+        return point
+    labels = repair_to_limits(samples, point, ratio)
+    return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+
+
 def repair(samples, point, ratio):
     """Bring the rows within their bounds, and raise the balance, where rounding left them short."""
     if not satisfies_rows(point.clustering.counts, samples.limits):
-        labels = _repair_rows(samples, point, ratio)
-        point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-        # Moves got stuck: an integer table near the counts keeps the rows.
-        if samples.has_equal_weights and not satisfies_rows(
-            point.clustering.counts, samples.limits
-        ):
-            labels = repair_to_limits(samples, point, ratio, near_ties(point))
+        # A table keeps all rows at once. Few samples and other weights: move by move, until stuck.
+        if not samples.has_equal_weights or samples.n_samples <= MAX_ITERATED_SAMPLES:
+            labels = move_into_bounds(samples, point)
             point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
+        point = repair_by_table(samples, point, ratio, only_rows=True)
     # The balance: cheap moves first; all samples only where these do not suffice.
-    for rows in (near_ties(point), np.arange(len(samples.weights))):
+    for rows in (near_ties(point, samples.codes), np.arange(len(samples.weights))):
         # Paths are followed in pieces of MAX_MOVES, each from recomputed sums, until one ends by
         # itself.
         cut_short = True
@@ -193,18 +203,6 @@ def repair(samples, point, ratio):
             point = recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
             cut_short = len(path.samples) == MAX_MOVES
     return point
-
-
-def _repair_rows(samples, point, ratio):
-    """Labels that bring the rows within their bounds."""
-    # Equal weights: an integer table keeps all rows at once, but does not know distances. Shares,
-    # sizes of few samples and other weights: move by move; `repair_and_search` makes a table where
-    # moves get stuck.
-    is_small = samples.n_samples <= MAX_ITERATED_SAMPLES
-    is_sized = not find_share_rows(samples.limits).any()
-    if samples.has_equal_weights and not is_small and is_sized:
-        return repair_to_limits(samples, point, ratio, near_ties(point))
-    return move_into_bounds(samples, point)
 
 
 def move_into_bounds(samples, point):
@@ -259,19 +257,6 @@ def follow_path(samples, point, path):
     """The point that a path of single moves leads to."""
     labels = labels_after_path(point, path)
     return recompute_point(samples, labels, len(point.clustering.sizes), point.dual)
-
-
-def near_ties(point):
-    """The samples that moved to another cluster would cost least: some thousands, or a few percent.
-
-    In the dual solution of the point a sample's gap is what its move costs on top.
-    """
-    gaps = point.dual.gaps
-    # A constant share, but never so few that a repair would need a second attempt.
-    n_near = max(MIN_NEAR_TIES, len(gaps) // 20)
-    if len(gaps) <= n_near:
-        return np.arange(len(gaps))
-    return np.sort(np.argpartition(gaps, n_near)[:n_near])
 
 
 def path_to_balance(samples, point, goal, rows, max_moves):
@@ -818,7 +803,7 @@ def follow_levels(samples, point, levels, tol):
 def route_from(samples, point, goal):
     """The route of cheapest single moves from a point to the balance ``goal``."""
     # Costs and balances of all prefixes of the path: each prefix is a point of the front.
-    path = path_to_balance(samples, point, goal, near_ties(point), MAX_MOVES)
+    path = path_to_balance(samples, point, goal, near_ties(point, samples.codes), MAX_MOVES)
     labels = point.clustering.labels.astype(np.min_scalar_type(len(point.clustering.sizes) - 1))
     costs = point.cost + np.concatenate([[0.0], np.cumsum(path.cost_changes)])
     costs /= samples.weights.sum()
@@ -873,7 +858,7 @@ def branch_routes(samples, point):
     n_moves = max(N_BRANCHINGS, BRANCHINGS_BY_SIZE // samples.n_samples)
     for _ in range(n_moves if point.balance == 0 else 0):
         # The next move of the main route.
-        move = path_to_balance(samples, point, 1.0, near_ties(point), 1)
+        move = path_to_balance(samples, point, 1.0, near_ties(point, samples.codes), 1)
         if not len(move.samples):
             break
         branch = point = follow_path(samples, point, move)

@@ -10,54 +10,153 @@ With several attributes no rounding keeps the bounds of all of them, and there m
 table: it is searched for by branch and bound then.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import optimize, sparse
 
+from skfair._kernels.iterated_search import MAX_ITERATED_SAMPLES
+from skfair._kernels.kmeans import squared_distances
 from skfair._kernels.limits import allow_slack, find_share_rows
 from skfair._kernels.sparse_samples import squared_norms
 from skfair.cluster.kmeans._transport import solve_transport
 
 _LP_TOLERANCE = 1e-6  # of HiGHS and of sums
 _MAX_BRANCHING_SECONDS = 10.0  # of branch and bound, which mostly takes milliseconds
+_MAX_NODES = 5  # of branch and bound for the cheapest table
+_TABLE_GAP = 5e-4  # of the cost of all samples, up to which it is searched for
+_FEW_MEMBERS = 100  # members in a cluster, on average, up to which a table is made ...
+_MAX_INTEGER = 20  # ... and up to which they are integers of the programme, but for shares
+_MAX_INTEGERS = 40  # of a programme
+MIN_NEAR_TIES = 2000  # of an intersection
+_MAX_STEPS = 5000  # of moves between cells, about
+_MIN_GOALS = 3  # clusters to which members of another one may go
 _MAX_SEARCHED_COUNTS = 100  # of a table whose best ratio is searched for
 _SHARE_TOLERANCE = 1e-3  # up to which the least excess of shares is found
 BALANCE_TOLERANCE = 0.02  # share of the level up to which the best ratio is reached
 
 
-def repair_to_limits(problem, point, level, rows):
-    """Labels near those of a point that keep the limits, for equal weights.
+def repair_to_limits(problem, point, level):
+    """Labels near those of a point that keep the limits at little cost, for equal weights.
 
-    ``rows`` move if that suffices; otherwise all may.
+    The samples nearest to a tie move if that suffices; otherwise all may.
     """
-    labels, centers = point.clustering.labels.copy(), point.clustering.centers
-    counts = problem.count_intersections(labels, len(centers))
-    table = find_feasible_counts(problem, counts, level)
-    surplus = np.round(counts / problem.largest_weight).astype(np.int64) - table
-    # Move the rows to cheapest clusters; all samples only where these do not suffice.
-    for movable in (rows, np.arange(len(labels))):
-        _move_surplus(problem, point, labels, movable, surplus)
+    labels, n_clusters = point.clustering.labels.copy(), len(point.clustering.sizes)
+    counts = problem.count_intersections(labels, n_clusters)
+    whole = np.round(counts / problem.largest_weight).astype(np.int64)
+    near = near_ties(point, problem.codes)
+    moves = price_moves(problem, point, near)
+    surplus = whole - find_feasible_counts(problem, counts, level, moves)
+    short = _move_surplus(problem, point, labels, near, surplus)
+    # All samples only where these do not suffice.
+    if len(short):
+        _move_surplus(problem, point, labels, np.arange(len(labels)), surplus, short)
     return labels
 
 
-def _move_surplus(problem, point, labels, rows, surplus):
+def has_few_members(problem, n_clusters):
+    """Whether an intersection has so few members in a cluster that each of them counts."""
+    sizes = np.bincount(problem.codes, minlength=len(problem.limits.intersections))
+    if problem.background is not None:
+        sizes = sizes + problem.background.counts.sum(axis=0) / problem.largest_weight
+    return problem.has_equal_weights and sizes.min() <= _FEW_MEMBERS * n_clusters
+
+
+def near_ties(point, codes):
+    """The samples of each intersection that moved to another cluster would cost least.
+
+    In the dual solution of the point a sample's gap is what its move costs on top.
+    """
+    if point.dual is None:
+        return np.arange(len(codes))
+    near = []
+    for code in range(codes.max(initial=0) + 1):
+        rows = np.flatnonzero(codes == code)
+        # A constant share, but never so few that a repair would need a second attempt.
+        n_near = max(MIN_NEAR_TIES, len(rows) // 20)
+        if len(rows) > n_near:
+            rows = rows[np.argpartition(point.dual.gaps[rows], n_near)[:n_near]]
+        near.append(rows)
+    return np.sort(np.concatenate(near))
+
+
+class Moves(NamedTuple):
+    """What members of an intersection cost that go from a cluster to another one, in steps.
+
+    Costs rise from step to step, as the cheapest members go first.
+    """
+
+    starts: np.ndarray  # (n_steps,) cells of the table of counts
+    goals: np.ndarray  # (n_steps,)
+    costs: np.ndarray  # (n_steps,) of each member, in units of the mean cost of a sample
+    numbers: np.ndarray  # (n_steps,) of members
+    movable: np.ndarray  # (n_cells,) number of members that may leave
+    prices: np.ndarray  # (n_cells,) of a member of a cell, on top
+
+
+def price_moves(problem, point, rows):
+    """The costs of moves of some rows between clusters, whose centres stay."""
+    n_codes, centers = len(problem.limits.intersections), point.clustering.centers
+    scale = point.cost / (problem.n_samples * problem.largest_weight) or 1.0
+    offsets = intersection_offsets(problem, point, n_codes) / scale
+    cells = point.clustering.labels.astype(np.int64) * n_codes + problem.codes
+    movable = np.bincount(cells, minlength=len(centers) * n_codes)
+    cells = cells[rows]
+    distances = squared_distances(problem.X[rows], centers)
+    if problem.unit_costs is not None:
+        distances *= problem.unit_costs[rows, np.newaxis]
+    distances = distances / scale + offsets[:, problem.codes[rows]].T
+    n_goals = int(np.clip(_MAX_STEPS // (8 * len(movable)), _MIN_GOALS, len(centers)))
+    steps, order = [], np.argsort(cells, kind="stable")
+    for cell, members in enumerate(
+        np.split(order, np.searchsorted(cells[order], np.arange(1, len(movable))))
+    ):
+        if not len(members):
+            continue
+        start, code = divmod(cell, n_codes)
+        costs = distances[members]
+        costs = np.sort(np.maximum(costs - costs[:, [start]], 0.0), axis=0)
+        goals = np.argsort(costs[0], kind="stable")
+        goals = goals[goals != start][:n_goals]
+        # Steps of 1, 1, 2, 4, ... members, each at their mean cost.
+        ends = np.unique(
+            np.append(2 ** np.arange(np.log2(len(members))).astype(int), [0, len(members)])
+        )
+        numbers = np.repeat(np.diff(ends), len(goals))
+        costs = np.add.reduceat(costs[:, goals], ends[:-1], axis=0).ravel() / numbers
+        goals = np.tile(goals * n_codes + code, len(ends) - 1)
+        steps.append((np.full(len(goals), cell), goals, costs, numbers))
+    return Moves(*map(np.concatenate, zip(*steps, strict=True)), movable, -offsets.ravel())
+
+
+def intersection_offsets(problem, point, n_codes):
+    """What the dual of a point adds to the cost of a sample, (n_clusters, n_intersections)."""
+    if point.dual is None:
+        return np.zeros((len(point.clustering.centers), n_codes))
+    return point.dual.offsets[:, problem.limits.intersections].sum(axis=2)
+
+
+def _move_surplus(problem, point, labels, rows, surplus, codes=None):
     """Move rows to the cheapest clusters from which no intersection has a surplus.
 
-    Changes ``labels`` and ``surplus`` in place.
+    Changes ``labels`` and ``surplus`` in place. Returns those of the ``codes`` (None: all) of which
+    too few rows may move.
     """
-    centers, dual = point.clustering.centers, point.dual
+    centers, short = point.clustering.centers, []
+    offsets = intersection_offsets(problem, point, surplus.shape[1])
     # Intersections are independent: members of one take the place of members of the same.
-    for code, excess in enumerate(surplus.T):
+    for code in range(surplus.shape[1]) if codes is None else codes:
         members = rows[problem.codes[rows] == code]
-        places = np.bincount(labels[members], minlength=len(centers)) - excess
-        if not excess.any() or places.min() < 0:
+        places = np.bincount(labels[members], minlength=len(centers)) - surplus[:, code]
+        if places.min() < 0:
+            short.append(code)
             continue
-        X, ends, offsets = problem.X[members], centers, np.zeros(len(centers))
-        if dual is not None:
-            offsets = dual.offsets[:, problem.limits.intersections[code]].sum(axis=1)
+        X, ends = problem.X[members], centers
         if problem.unit_costs is not None:
             X, ends = scale_distances(X, centers, problem.unit_costs[members])
-        labels[members] = solve_transport(X, ends, (places, places), offsets).labels
-        excess[:] = 0
+        labels[members] = solve_transport(X, ends, (places, places), offsets[:, code]).labels
+        surplus[:, code] = 0
+    return short
 
 
 def scale_distances(X, centers, unit_costs):
@@ -72,34 +171,35 @@ def scale_distances(X, centers, unit_costs):
     return np.hstack([columns * X, columns, np.zeros_like(columns)]), centers
 
 
-def find_feasible_counts(samples, counts, level):
-    """Integer counts near the weights ``counts`` that keep the limits, for equal weights.
+def find_feasible_counts(samples, counts, level, moves=None):
+    """Integer counts that keep the limits and that moves from ``counts`` lead to at least cost.
 
-    Returns numbers of members, (n_clusters, n_intersections). They reach the level; or else they
-    keep it up to one sample, and few counts also reach the best ratio that then is possible, up to
-    a tolerance. They keep bounds on shares; or else few counts exceed them by the least that is
-    possible. Where no table keeps all other limits, they are the ``counts``.
+    For equal weights; without ``moves`` those nearest to the weights ``counts``. Returns numbers of
+    members, (n_clusters, n_intersections). They reach the level, or many nearly do; or else they
+    keep it up to one sample, and those of few samples also reach the best ratio that then is
+    possible, up to a tolerance. They keep bounds on shares; or else few counts exceed them by the
+    least that is possible. Where no table keeps all other limits, they are the ``counts``.
     """
     counts = np.round(counts / samples.largest_weight)
     limits, weight = samples.limits._replace(level=float(level)), samples.largest_weight
     is_small, has_shares = counts.size <= _MAX_SEARCHED_COUNTS, find_share_rows(limits).any()
+    every = np.ones(counts.shape[1], bool)
+    is_few_samples = samples.n_samples <= MAX_ITERATED_SAMPLES
 
     def search(ratio, excess=0.0):
         relaxed = _relax_shares(allow_slack(limits, weight, ratio), excess)
-        return _nearest_table(samples, counts, relaxed, 0, True)
+        return _nearest_table(samples, counts, relaxed, every, moves)
 
-    # One attribute: a fractional table can be rounded. With a margin rounding keeps the level
-    # exactly; without one it may cost a sample. Several attributes, and shares in small clusters:
-    # the programme must be integer.
-    is_fractional = samples.n_attributes == 1
-    best = _rounded_table(samples, counts, limits, 1) if is_fractional else None
-    is_fractional &= not has_shares
-    if best is None and not is_fractional:
-        best = search(level)
-    if best is not None:
-        return np.round(best).astype(np.int64)
-    best = _rounded_table(samples, counts, limits, 0) if is_fractional else None
-    best = search(0.0) if best is None else best
+    # Integers where each member counts. Other counts are rounded, which may cost a sample.
+    sizes, is_few = counts.sum(axis=0), every & (is_few_samples or samples.n_attributes > 1)
+    smallest = np.argsort(sizes, kind="stable")[: _MAX_INTEGERS // len(counts)]
+    most = _FEW_MEMBERS if has_shares else _MAX_INTEGER
+    is_few[smallest] |= sizes[smallest] <= most * len(counts)
+    for is_integer in (every,) if is_few.all() else (is_few, every):
+        best = _nearest_table(samples, counts, limits, is_integer, moves)
+        if best is not None:
+            return np.round(best).astype(np.int64)
+    best = search(0.0)
     # Few counts: bisection for the least excess of shares.
     low, high = 0.0, 1.0 if best is None and has_shares and is_small else 0.0
     while high - low > _SHARE_TOLERANCE:
@@ -107,9 +207,9 @@ def find_feasible_counts(samples, counts, level):
         table = search(0.0, excess)
         low, high = (excess, high) if table is None else (low, excess)
         best = best if table is None else table
-    # Few counts: bisection for the best ratio, which is 0 where a group cannot be everywhere.
+    # Few samples: bisection for the best ratio, which is 0 where a group cannot be everywhere.
     low, high, ratio = 0.0, level, level
-    if best is None or not is_small or not limits.required.all():
+    if best is None or not (is_small and is_few_samples) or not limits.required.all():
         high = low
     while high - low > BALANCE_TOLERANCE * level:
         table = search(ratio)
@@ -124,89 +224,97 @@ def _relax_shares(limits, excess):
     return limits._replace(rows=limits.rows - wider * find_share_rows(limits)[:, np.newaxis])
 
 
-def _rounded_table(samples, counts, limits, margin):
-    """The integers that round the nearest fractional table; None if there is none."""
-    fractional = _nearest_table(samples, counts, limits, margin, False)
-    return None if fractional is None else controlled_rounding(fractional)
+def _nearest_table(samples, counts, limits, is_integer, moves):
+    """The cheapest table that keeps the limits; None if none was found.
 
-
-def _nearest_table(samples, counts, limits, margin, is_integer):
-    """The table nearest to the counts that keeps the limits, by a margin of some samples.
-
-    The margin is for ratios and shares: rounded sizes stay within their bounds.
-
-    None if there is none; fractional, or any integer table. The unknowns of the linear programme
-    are how far entries are above and below the counts, and for every cluster and scale the weight
-    of the largest group.
+    Counts of some intersections have to be integers. Those of others are rounded: shares have a
+    margin for that, and ratios may miss the level by less than a sample. The unknowns of the
+    programme are the table, members that come to a cell or leave it at a high price, members that
+    go along the steps of the moves, and for every cluster and scale the weight of the largest
+    group.
     """
     n_clusters, n_codes = counts.shape
-    n_groups, n_cells, n_scales = samples.n_groups, counts.size, len(limits.factors)
-    is_in = np.zeros((n_groups, n_codes))
+    is_in = np.zeros((samples.n_groups, n_codes))
     is_in[limits.intersections.T, np.arange(n_codes)] = 1
     by_cluster = sparse.kron(sparse.eye_array(n_clusters), np.ones((1, n_codes)), format="csr")
     by_code = sparse.kron(np.ones((1, n_clusters)), sparse.eye_array(n_codes), format="csr")
     by_group = sparse.kron(sparse.eye_array(n_clusters), is_in, format="csr")
-    each = sparse.eye_array(n_cells, format="csr")
+    each = sparse.eye_array(counts.size, format="csr")
+    if moves is None:
+        moves = Moves(*np.empty((4, 0), np.int64), counts.ravel(), np.zeros(counts.size))
+    steps, n_steps = np.arange(len(moves.costs)), len(moves.costs)
+    leave, come = (
+        sparse.csr_array((np.ones(n_steps), (cells, steps)), (counts.size, n_steps))
+        for cells in (moves.starts, moves.goals)
+    )
+    n_largest = n_clusters * len(limits.factors)
     rows, bounds = [], []
 
-    def add_rows(on_table, on_largest, bound):
-        # A bound on the table is one on counts + above - below.
-        not_on_largest = sparse.csr_array((on_table.shape[0], n_clusters * n_scales))
-        rows.append([on_table, -on_table, not_on_largest if on_largest is None else on_largest])
-        bounds.append(bound - on_table @ counts.ravel())
+    def add_rows(on_table, bound, on_largest=None):
+        if on_largest is None:
+            on_largest = sparse.csr_array((on_table.shape[0], n_largest))
+        rows.append([on_table, None, None, None, on_largest])
+        bounds.append(bound)
 
-    # Ratios, sizes, counts that are not negative, and members of all groups that are large enough.
+    # Ratios, sizes, and members of all groups that are large enough.
     for on_groups, on_largest, slack, spare in _ratio_rows(limits, n_clusters):
-        add_rows(
-            on_groups @ by_group, on_largest, (slack / samples.largest_weight - margin) * spare
-        )
-    add_rows(-by_cluster, None, np.full(n_clusters, -1.0))
+        add_rows(on_groups @ by_group, slack / samples.largest_weight * spare, on_largest)
+    add_rows(-by_cluster, np.full(n_clusters, -1.0))
     for row, bound, is_share in zip(
         limits.rows, limits.bounds.T, find_share_rows(limits), strict=True
     ):
         # Sizes are integers.
-        bound = bound / samples.largest_weight
-        bound = bound - margin if is_share else np.floor(bound)
-        on_codes = sparse.csr_array((row @ is_in)[np.newaxis])
+        on_codes, bound = row @ is_in, bound / samples.largest_weight
+        bound = bound - abs(on_codes) @ ~is_integer if is_share else np.floor(bound)
         # The programme takes no infinite bounds: no cluster exceeds the sum over all members.
         bound = np.where(np.isinf(bound), abs(on_codes).sum() * counts.sum(), bound)
-        add_rows(
-            sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr"),
-            None,
-            np.broadcast_to(bound, n_clusters),
-        )
-    add_rows(-each, None, np.zeros(n_cells))
+        on_codes = sparse.csr_array(on_codes[np.newaxis])
+        on_table = sparse.kron(sparse.eye_array(n_clusters), on_codes, format="csr")
+        add_rows(on_table, np.broadcast_to(bound, n_clusters))
     if limits.level > 0:  # in every cluster a member of each required group
-        add_rows(-by_group, None, -np.tile(limits.required.astype(float), n_clusters))
-    nothing = sparse.csr_array((n_codes, n_clusters * n_scales))
-    solution = _solve_program(
-        np.concatenate([np.ones(2 * n_cells), np.zeros(n_clusters * n_scales)]),
-        (sparse.block_array(rows, format="csr"), np.concatenate(bounds)),
-        (sparse.block_array([[by_code, -by_code, nothing]], format="csr"), np.zeros(n_codes)),
-        np.repeat([is_integer, False], [2 * n_cells, n_clusters * n_scales]),
-    )
+        add_rows(-by_group, -np.tile(limits.required.astype(float), n_clusters))
+    # No more members leave than may, and as many come as leave.
+    rows.append([None, 0 * each, each, leave, None])
+    bounds.append(moves.movable)
+    no_largest = sparse.csr_array((n_codes, n_largest))
+    equal = [
+        [each, -each, each, leave - come, None],
+        [None, by_code, -by_code, None, no_largest],
+    ]
+    # All members together have the cost of all samples: gaps are relative to it.
+    mean = 1.0 - moves.prices @ counts.ravel() / counts.sum()
+    costs = np.full(3 * counts.size + n_steps + n_largest, moves.costs.max(initial=1.0))
+    most, integrality = np.full(len(costs), np.inf), np.zeros(len(costs))
+    costs[: counts.size] = moves.prices + mean
+    integrality[: counts.size] = np.tile(is_integer, n_clusters)
+    of_steps = slice(3 * counts.size, 3 * counts.size + n_steps)
+    costs[of_steps], most[of_steps], costs[of_steps.stop :] = moves.costs, moves.numbers, 0.0
+    upper = sparse.block_array(rows, format="csr"), -np.inf, np.concatenate(bounds)
+    bounds = np.append(counts.ravel(), np.zeros(n_codes))
+    equal = sparse.block_array(equal, format="csr"), bounds, bounds
+    solution = _solve_program(costs, upper, equal, most, integrality)
     if solution is None:
         return None
-    above, below = solution[:n_cells], solution[n_cells : 2 * n_cells]
-    return (counts.ravel() + above - below).reshape(counts.shape)
+    table = solution[: counts.size].reshape(counts.shape)
+    return table if is_integer.all() else controlled_rounding(table)
 
 
-def _solve_program(costs, upper, equal, is_integer):
-    """The least cost subject to ``upper`` and ``equal`` rows, or any integer point; None: none."""
-    if not is_integer.any():
-        solved = optimize.linprog(costs, *upper, *equal, method="highs-ds")
-        return solved.x if solved.status == 0 else None
-    # The first integers will do: nearness is worth little. Clusters may be renamed, so branching
-    # may take long to show that there are none; without costs it takes a tenth of that.
-    rows = [optimize.LinearConstraint(upper[0], ub=upper[1])]
-    rows.append(optimize.LinearConstraint(equal[0], equal[1], equal[1]))
+def _solve_program(costs, upper, equal, most, integrality):
+    """The least cost subject to ``upper`` and ``equal`` rows; None: none was found."""
+    # Clusters may be renamed, so branching may take long to show that there is no table; without
+    # costs it takes a tenth of that.
     attempts = (
-        (costs, {"node_limit": 1}),
+        (costs, {"node_limit": _MAX_NODES, "mip_rel_gap": _TABLE_GAP, "presolve": False}),
         (np.zeros(len(costs)), {"time_limit": _MAX_BRANCHING_SECONDS}),
     )
-    for objective, limit in attempts:
-        options = {"mip_rel_gap": 1.0} | limit
-        solved = optimize.milp(objective, integrality=is_integer, constraints=rows, options=options)
+    for objective, options in attempts:
+        solved = optimize.milp(
+            objective,
+            integrality=integrality,
+            bounds=optimize.Bounds(0, most),
+            constraints=[upper, equal],
+            options=options,
+        )
         # Any status but 2 may be of a limit, at which integers may have been found.
         if solved.x is not None or solved.status == 2:
             break

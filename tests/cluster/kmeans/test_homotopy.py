@@ -17,10 +17,8 @@ from skfair.cluster.kmeans._dual import (
     zero_solution,
 )
 from skfair.cluster.kmeans._homotopy import (
-    MIN_NEAR_TIES,
     follow_levels,
     iterate_local_search,
-    near_ties,
     repair,
     repair_and_search,
     rising_levels,
@@ -29,6 +27,7 @@ from skfair.cluster.kmeans._homotopy import (
 )
 from skfair.cluster.kmeans._problem import ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._rounds import RunSettings, iterate_at_level, lloyd
+from skfair.cluster.kmeans._tables import MIN_NEAR_TIES, near_ties
 from skfair.datasets import make_fair_blobs
 from skfair.metrics import hypervolume
 from skfair.partitions._partitions import BLOCK
@@ -171,15 +170,17 @@ def test_repair_reaches_the_ratio(ratio, weighted):
     assert repair(samples, repaired, ratio * samples.balance) is repaired
 
 
-def test_near_ties_are_those_with_the_least_gaps():
-    samples = samples_of(MIN_NEAR_TIES + 500)
+def test_near_ties_are_those_with_the_least_gaps_of_each_group():
+    samples = samples_of(3 * MIN_NEAR_TIES)
     point = plain(samples)
-    rows = near_ties(point)
-    assert len(rows) == MIN_NEAR_TIES
+    rows = near_ties(point, samples.codes)
     assert (np.diff(rows) > 0).all()
-    far = np.delete(point.dual.gaps, rows)
-    assert point.dual.gaps[rows].max() <= far.min()
-    assert len(near_ties(plain(samples_of(50)))) == 50
+    for code in (0, 1):
+        members = np.flatnonzero(samples.codes == code)
+        near = np.intersect1d(rows, members)
+        assert len(near) == min(MIN_NEAR_TIES, len(members))
+        far = point.dual.gaps[np.setdiff1d(members, near)]
+        assert point.dual.gaps[near].max() <= far.min(initial=np.inf)
 
 
 def test_a_route_records_the_cost_and_balance_of_all_its_prefixes():

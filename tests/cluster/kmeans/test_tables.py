@@ -56,8 +56,8 @@ def test_a_table_keeps_its_limits(task):
 def test_labels_get_the_counts_of_a_table(task):
     samples, labels, n_clusters = task
     point = recompute_point(samples, labels, n_clusters)
-    level, all_samples = samples.limits.level, np.arange(len(labels))
-    settled = repair_to_limits(samples, point, level, all_samples[::2])
+    level = samples.limits.level
+    settled = repair_to_limits(samples, point, level)
     counts = recompute_point(samples, settled, n_clusters).clustering.counts
     assert samples.keeps_limits(counts, level)
     assert satisfies_rows(counts, samples.limits)
@@ -107,7 +107,7 @@ def test_members_go_where_it_costs_least(seed):
     labels = distances.argmin(axis=1)
     point = recompute_point(samples, labels, 3)
     point = point._replace(clustering=point.clustering._replace(centers=centers))
-    settled = repair_to_limits(samples, point, 0.0, np.arange(8))
+    settled = repair_to_limits(samples, point, 0.0)
     sizes = np.bincount(settled, minlength=3)
     assert 2 <= sizes.min() <= sizes.max() <= 3
     costs = [
