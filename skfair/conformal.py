@@ -117,7 +117,10 @@ class ConformalEstimator(ConstrainedCV):
         columns, probabilities = self._columns_and_probabilities(scores, X, sensitive_features)
         values = self._event_features.features(columns[:, :1], probabilities)[0]
         coef = self._thresholds_[:, 1:]
-        return columns, self._thresholds_[:, 0] + values[:, 1 : 1 + coef.shape[1]] @ coef.T
+        values = values[:, 1 : 1 + coef.shape[1]]
+        if self.group_estimator == "sensitive_features":
+            values = np.floor(values)  # shares of groups, of an unknown one: the pooled threshold
+        return columns, self._thresholds_[:, 0] + values @ coef.T
 
 
 # Sets of classes.
@@ -129,7 +132,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
     r"""Sets of classes that contain the true class equally often in every group.
 
     The classifier is left as it is. The set of x has the classes whose probability is at least
-    :math:`1 - t(x)`, where
+    :math:`1 - t(x)`, by ``decision_function`` (its softmax) or ``predict_proba``, where
 
     .. math:: t(x) = b + \sum_g a_g P(g \mid x)
 
@@ -151,14 +154,16 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         None covers groups at the level on average over training samples, by the (n + 1) rule.
     missing : {"error", "exclude", "at_random"}, default="error"
         What happens to samples whose group is missing, as in
-        `~skfair.classification.ConstrainedClassifierCV`.
+        `~skfair.classification.ConstrainedClassifierCV`. With "exclude" they count among all
+        samples, which together are covered at the level, too.
     group_estimator : estimator, "sensitive_features" or None, default=None
         Classifier with ``predict_proba`` that estimates the group, from the features of the
         estimator's final step; it should not overfit. None means a small default model.
         "sensitive_features" estimates nothing: thresholds are those of the groups themselves, and
         sets need the group of every sample.
     {handle_unknown}
-        Sets depend on the group with ``group_estimator="sensitive_features"``.
+        Sets depend on the group with ``group_estimator="sensitive_features"``; unknown groups get
+        the threshold of all samples together.
     per_class : bool, default=False
         Whether each class of each group is covered at the level, by thresholds for each class.
     cv : int, splitter, iterable, "prefit", "oob" or None, default=None
@@ -179,8 +184,6 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
         Labels of the classes, ascending: the columns of sets.
     pos_label_ : label or None
         The second of two classes.
-    calibration_ : ndarray of shape (2,) or (n_classes, 2)
-        Slope and intercept of the log-odds as a function of the classifier's scores.
     coverage_report_ : DataFrame
         One row per ``group``, and per ``class`` of it where each has thresholds: ``n``, the number
         of samples; ``coverage`` out of fold, by thresholds of the other folds; its ``lower`` and
@@ -242,7 +245,8 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
 
     def _score_sets(self, cross, columns):
         """Fitted attributes, and triples of true scores, sets, and a mask of samples that count."""
-        sets, classes = ClassSets.from_log_odds(columns), cross.training.classes
+        sets = ClassSets.from_scores(columns, cross.final[0])
+        classes = cross.training.classes
         codes = np.searchsorted(classes, cross.training.labels)
         if not self.per_class:
             return {}, [(sets.scores[np.arange(len(codes)), codes], sets, codes >= 0)]
@@ -289,7 +293,7 @@ class ConformalClassifier(GroupAwareScoreMixin, ClassifierMixin, ConformalEstima
             Whether a class is in the set, in the order of ``classes_``.
         """
         columns, thresholds = self._columns_and_thresholds(X, sensitive_features)
-        return ClassSets.from_log_odds(columns).contents(thresholds)
+        return ClassSets.from_scores(columns, self.estimators_[0]).contents(thresholds)
 
 
 # Intervals of a real target.
@@ -320,8 +324,10 @@ class ConformalRegressor(GroupAwareScoreMixin, RegressorMixin, ConformalEstimato
     confidence_level : float between 0 and 1, or None, default=None
         As in `ConformalClassifier`.
     missing : {"error", "exclude", "at_random"}, default="error"
-        What happens to samples whose group is missing. "at_random" counts them by their probability
-        of each group given X and the size of the error of the prediction, in five intervals.
+        What happens to samples whose group is missing. "exclude" counts them among all samples
+        only, which together are covered at the level, too. "at_random" counts them by their
+        probability of each group given X and the size of the error of the prediction, in five
+        intervals.
     spread_estimator : regressor or None, default=None
         Regressor of absolute residuals, by which intervals are wider where these are larger. None
         gives intervals of one width in each group.

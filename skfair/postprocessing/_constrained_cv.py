@@ -272,7 +272,9 @@ def cross_fit_samples(estimator, X, y, constraints, columns, groups, X_fit, para
     fit_params = check_method_params(y, fit_params, indices=rows)
     strata = stratify_by_class_and_group(training, rows, len(y))
     cv = _choose_cv(estimator.cv, X, is_real)
-    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real)
+    # A fitted classifier learns no class in the folds.
+    is_fitted = estimator.cv == "prefit" or isinstance(base, FrozenEstimator)
+    folds = make_folds(cv, X, y, strata, split_params, groups, is_real=is_real or is_fitted)
     # Score every sample by an estimator that was not fitted to it.
     scoring, scores = _cross_fit(estimator, base, training, folds, fit_params, context)
     if is_real and scores.shape[1] > estimator.max_columns:
@@ -332,11 +334,14 @@ def fit_rule(estimator, cross, loss):
     return Rule(fitted | {"n_iter_": progress.n_iter}, problem, guarantee)
 
 
-def begin_rule(cross):
-    """Attributes of predictions by the scores alone, columns of the scores, and the events."""
+def begin_rule(cross, is_calibrated=True):
+    """Attributes of predictions by the scores alone, columns of the scores, and the events.
+
+    Unless they are calibrated, columns of classes are the scores as they are.
+    """
     per_class, groups = cross.per_class, cross.training.samples.groups
     unit = per_class[0].unit
-    fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class)
+    fitted, columns = _fit_score_columns(unit.to_unit(cross.scores), per_class, is_calibrated)
     events = find_events(per_class, cross.constraints)
     events.check_folds(cross.folds, groups)
     features = EventFeatures([], events.table[:, :0, :, :0], [], events.compares_scores)
@@ -402,18 +407,18 @@ def store_outcome(estimator, y, cross, outcome):
     store_fit(estimator, outcome | fitted_feature_attributes(cross.final[0]))
 
 
-def _fit_score_columns(scores, per_class):
+def _fit_score_columns(scores, per_class, is_calibrated):
     """Fitted attributes of the columns, and the column of each class or of a real target."""
     first = per_class[0]
     if first.classes is None:
         return {}, scores
+    pos_label = first.pos_label if len(per_class) == 1 else None
+    attributes = {"classes_": first.classes, "pos_label_": pos_label}
+    if not is_calibrated:
+        return attributes, scores
     # Platt scaling of the out-of-fold scores, class by class.
     calibration = [fit_platt_scaling(*pair) for pair in zip(scores.T, per_class, strict=True)]
-    attributes = {
-        "calibration_": np.squeeze(calibration),
-        "classes_": first.classes,
-        "pos_label_": first.pos_label if len(per_class) == 1 else None,
-    }
+    attributes["calibration_"] = np.squeeze(calibration)
     return attributes, calibrated_log_odds(scores, calibration)
 
 

@@ -3,7 +3,8 @@ r"""Thresholds of nonconformity scores by which prediction sets cover every grou
 A set has all values whose score is at most t(x) = b + sum_g a_g P(g | x). There are as many
 equations, "the coverage of group g is the level", as coefficients a_g. Where the group is known,
 thresholds are quantiles of its scores. Else the equations are solved by Levenberg and Marquardt's
-method: the shift that each group needs is a quantile too, of score less threshold.
+method: the shift that each group needs is a quantile too, of score less threshold. Every iterate
+covers all samples together at the level, so that a search that ends early does too.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 
 from skfair.fitting._outcome import Subtask
 from skfair.postprocessing._constrained_cv import begin_rule, features_of
@@ -55,12 +56,17 @@ class ClassSets(NamedTuple):
     scores: np.ndarray
 
     @classmethod
-    def from_log_odds(cls, columns):
-        """Scores 1 - P(class | x); of two classes there is the column of the second one."""
-        success = expit(columns)
-        if success.shape[1] == 1:
-            success = np.hstack((1.0 - success, success))
-        return cls(1.0 - success)
+    def from_scores(cls, scores, classifier):
+        """Scores 1 - P(class | x), of `estimator_scores`.
+
+        Nothing is fitted to them: the true classes of samples that calibrate must not look
+        likelier than those of new ones.
+        """
+        if scores.shape[1] == 1:
+            return cls(expit(np.hstack((scores, -scores))))
+        # A decision function has logarithms of probabilities, up to a constant; else log-odds.
+        is_log = hasattr(classifier, "decision_function")
+        return cls(1.0 - softmax(scores if is_log else log_expit(scores), axis=1))
 
     def contents(self, thresholds):
         """Whether each class is in the set; thresholds are of shape (n_samples, 1 or n_classes)."""
@@ -118,6 +124,7 @@ class Calibration:
     def sizes(self):
         """Effective number of samples of each group, and of all (Kish), (n_groups + 1,)."""
         by_unit = np.array([np.bincount(self.units, column) for column in self.members.T])
+        by_unit /= by_unit.max() or 1.0  # squares of any weights are finite
         totals, squares = by_unit.sum(axis=1), (by_unit**2).sum(axis=1)
         return np.divide(totals**2, squares, out=np.zeros(len(totals)), where=squares > 0)
 
@@ -146,7 +153,7 @@ class Calibration:
         """Smallest scores up to which each group, and all, have their level of weight."""
         order = np.argsort(scores, kind="stable")
         masses = np.cumsum(self.members[order], axis=0)
-        levels = self.levels * (1.0 - 1e-12) * masses[-1]
+        levels = self.levels.clip(max=2.0) * (1.0 - 1e-12) * masses[-1]
         places = [np.searchsorted(*one) for one in zip(masses.T, levels, strict=True)]
         return scores[order][np.minimum(places, len(order) - 1)]
 
@@ -163,7 +170,8 @@ class Calibration:
         if method == "pooled" or np.isinf(coef[0]):
             return coef, coef[1:]
         if method == "sensitive_features":
-            return np.append(pooled, np.array(of_groups) - pooled), coef[1:]
+            own = np.where(self.levels[:-1] <= 1.0, of_groups, pooled)  # of folds: with few samples
+            return np.append(pooled, own - pooled), coef[1:]
         return self._solve_equations(coef, np.array(of_groups), probabilities)
 
     def _solve_equations(self, coef, quantiles, probabilities):
@@ -177,19 +185,24 @@ class Calibration:
         references = np.full(len(known), coef[0]), known
         largest = _MAX_ENLARGEMENT * max(map(self._mean_size, references))
 
-        def evaluate(coef):
+        def evaluate(coef, lifts_groups=False):
+            """Coefficients with b raised until all samples, or all groups, have their level."""
             thresholds = coef[0] + probabilities @ coef[1:]
+            shifts = self.quantiles(self.scores - thresholds)
+            lift = max(shifts.max() if lifts_groups else shifts[-1], 0.0)
+            thresholds = thresholds + lift
             rates = self.rates(self.scores <= thresholds)[:-1]
-            return thresholds, (rates - levels) / errors
+            coef = np.append(coef[0] + lift, coef[1:])
+            return coef, thresholds, shifts[:-1] - lift, (rates - levels) / errors
 
-        damping, (thresholds, residuals), is_better = 1e-2, evaluate(coef), True
+        damping, is_better = 1e-2, True
+        coef, thresholds, shifts, residuals = evaluate(coef)
         for _ in range(_N_STEPS):
             if (np.abs(residuals) <= solved).all() or damping > _MAX_DAMPING:
                 break
             # Step of the coefficients that shifts the thresholds of each group as it needs: the
             # coverage of samples near their shifted thresholds changes.
             if is_better:
-                shifts = self.quantiles(self.scores - thresholds)[:-1]
                 distance = np.abs((self.scores - thresholds)[:, np.newaxis] - shifts)
                 scale = _NEAR * np.average(distance, axis=0, weights=members) + _TINY
                 near = members / (1.0 + (distance / scale) ** 2)
@@ -197,18 +210,15 @@ class Calibration:
                 curvature = slopes.T @ (sizes[:, np.newaxis] * slopes)
             damped = damping * np.trace(curvature) / len(curvature) * np.eye(len(curvature))
             step = np.linalg.solve(curvature + damped, slopes.T @ (sizes * shifts))
-            moved = coef + np.append(0.0, step)
-            candidate, changed = evaluate(moved)
-            is_better = changed @ changed < residuals @ residuals
-            is_better = is_better and self._mean_size(candidate) <= largest
+            moved = evaluate(coef + np.append(0.0, step))
+            is_better = moved[-1] @ moved[-1] < residuals @ residuals
+            is_better = is_better and self._mean_size(moved[1]) <= largest
             if is_better:
-                coef, thresholds, residuals = moved, candidate, changed
+                coef, thresholds, shifts, residuals = moved
             damping *= 0.2 if is_better else 5.0
         if self.confidence is not None:
             # A guarantee needs at least the level of each group.
-            lift = self.quantiles(self.scores - thresholds)[:-1].max()
-            coef = coef + np.append(max(lift, 0.0), np.zeros(len(quantiles)))
-            residuals = evaluate(coef)[1]
+            coef, *_, residuals = evaluate(coef, lifts_groups=True)
         return coef, residuals
 
     def _mean_size(self, thresholds):
@@ -234,7 +244,7 @@ def fit_spread(estimator, cross, columns):
 
 def fit_thresholds(estimator, cross):
     """Fitted attributes of an estimator of prediction sets, from out-of-fold scores."""
-    fitted, columns, _ = begin_rule(cross)
+    fitted, columns, _ = begin_rule(cross, is_calibrated=False)
     of_sets, scored = estimator._score_sets(cross, columns)
     samples = cross.training.samples
     members = samples.groups.matrix.toarray() * samples.weights[:, np.newaxis]
@@ -259,10 +269,13 @@ def fit_thresholds(estimator, cross):
             and not (all(is_noise) and estimator.confidence_level is None)
         ):
             events = _find_group_events(samples.groups, large)
-            events.check_folds(cross.folds, samples.groups)
+            if estimator.group_estimator != "sensitive_features":
+                events.check_folds(cross.folds, samples.groups)
             features, values, _ = features_of(estimator, cross, columns[:, :1], events)
-            # The mean of the folds' models is surer than each, on which the coefficients rest.
-            fitted["_event_features"] = features._replace(models=features.models[:1])
+            # The mean of the folds' models is surer than each, on which the coefficients rest: take
+            # that of the fold of the first sample, which names of classes do not change.
+            first = np.argmin([test.min() for _, test in cross.folds]) % len(features.models)
+            fitted["_event_features"] = features._replace(models=[features.models[first]])
             probabilities, method = values[0, :, 1 : 1 + len(large)], estimator.group_estimator
             solved = [one.solve(probabilities, method) for one in compared]
         _warn_of_groups(samples.groups, is_large, solved)

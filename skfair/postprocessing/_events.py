@@ -87,7 +87,7 @@ class ConstraintEvents:
                     raise ValueError(
                         f"Fold {number} of {len(folds)} leaves no {nouns.get(source, source)} of "
                         f"group {names} to learn from. Pass fewer folds or another splitter, "
-                        "merge small groups, or leave them out (min_group_size)."
+                        "merge small groups, or leave them out."
                     )
 
 

@@ -11,6 +11,8 @@ from scipy import sparse, stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
 
 from skfair.conformal import ConformalClassifier, ConformalRegressor
 from skfair.exceptions import MissingSensitiveFeaturesWarning
@@ -65,6 +67,49 @@ def test_known_groups_get_the_order_statistic_of_their_scores():
     np.testing.assert_array_equal(model.predict(X), X[:, 0])
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("classifier", [LogisticRegression(), GaussianNB()])
+def test_sets_rest_on_the_probabilities_of_the_model_as_they_are(classifier, n_classes):
+    X, y, group = draw(700)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
+    fitted = classifier.fit(X[:300], labels[:300])
+    X, labels, group = X[300:], labels[300:], group[300:]
+    model = ConformalClassifier(fitted, 0.8, confidence_level=0.9, cv="prefit", **KNOWN)
+    sets = model.fit(X, labels, sensitive_features=group).predict_set(X, sensitive_features=group)
+    scores = 1.0 - fitted.predict_proba(X)
+    for name in "ab":
+        rows = group == name
+        own = np.sort(scores[rows, labels[rows]])
+        rank = int(stats.binom.ppf(0.9**0.5, len(own), 0.8))  # counted from 0
+        np.testing.assert_array_equal(sets[rows], scores[rows] <= own[rank] + 1e-12)
+
+
+def test_unknown_groups_get_the_pooled_threshold():
+    X, y, group = draw(999)
+    model = ConformalRegressor(freeze_column(X), handle_unknown="overall", **KNOWN)
+    model.fit(X, y, sensitive_features=group)
+    with pytest.warns(UserWarning, match="not seen at fit: 'new'"):
+        half = np.diff(model.predict_interval(X[:3], sensitive_features=["new", "a", "b"])) / 2
+    scores = np.sort(np.abs(y - X[:, 0]))
+    np.testing.assert_allclose(half[0, 0], scores[899])
+    assert half[1, 0] < half[0, 0] < half[2, 0]
+
+
+def test_a_fitted_model_needs_no_second_sample_of_a_class_or_of_a_known_group():
+    X, y, group = draw(200)
+    labels, one = np.digitize(y, [0.0, 2.0]), np.append("c", group[1:])
+    fitted = LogisticRegression().fit(X, labels)
+    labels = np.append(2, labels[1:].clip(max=1))
+    settings = {"coverage": 0.5, "cv": "prefit"} | KNOWN
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConformalClassifier(fitted, **settings).fit(X, labels, sensitive_features=group)
+        model = ConformalRegressor(freeze_column(X), **settings)
+        model.fit(X, y, sensitive_features=one)
+        half = np.diff(model.predict_interval(X[:1], sensitive_features=["c"])) / 2
+    np.testing.assert_allclose(half[0, 0], abs(y[0] - X[0, 0]))
+
+
 def test_a_confidence_takes_the_rank_of_the_binomial_distribution():
     X, y, group = draw(600)
     model = ConformalRegressor(freeze_column(X), confidence_level=0.95, **KNOWN)
@@ -108,6 +153,39 @@ def test_groups_that_X_does_not_show_are_named_and_sets_stay_small():
     known = ConformalRegressor(freeze_column(X), **KNOWN).fit(X, y, sensitive_features=group)
     sizes = [(one.coverage_report_["mean_size"]).mean() for one in (model, known)]
     assert sizes[0] < 1.5 * sizes[1]
+
+
+def test_blind_intervals_that_are_bounded_in_size_cover_all_samples_at_the_level():
+    X, y, group = draw(3000, shift=0.5)
+    y = np.where(group == "b", X.sum(axis=1) + 1.5 * (y - X.sum(axis=1)), y)
+    model = ConformalRegressor(freeze_column(X), 0.8, group_estimator=LogisticRegression())
+    with pytest.warns(UserWarning, match="X tells too little about groups 'b'"):
+        model.fit(X, y, sensitive_features=group)
+    pooled = ConformalRegressor(freeze_column(X), 0.8).fit(X, y, sensitive_features=["all"] * 3000)
+    everyone = np.full(3000, "all")
+    assert coverage(model, X, y, everyone)[0] >= 0.795
+    assert coverage(model, X, y, group)[1] > coverage(pooled, X, y, group)[1] + 0.05
+
+
+def test_names_of_classes_and_the_order_of_folds_decide_nothing():
+    X, y, group = draw(1000)
+    classifier = LogisticRegression(tol=1e-10)
+    sets = []
+    for names in ("ab", "ba"):
+        labels = np.array([*names])[(y > 0.5).astype(int)]
+        fitted = FrozenEstimator(classifier.fit(X, labels))
+        model = ConformalClassifier(fitted, 0.8).fit(X, labels, sensitive_features=group)
+        sets.append(model.predict_set(X)[:, :: 1 if names == "ab" else -1])
+    np.testing.assert_array_equal(*sets)
+    folds = list(KFold(5).split(X))
+    intervals = [
+        ConformalRegressor(freeze_column(X), cv=cv)
+        .fit(X, y, sensitive_features=group)
+        .predict_interval(X)
+        for cv in (folds, folds[::-1])
+    ]
+    # The kind of the model of groups is chosen on the first fold.
+    np.testing.assert_allclose(*intervals, rtol=1e-9)
 
 
 def test_a_small_group_is_named_and_gets_the_pooled_threshold():
@@ -203,7 +281,8 @@ def test_intervals_are_right_where_groups_are_missing_more_often_after_large_err
         low, high = model.predict_interval(X[test]).T
         covered = (low <= y[test]) & (y[test] <= high)
         coverage[missing] = [covered[group[test] == name].mean() for name in np.unique(group)]
-    assert min(coverage["exclude"]) < 0.8
+    # Samples without a group count among all, which are covered at the level.
+    np.testing.assert_allclose(coverage["exclude"], 0.9, atol=0.03)
     np.testing.assert_allclose(coverage["at_random"], 0.9, atol=0.03)
 
 
@@ -215,6 +294,18 @@ def test_samples_that_belong_together_count_as_one():
     pairs = replace(single, units=units)
     assert pairs.sizes.tolist() == [100.0, 100.0]
     assert (pairs.levels > single.levels).all()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_the_unit_of_weights_does_not_matter(unit):
+    X, y, group = draw(300)
+    fits = [
+        ConformalRegressor(freeze_column(X), **KNOWN).fit(
+            X, y, sensitive_features=group, sample_weight=np.full(300, weight)
+        )
+        for weight in (1.0, unit)
+    ]
+    np.testing.assert_array_equal(*(one.rule_coef_ for one in fits))
 
 
 @pytest.mark.parametrize(
