@@ -2,12 +2,19 @@
 
 from skfair._names import refuse_unknown_names
 from skfair.torch._classifier import ConstrainedTorchClassifier
-from skfair.torch._loop import ConstrainedObjective, RecentScores, constraint_values, gather_samples
+from skfair.torch._loop import (
+    ConstrainedObjective,
+    ConstraintTerm,
+    RecentScores,
+    constraint_values,
+    gather_samples,
+)
 from skfair.torch._model import TorchModel
 
 __all__ = [
     "ConstrainedObjective",
     "ConstrainedTorchClassifier",
+    "ConstraintTerm",
     "RecentScores",
     "constraint_values",
     "gather_samples",

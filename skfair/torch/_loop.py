@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, lru_cache, partial
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skfair.constraints import Constraint, resolve_constraints
 from skfair.constraints._constraint import NothingToCompareError, bind_all, resolve_tolerance
+from skfair.constraints._gap import RangeGap
 from skfair.constraints._units import LogOdds
 from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope, step_function
@@ -417,6 +419,120 @@ class _CellConstraint:
         if self.counts_decisions:
             return [evaluate_value_and_slope(terms[0].surrogate, scores, name)]
         return [as_pointwise(one(scores, cells.target), len(scores), name)[:2] for one in terms]
+
+
+# A constraint of a training loop, with multipliers of its own.
+
+
+class ConstraintTerm:
+    r"""Constraint of a training loop: a term to be added to the loss of each mini-batch.
+
+    For groups a and b (and each class that the constraint compares) the term is
+    :math:`\sum_{a \ne b} \lambda_{ab} (r_a - r_b)`, with smooth rates of the batch. Each call with
+    gradients then moves the multipliers by the decisions that it counts,
+
+    .. math::
+
+        \lambda_{ab} \leftarrow \bigl[\lambda_{ab} + \sigma \tfrac{n_\text{batch}}{n}
+        (\hat r_a - \hat r_b - \text{tolerance})\bigr]_+ .
+
+    Rates of a batch are sums over it by the shares of groups among all samples: over an epoch the
+    steps add up to one on all samples, whatever groups its batches have. The largest difference of
+    a batch would be positive by chance. Decisions end near the tolerance; end the training with
+    ``ConstrainedTorchClassifier(module, constraint, solver=None)``, which keeps it.
+
+    Parameters
+    ----------
+    constraint : str, Constraint or list of these
+        As in `constraint_values`.
+    target : torch.Tensor or array-like of shape (n_samples,)
+        Classes of all training samples.
+    sensitive_features : torch.Tensor or array-like of shape (n_samples,)
+        Groups of all training samples, as integers from 0 on.
+    tolerance : float or None, default=None
+        Tolerance of constraints that have none of their own; None is .05.
+    surrogate : {"sigmoid", "ramp"} or callable, default="sigmoid"
+        Smooth surrogate of the decision.
+    dual_step : float, default=1.0
+        Dual step :math:`\sigma`: what a violation of 1 adds to a multiplier in an epoch.
+
+    Attributes
+    ----------
+    multipliers : list of ndarray of shape (n_pairs,)
+        Multipliers of each constraint, at least 0.
+    """
+
+    def __init__(
+        self,
+        constraint: str | Constraint | list,
+        target: Any,
+        sensitive_features: Any,
+        *,
+        tolerance: float | None = None,
+        surrogate: str | Callable = "sigmoid",
+        dual_step: float = 1.0,
+    ):
+        cells = _encode_cells(target, sensitive_features)
+        settings = _ConstraintSettings(constraint, tolerance, surrogate, False)
+        self.dual_step, self.n_samples = dual_step, len(cells.codes)
+        self._n_cells, self._cell_counts = len(cells.counts), cells.counts
+        self._constraints = settings.bind(cells)
+        self._pairs = [_pair_rows(one.constraint.rows) for one in self._constraints]
+        self.multipliers = [np.zeros(len(rows)) for rows, _ in self._pairs]
+
+    def __call__(self, scores: Any, target: Any, sensitive_features: Any) -> Any:
+        """The term, from the scores of a mini-batch."""
+        torch, scores = require_torch(), scores.reshape(-1)
+        cells, at = _encode_cells(target, sensitive_features), to_float64_array(scores)
+        counts = np.bincount(cells.codes, minlength=self._n_cells).astype(np.float64)
+        value, slopes = 0.0, np.zeros(len(at))
+        share = len(at) / self.n_samples
+        moves = torch.is_grad_enabled() and scores.requires_grad
+        for i, one in enumerate(self._constraints):
+            rows, bounds = self._pairs[i]
+            # Expected sizes in a batch: rates have no bias, whatever groups it has.
+            sizes = one.members @ self._cell_counts * share
+            by_event = (self.multipliers[i] @ rows) / sizes
+            totals = one.negatives @ counts
+            for steps, (smooth, slope) in zip(one.steps, one._evaluate_terms(at, cells), strict=True):
+                weights = (by_event @ steps)[cells.codes]
+                value, slopes = value + weights @ smooth, slopes + weights * slope
+                counted = at > 0 if one.counts_decisions else smooth
+                totals = totals + steps @ np.bincount(cells.codes, counted, self._n_cells)
+            if moves:
+                step = self.dual_step * share * (rows @ (totals / sizes) - bounds)
+                self.multipliers[i] = np.maximum(0.0, self.multipliers[i] + step)
+        return _linear_function(scores, slopes[np.newaxis], np.array([value]))[0]
+
+    def state_dict(self) -> dict:
+        """Copies of the multipliers, for ``torch.save``."""
+        return {"multipliers": [require_torch().tensor(one) for one in self.multipliers]}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Continue from the multipliers of a term with the same constraints and groups."""
+        loaded = [one.numpy().copy() for one in state_dict["multipliers"]]
+        if [one.shape for one in loaded] != [one.shape for one in self.multipliers]:
+            raise ValueError(
+                "state_dict must be that of a term with the same constraints and groups, but it "
+                f"has {[len(one) for one in loaded]} multipliers in place of "
+                f"{[len(one) for one in self.multipliers]}."
+            )
+        self.multipliers = loaded
+
+
+def _pair_rows(rows):
+    """Rows (n_pairs, n_events) on rates, and their bounds: each ordered pair of a range gap."""
+    gap, bound = rows.gap, float(rows.upper[0])
+    if rows.bound.sums.is_quotient or not isinstance(gap, RangeGap):
+        raise ValueError(
+            f"ConstraintTerm compares rates of pairs of groups, which {rows.bound.name} does not; "
+            "use constraint_values."
+        )
+    pairs = [pair for block in gap.blocks for pair in permutations(block, 2)]
+    matrix = np.zeros((len(pairs), rows.n_events))
+    for row, (high, low) in zip(matrix, pairs, strict=True):
+        row[high], row[low] = gap.scale, -1.0
+    return matrix, np.full(len(pairs), bound)
 
 
 # More samples than those of a mini-batch: earlier ones, and those of other processes.
