@@ -120,7 +120,14 @@ def function_lengths():
 def _code_lines(path):
     """Numbers of the lines with more than a comment."""
     source = io.StringIO(path.read_text(encoding="utf-8"))
-    void = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    void = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    }
     tokens = (t for t in tokenize.generate_tokens(source.readline) if t.type not in void)
     return {line for t in tokens for line in range(t.start[0], t.end[0] + 1)}
 

@@ -27,9 +27,9 @@ class Recorded(SQP):
 
     n_calls = 0
 
-    def solve(self, *args, **kwargs):
+    def iterate(self, *args, **kwargs):
         type(self).n_calls += 1
-        return super().solve(*args, **kwargs)
+        return super().iterate(*args, **kwargs)
 
 
 def test_a_solver_added_later_is_used_by_name(data, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -307,8 +307,35 @@ class Solver(BaseEstimator):
                 break
         return progress.make_result()
 
-    def iterate(self, problem, x0=None, random_state=None):
-        """Yield the `Progress` after every iteration of `solve`, to the last one."""
+    def iterate(
+        self,
+        problem: ConstrainedProblem,
+        x0: np.ndarray | None = None,
+        random_state: RandomState = None,
+    ) -> Iterator[Progress]:
+        """Yield the progress after every iteration of `solve`, to the last one.
+
+        A caller that stops early takes the answer of ``progress.make_result()``.
+
+        Parameters
+        ----------
+        problem : ConstrainedProblem
+            What to minimise, and what must hold.
+        x0 : ndarray of shape (n_unknowns,), default=None
+            Starting point, as in `solve`.
+        random_state : int, RandomState instance or None, default=None
+            Determines the draws of a stochastic solver.
+
+        Yields
+        ------
+        progress : Progress
+            The state after an iteration; the first one is the start.
+
+        Raises
+        ------
+        ValueError
+            As in `solve`, before the first iteration.
+        """
         validate_params(self)
         problem = problem.single() if self.one_row else problem
         random_state = check_random_state(random_state)

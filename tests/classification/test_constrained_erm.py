@@ -191,7 +191,9 @@ def test_a_tighter_tolerance_costs_more(data):
         for t in (0.2, 0.1, 0.05, 0.0)
     ]
     costs = [fitted.objective_ for fitted in fits]
-    assert costs == sorted(costs)
+    # A tolerance that does not bind leaves the plain objective up to rounding.
+    assert np.diff(costs).min() >= -1e-12
+    assert costs[-1] > costs[0]
     # A multiplier is the derivative of the objective in the tolerance.
     nearby = model(tolerance=0.0501, enforcement=None).fit(X, y, sensitive_features=groups)
     slope = (fits[2].objective_ - nearby.objective_) / 1e-4

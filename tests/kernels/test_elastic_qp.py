@@ -1,85 +1,87 @@
-"""Small quadratic programs in kernels: guesses of active sets against the interior point."""
+"""Small quadratic programs in kernels against enumerated active sets, interpreted and compiled."""
+
+from itertools import product
 
 import numba
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from skfair import _kernels
-from skfair._kernels import elastic_qp as elastic_qp_kernels
-from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
+from skfair._kernels import compile_at_first_call, elastic_qp
+from skfair._kernels.elastic_qp import solve_interior_point
 
 
-def draw(n_rows, n, rng, margin=0.1):
-    """Curvatures, rows and bounds, some of them infinite or equal."""
-    curvature, rows = rng.uniform(0.5, 2.0, size=n), rng.normal(size=(n_rows, n))
-    lower = np.where(rng.random(n_rows) < 0.3, -np.inf, rng.uniform(-1.0, 0.5, size=n_rows))
-    upper = np.maximum(lower, -0.5) + rng.choice([0.0, margin, np.inf], size=n_rows)
-    return curvature, rows, lower, upper
+def draw(seed, n_bounds=4, n_unknowns=3):
+    """Curvatures, rows and upper bounds, of which z = 0 violates some."""
+    rng = np.random.default_rng(seed)
+    G = rng.normal(size=(n_bounds, n_unknowns))
+    return rng.uniform(0.5, 2.0, n_unknowns), G, rng.normal(size=n_bounds)
 
 
-@pytest.mark.parametrize("penalty", [0.1, 10.0])
-@pytest.mark.parametrize("n_rows", [1, 2, 5, 8])
-def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
-    rng, n_solved = np.random.default_rng(n_rows), 0
-    for _ in range(20):
-        problem = draw(n_rows, n_rows + 1, rng)
-        solution = solve_active_set(*problem, penalty)
-        if solution is None:
+def solve(h, G, b, penalty):
+    """Point and multipliers where rows have upper bounds alone."""
+    return solve_interior_point(h, G, np.full(len(b), -np.inf), b, penalty, 1e-12)
+
+
+def cost(z, h, G, b, penalty):
+    return h @ z**2 / 2 + penalty * np.maximum(0.0, G @ z - b).sum()
+
+
+def solve_by_enumeration(h, G, b, penalty):
+    """The best point of all active sets: each multiplier is 0, free, or the penalty."""
+    points = []
+    for state in product(range(3), repeat=len(b)):
+        state = np.array(state)
+        capped, free = penalty * G[state == 2].sum(axis=0), G[state == 1]
+        # Stationarity h z + capped + free' duals = 0, and free z = b.
+        gram = (free / h) @ free.T
+        if len(free) and np.linalg.matrix_rank(gram) < len(free):
             continue
-        n_solved += 1
-        z, multipliers = solution
-        expected, duals = solve_interior_point(*problem, penalty, 1e-12)
-        np.testing.assert_allclose(z, expected, atol=1e-5)
-        np.testing.assert_allclose(multipliers, duals, atol=1e-4 * penalty)
-        curvature, rows, *_ = problem
-        np.testing.assert_allclose(curvature * z + rows.T @ multipliers, 0.0, atol=1e-10 * penalty)
-    assert n_solved >= 12
+        duals = np.linalg.solve(gram, -(free / h) @ capped - b[state == 1])
+        points.append(-(capped + free.T @ duals) / h)
+    return min(points, key=lambda z: cost(z, h, G, b, penalty))
 
 
-def test_one_row_by_hand():
-    """min z^2 / 2 with z >= 1: z = 1, and the multiplier of the lower bound is 1."""
-    one, free = np.ones(1), np.array([np.inf])
-    z, multipliers = solve_active_set(one, np.ones((1, 1)), one, free, 10.0)
-    assert (z.tolist(), multipliers.tolist()) == ([1.0], [-1.0])
-    # A penalty of a quarter is worth a quarter of the way.
-    z, multipliers = solve_active_set(one, np.ones((1, 1)), one, free, 0.25)
-    assert (z.tolist(), multipliers.tolist()) == ([0.25], [-0.25])
-    # Within its bounds the row has no multiplier, exactly.
-    z, multipliers = solve_active_set(one, np.ones((1, 1)), -one, free, 10.0)
-    assert (z.tolist(), multipliers.tolist()) == ([0.0], [0.0])
+@pytest.mark.parametrize("penalty", [0.3, 10.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_it_finds_the_best_of_all_active_sets(seed, penalty):
+    problem = draw(seed)
+    z, duals = solve(*problem, penalty)
+    np.testing.assert_allclose(z, solve_by_enumeration(*problem, penalty), atol=1e-7)
+    assert (duals >= 0.0).all() and (duals <= penalty).all()
 
 
-def test_rows_that_no_unknown_moves_are_not_guessed():
-    bounds, still = (np.ones(2), np.full(2, np.inf)), np.array([[1.0], [0.0]])
-    assert solve_active_set(np.ones(1), still, *bounds, 10.0) is None
+def test_without_bounds_nothing_moves():
+    z, duals = solve(np.ones(2), np.empty((0, 2)), np.empty(0), 1.0)
+    assert len(duals) == 0
+    np.testing.assert_array_equal(z, [0.0, 0.0])
 
 
-def test_a_transposed_array_is_taken():
-    rng = np.random.default_rng(0)
-    curvature, rows, lower, upper = draw(2, 3, rng)
-    expected = solve_active_set(curvature, rows, lower, upper, 10.0)
-    computed = solve_active_set(curvature, np.asfortranarray(rows), lower, upper, 10.0)
-    np.testing.assert_array_equal(computed[0], expected[0])
+def test_lower_bounds_are_upper_ones_of_the_opposite_rows():
+    h, G, b = draw(2)
+    z, duals = solve(h, G, b, 3.0)
+    signs = np.array([1.0, -1.0, 1.0, -1.0])
+    lower, upper = np.where(signs < 0, -b, -np.inf), np.where(signs > 0, b, np.inf)
+    point, multipliers = solve_interior_point(h, signs[:, None] * G, lower, upper, 3.0, 1e-12)
+    np.testing.assert_allclose(point, z, atol=1e-9)
+    np.testing.assert_allclose(multipliers, signs * duals, atol=1e-6)
+
+
+def test_the_arguments_are_left_as_they_are():
+    problem = draw(0)
+    copies = [array.copy() for array in problem]
+    solve(*problem, 1.0)
+    for array, copy in zip(problem, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_interpreted_guesses_of_the_active_set_equal_compiled_ones(monkeypatch):
-    rng = np.random.default_rng(0)
-    problems = []
-    for _ in range(20):
-        curvature, rows = rng.uniform(0.5, 2.0, 5), rng.normal(size=(3, 5))
-        middle = rng.normal(size=3)
-        problems.append((curvature, rows, middle - 0.1, middle + 0.1, 5.0))
-    with _kernels.compile_at_first_call():
-        compiled = [elastic_qp_kernels.solve_active_set(*problem) for problem in problems]
-    kernel = elastic_qp_kernels._solve_active_set
-    interpreted_kernel = _kernels._interpreted_function(kernel)
-    monkeypatch.setattr(elastic_qp_kernels, "_solve_active_set", interpreted_kernel)
-    interpreted = [elastic_qp_kernels.solve_active_set(*problem) for problem in problems]
-    assert sum(one is not None for one in compiled) > 10
-    for one, other in zip(compiled, interpreted, strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
-            assert_array_equal(one[0], other[0])
-            assert_array_equal(one[1], other[1])
+def test_the_interpreted_kernel_gives_the_same_bits(monkeypatch):
+    problems = [draw(seed, n_bounds=12, n_unknowns=5) for seed in range(20)]
+    with compile_at_first_call():
+        expected = [solve(*problem, 10.0) for problem in problems]
+    function = _kernels._interpreted_function(elastic_qp._solve_interior_point)
+    monkeypatch.setattr(elastic_qp, "_solve_interior_point", function)
+    for problem, compiled in zip(problems, expected, strict=True):
+        for values, wanted in zip(solve(*problem, 10.0), compiled, strict=True):
+            np.testing.assert_array_equal(values, wanted)
