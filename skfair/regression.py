@@ -40,7 +40,7 @@ from skfair.postprocessing._constrained_cv import (
     fit_rule,
     store_rule,
 )
-from skfair.postprocessing._oof import Folds
+from skfair.postprocessing._folds import Folds
 from skfair.postprocessing._sql import check_rule_format, write_rule
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState

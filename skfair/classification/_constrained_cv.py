@@ -35,8 +35,8 @@ from skfair.postprocessing._constrained_cv import (
     fit_rule,
     store_rule,
 )
-from skfair.postprocessing._oof import (
-    Folds,
+from skfair.postprocessing._folds import Folds
+from skfair.postprocessing._out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )

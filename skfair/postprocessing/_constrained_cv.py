@@ -48,6 +48,7 @@ from skfair.postprocessing._events import (
     warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
+from skfair.postprocessing._folds import check_out_of_bag, make_folds
 from skfair.postprocessing._group_models import (
     MAX_NARROW_COLUMNS,
     EncodedClassifier,
@@ -61,18 +62,16 @@ from skfair.postprocessing._joint import (
     suits_joint_probabilities,
 )
 from skfair.postprocessing._logistic import LogisticModel
-from skfair.postprocessing._oof import (
+from skfair.postprocessing._out_of_fold_scores import (
     EqualRows,
     calibrated_log_odds,
     check_held_out,
-    check_out_of_bag,
     code_equal_rows,
     cross_fit,
     estimator_noun,
     final_step,
     fit_platt_scaling,
     fit_rows,
-    make_folds,
     mean_scores,
     warn_if_training_data,
 )
