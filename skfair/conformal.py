@@ -20,7 +20,8 @@ from skfair.fitting._model import GroupAwareScoreMixin, estimator_docs
 from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
 from skfair.postprocessing._coverage import ClassSets, IntervalSets, fit_spread, fit_thresholds
-from skfair.postprocessing._oof import Folds, mean_scores
+from skfair.postprocessing._folds import Folds
+from skfair.postprocessing._out_of_fold_scores import mean_scores
 from skfair.regression import ConstrainedRegressorCV
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn

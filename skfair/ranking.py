@@ -33,7 +33,7 @@ from skfair.models._model import moments
 from skfair.partitions._collections import check_alignment
 from skfair.postprocessing._constrained_cv import ConstrainedCV, cross_fit_samples, store_outcome
 from skfair.postprocessing._exposure import fit_exposure_rule
-from skfair.postprocessing._oof import Folds
+from skfair.postprocessing._folds import Folds
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._checks import (

@@ -36,12 +36,13 @@ from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
+    check_rule_format,
     cross_fit_samples,
     fit_rule,
     store_rule,
+    write_rule,
 )
-from skfair.postprocessing._oof import Folds
-from skfair.postprocessing._sql import check_rule_format, write_rule
+from skfair.postprocessing._folds import Folds
 from skfair.solvers import Solver, SolverName
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._fit import restore_on_failure

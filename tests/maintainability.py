@@ -58,7 +58,7 @@ def names_used_twice():
         node.name
         for path, tree in trees()
         for node in tree.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and path.parent.name != "_kernels"
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and "_kernels" not in path.parts
     )
     return {name: n for name, n in defined.items() if n > 1}
 

@@ -64,6 +64,17 @@ MAY_IMPORT = {
 All may import "_names", which says where a public name is."""
 
 
+REGISTRIES = {
+    PACKAGE / "cluster" / "_fronts.py",
+    PACKAGE / "cluster" / "kmeans" / "_fair_kmeans.py",
+    PACKAGE / "cluster" / "spectral" / "_fair_embedding.py",
+}
+"""Files with a registry of methods, some of which are published ones, there for comparisons.
+
+Such methods stand in a folder `literature`. Besides one another, only the registries and an
+`__init__.py` of their subpackage import them, so that no default depends on them."""
+
+
 def parts(path):
     """Name of a file's module below skfair, split at the dots."""
     names = path.relative_to(PACKAGE).with_suffix("").parts
@@ -137,6 +148,46 @@ def test_files_do_not_import_one_another_in_a_circle():
     graph = {path: set(imported_files(path)) for path in FILES}
     assert sum(map(len, graph.values())) > len(FILES)
     assert [describe(path) for path in find_circle(graph)] == []
+
+
+def forbidden_imports_of_literature(graph):
+    """Pairs of a file and a published method that it imports but must not."""
+    return [
+        (describe(path), describe(method))
+        for path, imported in graph.items()
+        for method in imported
+        if method.parent.name == "literature" != path.parent.name
+        and not (
+            (path.name == "__init__.py" or path in REGISTRIES)
+            and subpackage(path) == subpackage(method)
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_allowed"),
+    [
+        ("solvers/__init__.py", True),
+        ("solvers/literature/_proximal.py", True),
+        ("cluster/literature/_alternating.py", True),
+        ("solvers/_sqp.py", False),
+        ("torch/_loop.py", False),
+        ("torch/__init__.py", False),
+        ("cluster/_fronts.py", False),
+    ],
+)
+def test_forbidden_imports_of_literature_are_found(path, is_allowed):
+    graph = {PACKAGE / path: {PACKAGE / "solvers/literature/_descent.py"}}
+    assert forbidden_imports_of_literature(graph) == (
+        [] if is_allowed else [(f"skfair/{path}", "skfair/solvers/literature/_descent.py")]
+    )
+
+
+def test_published_methods_are_imported_by_registries_alone():
+    graph = {path: set(imported_files(path)) for path in FILES}
+    assert forbidden_imports_of_literature(graph) == []
+    for path in REGISTRIES:
+        assert any(method.parent.name == "literature" for method in graph[path]), describe(path)
 
 
 @pytest.mark.parametrize("name", sorted(MAY_IMPORT))

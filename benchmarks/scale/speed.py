@@ -8,7 +8,7 @@ from benchmarks.sizes import smallest
 from benchmarks.tables import Check, Report
 from benchmarks.timing import median_seconds, run_alternately, time_call
 from skfair.cluster import AlternatingFront, FairKMeans, cluster_front
-from skfair.cluster.kmeans._alternating import alternating_front
+from skfair.cluster.literature._alternating import alternating_front
 
 N_CHILDREN = 1000
 N_SAMPLES = 1000, 20_000, 300_000  # of fits to columns without clusters

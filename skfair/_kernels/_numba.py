@@ -95,7 +95,7 @@ class _FolderFiles(IndexDataCacheFile):
 
 def _sources():
     """Files of all kernels, in the order of their names."""
-    return sorted(Path(__file__).parent.glob("*.py"))
+    return sorted(Path(__file__).parent.rglob("*.py"))
 
 
 @functools.cache

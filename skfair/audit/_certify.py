@@ -48,10 +48,9 @@ from skfair.statistics._estimates import (
     clopper_pearson_limits,
     exact_difference_test,
 )
-from skfair.statistics._gaps import gap_lower_limit, gap_upper_limit
+from skfair.statistics._gaps import find_verdict, gap_lower_limit, gap_upper_limit
 from skfair.statistics._planning import required_sample_size
 from skfair.utils._checks import argument_error, check_tolerance, join_names, number_text, warn
-from skfair.utils._verdicts import find_verdict
 
 _NEGLIGIBLE_MARGIN = 1e-9
 """Rest of a tolerance that is a rounding error, for which no sample size suffices."""

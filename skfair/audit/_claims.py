@@ -24,8 +24,11 @@ from skfair.audit._sentences import (
     left_out_clause,
     verdict_text,
 )
+from skfair.statistics._gaps import Verdict
 from skfair.utils._checks import join_names
-from skfair.utils._verdicts import EXIT_STATUSES, Verdict
+
+EXIT_STATUSES: dict[Verdict, int] = {"shown": 0, "open": 1, "contradicted": 3}
+"""Exit statuses of the shell."""
 
 
 @dataclass(frozen=True, init=False)

@@ -1,10 +1,11 @@
 """Reports as HTML, Markdown and JSON, and the facts that they state."""
 
+import json
 import platform
 import re
 from abc import abstractmethod
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.metadata import version
 from math import isfinite, isnan
@@ -22,7 +23,6 @@ from skfair.statistics._gaps import Interval
 from skfair.utils._api import Record
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
-from skfair.utils._json import add_header, dump_json, load_content
 
 # Style sheet of a report: light and dark, for telephone, screen and paper.
 
@@ -214,6 +214,45 @@ def _markdown_cell(cell):
 def _escape_markdown(text):
     """Text in one line that Markdown shows as it is written."""
     return _MARKDOWN_SPECIAL_CHARACTERS.sub(r"\\\1", " ".join(text.split()))
+
+
+# Texts in JSON that name their format and version.
+
+
+dump_json = partial(
+    json.dumps, allow_nan=False, ensure_ascii=False, indent=1, default=lambda number: number.item()
+)
+"""The text of a value to read: one line by entry, numbers of numpy as those of Python."""
+
+
+def add_header(kind, version, content):
+    """The content of a text that a class writes, by name, after its format and version."""
+    return {"format": f"skfair.{kind}", "version": version} | content
+
+
+def load_content(text, kind, version, source="", advice=""):
+    """Return the content of a text that a class wrote in this version, as a dict.
+
+    `source` is what the text might have been instead, and `advice` what to pass, in errors.
+    """
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"text must be the JSON that {kind}.to_json returned{source}, but it is "
+            f"{'neither' if source else 'not JSON'} ({error}).{advice}"
+        ) from error
+    if not isinstance(content, dict) or content.pop("format", None) != f"skfair.{kind}":
+        raise ValueError(
+            f'text must be JSON with "format": "skfair.{kind}", as {kind}.to_json returns it; this '
+            "is other JSON."
+        )
+    if (written := content.pop("version", None)) != version:
+        raise ValueError(
+            f"This version of skfair reads version {version} of what {kind}.to_json writes, but "
+            f"the text has version {written!r}; read it with the version of skfair that wrote it."
+        )
+    return content
 
 
 # Reports as JSON and back; the guide publishes the schema.

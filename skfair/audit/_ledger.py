@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from skfair.audit._formats import add_header, load_content
 from skfair.groups._groups import attribute_columns
 from skfair.utils._checks import argument_error
 from skfair.utils._fit import lock_file, write_text
-from skfair.utils._json import add_header, load_content
 
 _VERSION = 1
 """Version of the format of a ledger; other versions are refused."""

@@ -31,16 +31,18 @@ from skfair.partitions._collections import row_by_row
 from skfair.postprocessing._constrained_cv import (
     ConstrainedCV,
     check_exportable,
+    check_rule_format,
     cross_fit_samples,
     fit_rule,
     store_rule,
+    write_number,
+    write_rule,
 )
-from skfair.postprocessing._oof import (
-    Folds,
+from skfair.postprocessing._folds import Folds
+from skfair.postprocessing._out_of_fold_scores import (
     make_predicted_class_likeliest,
     match_probabilities_to_decisions,
 )
-from skfair.postprocessing._sql import check_rule_format, write_number, write_rule
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._fit import restore_on_failure

@@ -42,8 +42,8 @@ from skfair.postprocessing._events import (
     route_metadata,
     stratify_by_class_and_group,
 )
-from skfair.postprocessing._oof import (
-    Folds,
+from skfair.postprocessing._folds import Folds
+from skfair.postprocessing._out_of_fold_scores import (
     check_held_out,
     cross_fit_and_refit,
     estimator_scores,

@@ -2,10 +2,11 @@
 
 from skfair._names import refuse_unknown_names
 from skfair.cluster._fronts import ParetoFront, cluster_front
-from skfair.cluster.kmeans._alternating import AlternatingFront, AlternatingSwaps
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans
 from skfair.cluster.kmeans._homotopy import Homotopy
-from skfair.cluster.spectral._eigen_solvers import DCADMM, SFSC, RBFAffinity
+from skfair.cluster.literature._alternating import AlternatingFront, AlternatingSwaps
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
+from skfair.cluster.spectral._eigen_solvers import RBFAffinity
 from skfair.cluster.spectral._fair_embedding import fair_embedding
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 

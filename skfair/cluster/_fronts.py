@@ -24,10 +24,10 @@ from skfair.cluster._base import (
     status_attributes,
     warn_of_duplicates,
 )
-from skfair.cluster.kmeans._alternating import AlternatingFront
 from skfair.cluster.kmeans._fair_kmeans import FairKMeans, check_input
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._rounds import RunSettings, make_run_settings
+from skfair.cluster.literature._alternating import AlternatingFront
 from skfair.cluster.spectral._fair_spectral import FairSpectralClustering
 from skfair.cluster.spectral._problem import make_spectral_problem
 from skfair.cluster.spectral._rounding import ncut_path

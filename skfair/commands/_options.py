@@ -9,13 +9,13 @@ import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
+from skfair.audit._claims import EXIT_STATUSES
 from skfair.audit._files import file_digest, read_columns
 from skfair.audit._reading import parse_numbers, refuse_headings_and_totals, unify_spelling
 from skfair.statistics._estimates import check_level
 from skfair.utils._checks import join_names
 from skfair.utils._fit import write_text
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP
-from skfair.utils._verdicts import EXIT_STATUSES
 
 # Options of several commands, and messages about them.
 

@@ -20,8 +20,8 @@ from skfair.losses import is_pairwise
 from skfair.partitions._collections import feature_attributes
 from skfair.problems._evaluation import evaluate_losses
 from skfair.solvers import SQP
+from skfair.statistics._gaps import find_verdict
 from skfair.utils._checks import bound_text, join_names, limit_text, number_text, warn
-from skfair.utils._verdicts import find_verdict
 
 # Outcome of a constrained fit: status, warnings, and reports of iterations.
 

@@ -18,6 +18,7 @@ from sklearn.utils import check_consistent_length
 
 from skfair import constraints
 from skfair.audit import Audit
+from skfair.audit._formats import add_header, load_content
 from skfair.audit._sentences import name_left_out
 from skfair.constraints import Constraint
 from skfair.monitoring._batches import (
@@ -53,7 +54,6 @@ from skfair.plotting._gap_monitor import GapMonitorDisplay
 from skfair.statistics._gaps import Interval
 from skfair.utils._api import Label, MatrixLike
 from skfair.utils._checks import argument_error, check_exact_labels, join_names
-from skfair.utils._json import add_header, load_content
 from skfair.utils._parameters import CONFIDENCE_LEVEL, MIN_AUDITED_GROUP, make_constructor
 from skfair.utils._sklearn import safe_indexing
 

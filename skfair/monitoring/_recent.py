@@ -10,7 +10,7 @@ from scipy import special
 from skfair.audit._sentences import event_text
 from skfair.monitoring._batches import unscale_mean
 from skfair.statistics._estimates import rate_limits
-from skfair.utils._verdicts import Verdict, find_verdict
+from skfair.statistics._gaps import Verdict, find_verdict
 
 _ALARM_SHARE = 0.75
 """Share of the false alarms that windows raise; the detector may raise the others."""

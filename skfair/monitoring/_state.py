@@ -29,8 +29,8 @@ from skfair.monitoring._recent import (
     pool_tables,
 )
 from skfair.statistics._estimates import combine_margins, constrained_rate
+from skfair.statistics._gaps import Verdict, find_verdict
 from skfair.utils._checks import join_names, warn
-from skfair.utils._verdicts import Verdict, find_verdict
 
 # Null hypotheses on the means of groups: their projections, and e-values of batches of counts.
 #

@@ -48,6 +48,7 @@ from skfair.postprocessing._events import (
     warn_if_scores_alone,
 )
 from skfair.postprocessing._feasibility import check_feasibility_and_fit
+from skfair.postprocessing._folds import check_out_of_bag, make_folds
 from skfair.postprocessing._group_models import (
     MAX_NARROW_COLUMNS,
     EncodedClassifier,
@@ -61,23 +62,21 @@ from skfair.postprocessing._joint import (
     suits_joint_probabilities,
 )
 from skfair.postprocessing._logistic import LogisticModel
-from skfair.postprocessing._oof import (
+from skfair.postprocessing._out_of_fold_scores import (
     EqualRows,
     calibrated_log_odds,
     check_held_out,
-    check_out_of_bag,
     code_equal_rows,
     cross_fit,
     estimator_noun,
     final_step,
     fit_platt_scaling,
     fit_rows,
-    make_folds,
     mean_scores,
     warn_if_training_data,
 )
 from skfair.utils._api import MatrixLike
-from skfair.utils._checks import explain_conversion, text_columns, warn
+from skfair.utils._checks import check_choice, explain_conversion, text_columns, warn
 from skfair.utils._fit import fitted_feature_attributes
 from skfair.utils._sklearn import (
     CallbackSupportMixin,
@@ -516,3 +515,34 @@ def _describe_iterate(fitted, evaluation):
     """Fitted attributes during the fit of the linear model."""
     coef, intercept = evaluation.problem.model.coefficients(evaluation.parameters)
     return fitted | {"rule_coef_": np.array(coef), "rule_intercept_": intercept}
+
+
+# Rules as SQL expressions, for databases that compute predictions from columns.
+
+
+def write_rule(score, intercept, factors, weights):
+    """A sum as SQL: of a score times its coefficient, and of factors times weighted probabilities.
+
+    `weights` are of shape (n_factors, n_events, n_groups); those of 0 are left out.
+    """
+    coefficient, column = score
+    text = f"{write_number(coefficient)} * {column} + {write_number(intercept)}"
+    for factor, matrix in zip(factors, np.asarray(weights), strict=True):
+        products = [
+            f"{write_number(weight)} * p_{event}_{group}"
+            for (event, group), weight in np.ndenumerate(matrix)
+            if weight
+        ]
+        text += f" + {factor} * ({' + '.join(products)})" if products else ""
+    return text
+
+
+def write_number(number):
+    """A number with all of its digits; by its exponent every database knows it as a real one."""
+    return f"{number:.17e}"
+
+
+def check_rule_format(format):
+    """Whether a rule is exported as SQL; a ValueError for another format than that and a dict."""
+    check_choice("format", format, ("dict", "sql"))
+    return format == "sql"

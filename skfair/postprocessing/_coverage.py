@@ -18,7 +18,7 @@ from scipy.special import expit, log_expit, softmax
 from skfair.fitting._outcome import Subtask
 from skfair.postprocessing._constrained_cv import begin_rule, features_of
 from skfair.postprocessing._events import ConstraintEvents, group_codes
-from skfair.postprocessing._oof import cross_fit
+from skfair.postprocessing._out_of_fold_scores import cross_fit
 from skfair.statistics._estimates import rate_limits
 from skfair.utils._checks import join_names, warn
 

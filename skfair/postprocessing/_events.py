@@ -34,7 +34,10 @@ from skfair.models._linear import ArgmaxModel, LinearModel
 from skfair.partitions._collections import is_partitioned
 from skfair.postprocessing._group_models import default_model_names, fit_classifier, pilot_rows
 from skfair.postprocessing._group_thresholds import search_thresholds
-from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
+from skfair.postprocessing._out_of_fold_scores import (
+    final_step_features,
+    predict_label_probabilities,
+)
 from skfair.problems._problem import ConstrainedProblem
 from skfair.solvers import SQP
 from skfair.surrogates import Sigmoid

@@ -32,7 +32,10 @@ from skfair.postprocessing._events import (
 )
 from skfair.postprocessing._group_models import default_model_names, fit_classifier
 from skfair.postprocessing._logistic import fit_standardized_logistic
-from skfair.postprocessing._oof import final_step_features, predict_label_probabilities
+from skfair.postprocessing._out_of_fold_scores import (
+    final_step_features,
+    predict_label_probabilities,
+)
 from skfair.solvers._solver import Progress, Result
 from skfair.utils._sklearn import safe_indexing
 

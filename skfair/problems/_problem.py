@@ -14,7 +14,7 @@ from skfair._kernels import is_numpy_enough
 from skfair.constraints import DemographicParity
 from skfair.constraints._bound import draw_batch
 from skfair.groups import Samples, check_groups
-from skfair.losses import LogisticLoss, is_pairwise, kernel_kind_and_width
+from skfair.losses import LogisticLoss, kernel_kind_and_width
 from skfair.models._linear import LinearModel
 from skfair.partitions._partitions import SUBSAMPLE_SIZES
 from skfair.problems._evaluation import CompiledBlock, Evaluation, OnePassEvaluation
@@ -387,18 +387,6 @@ def draw_subsample(problem, size):
         return problem
 
 
-def majorize(evaluation):
-    """A convex upper bound of the problem of a linear model, which is equal at the evaluated point.
-
-    Concave terms of rows and of a loss of pairs are replaced by their tangents.
-    """
-    problem, scores = evaluation.problem, evaluation.scores
-    loss = problem.loss
-    if is_pairwise(loss):
-        loss = loss.majorant(scores, problem.target, problem.mean_weights)
-    return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
-
-
 def evaluate_decisions(problem, x):
     """Rows at x as the public metric counts them, with the derivatives of the smooth ones.
 
@@ -414,16 +402,6 @@ def _as_one_row(constraint):
     """A bound constraint with its gap in one row; criteria on ranks have none and are unchanged."""
     is_of_rates = hasattr(constraint, "one_row") and constraint.sums.metric_input != "ranks"
     return replace(constraint, one_row=True) if is_of_rates else constraint
-
-
-def original_multipliers(rows, multipliers):
-    """Multipliers of the original rows from those of rows that majorise them."""
-    if not hasattr(rows, "components"):
-        return rows.original_multipliers(multipliers)
-    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
-    return np.concatenate(
-        [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
-    )
 
 
 # A small problem whose constraint binds, to try a solver on.

@@ -7,12 +7,6 @@ from skfair.solvers._check import check_solver
 from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, AugmentedLagrangian, make_sqp_lbfgs
 from skfair.solvers._stochastic import SGD, AdamPrimalDual, StochasticSolver
-from skfair.solvers._stochastic_constrained import (
-    SSLALM,
-    StochasticGhost,
-    StochasticSwitching,
-    make_alm,
-)
 from skfair.solvers.literature import (
     GDA,
     IPPSSG,
@@ -25,6 +19,12 @@ from skfair.solvers.literature import (
 )
 from skfair.solvers.literature._descent import SwitchingSubgradient
 from skfair.solvers.literature._proximal import IDCA, PLADA
+from skfair.solvers.literature._stochastic_constrained import (
+    SSLALM,
+    StochasticGhost,
+    StochasticSwitching,
+    make_alm,
+)
 from skfair.utils._sklearn import StrOptions
 
 SOLVERS = {

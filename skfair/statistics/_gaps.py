@@ -1,9 +1,9 @@
-"""Gaps in the population: intervals, posterior, sample sizes, and balance of clusters."""
+"""Gaps in the population: verdicts, intervals, posterior, sample sizes, balance of clusters."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,20 @@ from skfair.statistics._estimates import (
 from skfair.utils._api import MatrixLike
 from skfair.utils._checks import warn
 from skfair.utils._parameters import CONFIDENCE_LEVEL
+
+# What is known of a bound in the population, in one word for claims, monitors and fits.
+
+
+Verdict = Literal["shown", "open", "contradicted"]
+"""The bound is shown to hold in the population, or it is shown to be broken, or neither."""
+
+
+def find_verdict(is_shown: bool, is_contradicted: bool = False) -> Verdict:
+    """The word for what is known; a bound that is contradicted is not shown."""
+    if is_contradicted:
+        return "contradicted"
+    return "shown" if is_shown else "open"
+
 
 # Confidence intervals of a gap, the largest of many differences.
 

@@ -20,7 +20,6 @@ from skfair.groups import Samples, check_groups
 from skfair.losses import LogisticLoss, as_pointwise, evaluate_value_and_slope, step_function
 from skfair.solvers import SOLVERS, Solver, StochasticGhost
 from skfair.solvers._stochastic import LoopSolver
-from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.surrogates import SURROGATES
 from skfair.torch._model import to_float64_array
 from skfair.torch._samples import require_torch, to_array
@@ -791,7 +790,7 @@ class ConstrainedObjective:
             for number in (loss, *values)
         ]
         jacobian = np.reshape(jacobian, (len(values), len(gradient)))
-        move = ghost_direction(gradient, to_float64_array(values), jacobian, self.solver)
+        move = self.solver._solve((gradient, to_float64_array(values), jacobian))
         blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
         return -sum(
             (_as_tensor(block.reshape(one.shape), one) * one).sum()

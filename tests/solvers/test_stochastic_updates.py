@@ -15,10 +15,10 @@ from skfair.solvers import (
     StochasticGhost,
     StochasticSwitching,
 )
-from skfair.solvers._stochastic_constrained import ghost_direction
 from skfair.solvers.literature import SPBM, StochasticIDCA, StochasticPLADA
 from skfair.solvers.literature._descent import GeometricDecay
 from skfair.solvers.literature._stochastic import _penalty_slope
+from skfair.solvers.literature._stochastic_constrained import ghost_direction
 
 
 @pytest.fixture

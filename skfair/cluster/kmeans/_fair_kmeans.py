@@ -30,7 +30,6 @@ from skfair.cluster._base import (
     warn_if_one_group,
     warn_of_duplicates,
 )
-from skfair.cluster.kmeans._alternating import AlternatingSwaps
 from skfair.cluster.kmeans._homotopy import Homotopy
 from skfair.cluster.kmeans._partitioned import make_partitioned_problem
 from skfair.cluster.kmeans._problem import (
@@ -47,6 +46,7 @@ from skfair.cluster.kmeans._problem import (
     weighted_mean,
 )
 from skfair.cluster.kmeans._rounds import make_run_settings
+from skfair.cluster.literature._alternating import AlternatingSwaps
 from skfair.groups._groups import GroupSummary, data_balance
 from skfair.groups._known import encode_known_groups, encode_known_values
 from skfair.groups._samples import check_alignment, find_first_rows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import ChainMap
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -10,12 +11,13 @@ from sklearn import get_config
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 
+from skfair.cluster.literature._eigen_solvers import DCADMM, SFSC
 from skfair.cluster.spectral._eigen_solvers import (
-    DCADMM,
-    EIGEN_SOLVERS,
-    SFSC,
     NormalizedAffinity,
     RBFAffinity,
+    block_lanczos,
+    chebyshev,
+    nystroem,
     orthonormalize,
     solve_in_nullspace,
 )
@@ -25,9 +27,22 @@ from skfair.partitions._partitions import blocks, make_partitions
 from skfair.utils._api import MatrixLike, RandomState
 from skfair.utils._arrays import group_constraint_basis
 from skfair.utils._checks import spelling_hint, warn
+from skfair.utils._sklearn import StrOptions
 
 # The embedding of fair spectral clustering.
 
+
+EIGEN_SOLVERS = {
+    "block-lanczos": block_lanczos,
+    "chebyshev": chebyshev,
+    "projected": SFSC(),
+    "nullspace": solve_in_nullspace,
+    "dca-admm": DCADMM(),
+    "nystroem": nystroem,
+}
+
+EigenSolver = Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
+"""A solver of the embedding problem, or its name."""
 
 MAX_DENSE_NODES = 600  # nodes up to which the dense eigenproblem is fastest
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30  # of affinities in single precision

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Annotated, Self
@@ -15,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skfair._kernels.kmeans import nearest_centers
 from skfair.cluster._base import FairClusterer, RoundReporter, store_clusters
-from skfair.cluster.spectral._eigen_solvers import DCADMM, EIGEN_SOLVERS, SFSC
-from skfair.cluster.spectral._fair_embedding import Affinity, working_memory
+from skfair.cluster.spectral._fair_embedding import Affinity, EigenSolver, working_memory
 from skfair.cluster.spectral._problem import add_pairs, make_spectral_problem
 from skfair.cluster.spectral._rounding import ROUNDINGS
 from skfair.exceptions import InfeasibleConstraintWarning
@@ -214,9 +212,7 @@ class FairSpectralClustering(FairClusterer):
     gamma: Positive = 1.0
     n_neighbors: PositiveInt = 10
     n_components: PositiveInt | None = None
-    eigen_solver: (
-        Annotated[str, StrOptions(ChainMap({"auto": None}, EIGEN_SOLVERS))] | SFSC | DCADMM
-    ) = "auto"
+    eigen_solver: EigenSolver = "auto"
     eigen_tol: Positive = 3e-5
     assign_labels: Annotated[str, StrOptions(ROUNDINGS)] = "ncut"
     n_init: PositiveInt = 10

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
+from skfair.losses import is_pairwise
 from skfair.problems._evaluation import Ball
-from skfair.problems._problem import majorize, original_multipliers
-from skfair.solvers._solver import Iterate, Smoothness, Solver, polyak_step
+from skfair.solvers._solver import Iterate, Solver
 from skfair.solvers._sqp import SQP, OneSidedRows
-from skfair.solvers.literature._descent import SwitchingSubgradient
+from skfair.solvers.literature._descent import Smoothness, SwitchingSubgradient, polyak_step
 from skfair.utils._checks import warn
 from skfair.utils._parameters import NonNegative, Positive, PositiveInt, make_constructor
 from skfair.utils._sklearn import Interval
@@ -145,6 +145,28 @@ def _piece_coefficients(linear, gram, start):
 
 
 # The inexact difference-of-convex algorithm.
+
+
+def majorize(evaluation):
+    """A convex upper bound of the problem of a linear model, which is equal at the evaluated point.
+
+    Concave terms of rows and of a loss of pairs are replaced by their tangents.
+    """
+    problem, scores = evaluation.problem, evaluation.scores
+    loss = problem.loss
+    if is_pairwise(loss):
+        loss = loss.majorant(scores, problem.target, problem.mean_weights)
+    return replace(problem, loss=loss, constraint=problem.rows.majorant(scores, evaluation.aux))
+
+
+def original_multipliers(rows, multipliers):
+    """Multipliers of the original rows from those of rows that majorise them."""
+    if not hasattr(rows, "components"):
+        return rows.original_multipliers(multipliers)
+    pairs = zip(rows.components, rows.split_by_constraint(multipliers), strict=True)
+    return np.concatenate(
+        [np.empty(0), *(original_multipliers(one, of_one) for one, of_one in pairs)]
+    )
 
 
 @make_constructor

@@ -9,10 +9,9 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from skfair.problems._problem import majorize, original_multipliers
 from skfair.solvers._sqp import OneSidedRows
 from skfair.solvers._stochastic import Adam, LoopSolver, StochasticSolver
-from skfair.solvers.literature._proximal import plada_update
+from skfair.solvers.literature._proximal import majorize, original_multipliers, plada_update
 from skfair.utils._parameters import (
     NonNegative,
     OpenShare,

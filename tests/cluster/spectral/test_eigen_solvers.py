@@ -6,12 +6,12 @@ from scipy import linalg
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster.spectral._eigen_solvers import (
-    EIGEN_SOLVERS,
     NormalizedAffinity,
     _lower_bound,
     _ritz_errors,
     orthonormalize,
 )
+from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
 from skfair.datasets import make_fair_sbm
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from skfair.cluster import FairSpectralClustering, cluster_front
-from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
+from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
 from skfair.exceptions import InfeasibleConstraintWarning, MissingSensitiveFeaturesWarning
 from skfair.metrics import balance_score, normalized_cut

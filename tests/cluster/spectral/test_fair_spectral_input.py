@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import get_tags
 
 from skfair.cluster import FairSpectralClustering, cluster_front
-from skfair.cluster.spectral._eigen_solvers import EIGEN_SOLVERS
+from skfair.cluster.spectral._fair_embedding import EIGEN_SOLVERS
 from skfair.datasets import make_fair_blobs
 
 STORAGES = [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_array]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans
 
-from skfair._kernels import alternating as kernels
-from skfair.cluster.kmeans._alternating import _make_samples
+from skfair._kernels.literature import alternating as kernels
+from skfair.cluster.literature._alternating import _make_samples
 from tests.kernels.standalone import standalone
 
 

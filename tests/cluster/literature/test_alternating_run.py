@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from skfair.cluster import AlternatingFront, AlternatingSwaps
-from skfair.cluster.kmeans._alternating import alternating_front, run_alternating_swaps
+from skfair.cluster.literature._alternating import alternating_front, run_alternating_swaps
 
 
 class Answer(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from skfair.solvers import StochasticGhost
-from skfair.solvers._stochastic_constrained import ghost_direction, reachable_violation
+from skfair.solvers.literature._stochastic_constrained import ghost_direction, reachable_violation
 
 
 def draw_rows(m, n=4, seed=0):

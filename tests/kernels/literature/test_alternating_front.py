@@ -3,9 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skfair._kernels import alternating as kernels
-from skfair._kernels.alternating import SwapRule, run
-from tests.kernels.test_alternating import mean_cost, minimum_balance, new_state, problems, table
+from skfair._kernels.literature import alternating as kernels
+from skfair._kernels.literature.alternating import SwapRule, run
+from tests.kernels.literature.test_alternating import (
+    mean_cost,
+    minimum_balance,
+    new_state,
+    problems,
+    table,
+)
 
 
 def new_members(samples, labellings, n_clusters, capacity):

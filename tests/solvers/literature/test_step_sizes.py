@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from skfair.losses import LOSSES
-from skfair.solvers._solver import Smoothness
 from skfair.solvers._sqp import OneSidedRows
+from skfair.solvers.literature._descent import Smoothness
 
 
 def constants(problem):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from skfair._kernels import alternating as kernels
+from skfair._kernels.literature import alternating as kernels
 from skfair.cluster._base import Route
 from skfair.cluster.kmeans._problem import ClusteringPoint, ClusteringProblem, recompute_point
 from skfair.cluster.kmeans._rounds import RunSettings
@@ -46,7 +46,7 @@ def run_alternating_swaps(X, codes, weights, n_clusters, algorithm, random_state
     --------
     >>> import numpy as np
     >>> from skfair.cluster import AlternatingSwaps
-    >>> from skfair.cluster.kmeans._alternating import run_alternating_swaps
+    >>> from skfair.cluster.literature._alternating import run_alternating_swaps
     >>> X, codes = np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([0, 1, 0, 1])
     >>> settings = AlternatingSwaps(4, 1, n_iter=50)
     >>> labels, *_ = run_alternating_swaps(X, codes, np.ones(4), 2, settings, random_state=0)
@@ -83,7 +83,7 @@ def alternating_front(X, codes, weights, n_clusters, algorithm, random_state):
     --------
     >>> import numpy as np
     >>> from skfair.cluster import AlternatingFront
-    >>> from skfair.cluster.kmeans._alternating import alternating_front
+    >>> from skfair.cluster.literature._alternating import alternating_front
     >>> X, codes = np.array([[0.0], [0.1], [9.0], [9.1]]), np.array([0, 0, 1, 1])
     >>> settings = AlternatingFront(((4, 0), (0, 1)), n_init=4, n_iter=20)
     >>> labels, cost, balance = alternating_front(X, codes, np.ones(4), 2, settings, 0)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from skfair.audit import Audit
+from skfair.audit._claims import EXIT_STATUSES
 from skfair.classification import ConstrainedERMClassifier
 from skfair.monitoring import GapMonitor
-from skfair.utils._verdicts import EXIT_STATUSES, find_verdict
+from skfair.statistics._gaps import find_verdict
 
 
 @pytest.mark.parametrize(

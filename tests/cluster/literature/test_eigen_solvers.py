@@ -7,7 +7,8 @@ from scipy.linalg import null_space
 from sklearn.metrics.pairwise import rbf_kernel
 
 from skfair.cluster import DCADMM, SFSC, FairSpectralClustering, RBFAffinity, fair_embedding
-from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity, norm_of_laplacian
+from skfair.cluster.literature._eigen_solvers import norm_of_laplacian
+from skfair.cluster.spectral._eigen_solvers import NormalizedAffinity
 from skfair.datasets import make_fair_sbm
 from skfair.utils._arrays import group_constraint_basis
 

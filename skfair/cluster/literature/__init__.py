@@ -1,0 +1,1 @@
+"""Published methods of clustering, for comparisons: alternating swaps, s-FSC, DC-ADMM."""
