@@ -493,7 +493,9 @@ class ConstraintTerm:
             sizes = one.members @ self._cell_counts * share
             by_event = (self.multipliers[i] @ rows) / sizes
             totals = one.negatives @ counts
-            for steps, (smooth, slope) in zip(one.steps, one._evaluate_terms(at, cells), strict=True):
+            for steps, (smooth, slope) in zip(
+                one.steps, one._evaluate_terms(at, cells), strict=True
+            ):
                 weights = (by_event @ steps)[cells.codes]
                 value, slopes = value + weights @ smooth, slopes + weights * slope
                 counted = at > 0 if one.counts_decisions else smooth
@@ -790,7 +792,7 @@ class ConstrainedObjective:
             for number in (loss, *values)
         ]
         jacobian = np.reshape(jacobian, (len(values), len(gradient)))
-        move = self.solver._solve((gradient, to_float64_array(values), jacobian))
+        move = self.solver._find_direction(gradient, to_float64_array(values), jacobian)
         blocks = np.split(move, np.cumsum([one.numel() for one in self.parameters])[:-1])
         return -sum(
             (_as_tensor(block.reshape(one.shape), one) * one).sum()

@@ -381,13 +381,14 @@ class StochasticGhost(StochasticSolver):
         odd, even = (linearize_batch(2**n) for _ in range(2))
         both = [(first + second) / 2 for first, second in zip(odd, even, strict=True)]
         # Difference of directions on levels N + 1 and N, weighted by one over the probability of N.
-        correction = self._solve(both) - (self._solve(odd) + self._solve(even)) / 2
-        single = self._solve(linearize_batch(1))
+        halves = (self._find_direction(*odd) + self._find_direction(*even)) / 2
+        correction = self._find_direction(*both) - halves
+        single = self._find_direction(*linearize_batch(1))
         return correction / ((1.0 - self.p0) ** n * self.p0) + single
 
-    def _solve(self, subproblem):
-        """The direction for the subproblem of a mini-batch."""
-        return ghost_direction(*subproblem, self)
+    def _find_direction(self, gradient, G, jacobian):
+        """The direction for the gradient and the rows of a mini-batch."""
+        return ghost_direction(gradient, G, jacobian, self)
 
 
 def _linearize(evaluation, one_sided):
