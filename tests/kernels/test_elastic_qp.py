@@ -12,7 +12,8 @@ from skfair._kernels.elastic_qp import solve_active_set, solve_interior_point
 
 def draw(n_rows, n, rng, margin=0.1):
     """Curvatures, rows and bounds, some of them infinite or equal."""
-    curvature, rows = rng.uniform(0.5, 2.0, size=n), rng.normal(size=(n_rows, n))
+    curvature = rng.uniform(0.5, 2.0, size=n)
+    rows = rng.normal(size=(n_rows, n))
     lower = np.where(rng.random(n_rows) < 0.3, -np.inf, rng.uniform(-1.0, 0.5, size=n_rows))
     upper = np.maximum(lower, -0.5) + rng.choice([0.0, margin, np.inf], size=n_rows)
     return curvature, rows, lower, upper
@@ -21,7 +22,8 @@ def draw(n_rows, n, rng, margin=0.1):
 @pytest.mark.parametrize("penalty", [0.1, 10.0])
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 8])
 def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
-    rng, n_solved = np.random.default_rng(n_rows), 0
+    rng = np.random.default_rng(n_rows)
+    n_solved = 0
     for _ in range(20):
         problem = draw(n_rows, n_rows + 1, rng)
         solution = solve_active_set(*problem, penalty)
@@ -39,7 +41,8 @@ def test_guesses_that_come_to_an_end_have_the_answer(n_rows, penalty):
 
 def test_one_row_by_hand():
     """min z^2 / 2 with z >= 1: z = 1, and the multiplier of the lower bound is 1."""
-    one, free = np.ones(1), np.array([np.inf])
+    one = np.ones(1)
+    free = np.array([np.inf])
     z, multipliers = solve_active_set(one, np.ones((1, 1)), one, free, 10.0)
     assert (z.tolist(), multipliers.tolist()) == ([1.0], [-1.0])
     # A penalty of a quarter is worth a quarter of the way.
@@ -51,7 +54,8 @@ def test_one_row_by_hand():
 
 
 def test_rows_that_no_unknown_moves_are_not_guessed():
-    bounds, still = (np.ones(2), np.full(2, np.inf)), np.array([[1.0], [0.0]])
+    bounds = (np.ones(2), np.full(2, np.inf))
+    still = np.array([[1.0], [0.0]])
     assert solve_active_set(np.ones(1), still, *bounds, 10.0) is None
 
 
@@ -68,7 +72,8 @@ def test_interpreted_guesses_of_the_active_set_equal_compiled_ones(monkeypatch):
     rng = np.random.default_rng(0)
     problems = []
     for _ in range(20):
-        curvature, rows = rng.uniform(0.5, 2.0, 5), rng.normal(size=(3, 5))
+        curvature = rng.uniform(0.5, 2.0, 5)
+        rows = rng.normal(size=(3, 5))
         middle = rng.normal(size=3)
         problems.append((curvature, rows, middle - 0.1, middle + 0.1, 5.0))
     with _kernels.compile_at_first_call():
